@@ -1,0 +1,47 @@
+# solisync: `make run` starts it, `make test` tests it. Neither needs anything but Python >= 3.11 and a package index.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SECRET := .dev/jwt-secret
+PORT ?= 8080
+
+.DEFAULT_GOAL := help
+.PHONY: help venv run test lint format smoke clean
+
+help:  ## show what there is to make
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+venv: .venv/installed  ## install everything, editable, with the test extra, into .venv
+
+.venv/installed: setup.py pyproject.toml solisync/__init__.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "solisync needs Python 3.11 or newer: make PYTHON=python3.13 …")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+# A signing secret for development: made once, readable by its owner alone, never committed.
+$(SECRET):
+	@mkdir -p $(@D) && chmod 700 $(@D)
+	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
+
+run: venv $(SECRET)  ## serve on port 8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
+	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_LISTEN=$${SOLISYNC_LISTEN:-tcp:$(PORT)} exec $(BIN)/solisync
+
+test: venv  ## run all tests, on a PostgreSQL of their own
+	$(BIN)/python -m pytest
+
+lint: venv  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: venv  ## let ruff put the code in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+smoke: venv  ## play one whole session against the running service
+	$(BIN)/solisync --smoke http://127.0.0.1:$(PORT)
+
+clean:  ## remove what the targets above have made, but not the database
+	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

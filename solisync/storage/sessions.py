@@ -1,0 +1,72 @@
+"""Refresh tokens: each is one row, spent by deleting it.
+
+Whoever inserts a refresh token locks the player's row first. A password reset and a deletion lock it too, so every
+session is either older than they are, and removed by them, or sees what they did.
+"""
+
+from datetime import datetime
+
+from ..database import Cursor
+from ..session import Statement
+
+# The row must still hold the hash that was verified: a reset may have committed while bcrypt ran.
+BEGIN_SESSION = Statement(
+    "begin_session",
+    """
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid AND password_hash = $2::text FOR NO KEY UPDATE
+    )
+    INSERT INTO refresh_tokens (jti, user_id, expires_at)
+    SELECT $3::uuid, id, $4::timestamptz FROM player
+    RETURNING true
+    """,
+)
+
+# One statement, because the data flow fixes the order that matters: `player` is locked before a row of
+# refresh_tokens reaches the DELETE, and pruning starts only once that DELETE has found its row and then waits for
+# nobody. Of any number of these with one jti, exactly one deletes the row; the others find it gone.
+ROTATE = Statement(
+    "rotate_session",
+    """
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), spent AS (
+        DELETE FROM refresh_tokens USING player
+        WHERE jti = $2::uuid AND user_id = player.id AND expires_at > $3::timestamptz
+        RETURNING user_id
+    ), expired AS (
+        SELECT jti FROM refresh_tokens
+        WHERE expires_at <= $3::timestamptz AND EXISTS (SELECT FROM spent)
+        LIMIT 1000 FOR UPDATE SKIP LOCKED
+    ), pruned AS (
+        DELETE FROM refresh_tokens WHERE jti IN (SELECT jti FROM expired)
+    )
+    INSERT INTO refresh_tokens (jti, user_id, expires_at)
+    SELECT $4::uuid, user_id, $5::timestamptz FROM spent
+    RETURNING true
+    """,
+)
+
+PRUNE = Statement(
+    "prune_sessions",
+    """
+    DELETE FROM refresh_tokens WHERE jti IN (
+        SELECT jti FROM refresh_tokens WHERE expires_at <= $1::timestamptz LIMIT $2::int FOR UPDATE SKIP LOCKED
+    ) RETURNING true
+    """,
+)
+
+
+async def begin(cursor: Cursor, user_id: str, *, verified_hash: str, jti: str, expires: datetime) -> bool:
+    """Store a refresh token; False when the player is gone or their password is no longer the one verified."""
+    return bool(await cursor.run(BEGIN_SESSION, user_id, verified_hash, jti, expires))
+
+
+async def rotate(cursor: Cursor, user_id: str, *, spent: str, now: datetime, jti: str, expires: datetime) -> bool:
+    """Spend one refresh token for another, pruning expired ones of anybody; False when it wasn't live."""
+    return bool(await cursor.run(ROTATE, user_id, spent, now, jti, expires))
+
+
+async def prune(cursor: Cursor, now: datetime, *, most: int) -> int:
+    """Delete up to `most` expired refresh tokens that nobody holds; returns how many."""
+    return len(await cursor.run(PRUNE, now, most))

@@ -1,0 +1,66 @@
+"""Accounts: register, me, delete (contract §3)."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..database import Database
+from ..errors import Conflict, NotFound, Unauthorized
+from ..passwords import Passwords
+from ..rules.accounts import AuthRequest, Me, TokenPair, avatar_url, check_new_password, check_username
+from ..rules.shapes import Ok
+from ..storage import accounts
+from ..tokens import Tokens, refresh_expiry
+
+
+class Accounts:
+    """What a player does with their account."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        passwords: Passwords,
+        tokens: Tokens,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._tokens = tokens
+        self._now = now
+        self._new_id = new_id
+
+    async def register(self, *, body: AuthRequest) -> TokenPair:
+        """Create an account and begin its first session."""
+        username = check_username(body.username)
+        password = check_new_password(body.password)
+        if await self._database.once(accounts.is_taken, username):  # before the costly part; the insert decides
+            raise Conflict("username already taken")
+        password_hash = await self._passwords.hash(password)
+        user_id, jti, now = self._new_id(), self._new_id(), self._now()
+        created = await self._database.once(
+            accounts.register,
+            user_id=user_id,
+            username=username,
+            password_hash=password_hash,
+            now=now,
+            jti=jti,
+            refresh_expires=refresh_expiry(now),
+        )
+        if not created:
+            raise Conflict("username already taken")
+        return TokenPair(self._tokens.access(user_id, now), self._tokens.refresh(user_id, jti, now))
+
+    async def me(self, *, player: str) -> Me:
+        """Show the player their profile."""
+        profile = await self._database.once(accounts.profile, player)
+        if profile is None:
+            raise NotFound("user not found")
+        if profile.username is None:
+            raise Unauthorized
+        return Me(player, profile.username, avatar_url(player, profile.avatar_extension))
+
+    async def delete(self, *, player: str) -> Ok:
+        """Delete the account and all that is the player's; the same answer when it is gone already."""
+        await self._database.once(accounts.delete, player)
+        return Ok()

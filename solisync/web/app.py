@@ -1,0 +1,157 @@
+"""The route table, and how one request travels along its route; the only module that knows klein.
+
+One flat Klein, because klein's error handlers don't reach sub-apps and nesting costs half as much again. The table
+is dispatch, authorisation, limits and the OpenAPI document at once: what it doesn't say, no route does.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from klein import Klein
+from klein.resource import KleinResource
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from .. import ratelimit
+from ..ratelimit import RateLimiter
+from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.shapes import Ok
+from ..tokens import Tokens
+from .accounts import Accounts
+from .error_replies import error_reply
+from .health import Alive, Health, Ready
+from .openapi import OpenApi
+from .reply import Reply
+from .request import Request, read_json
+from .routes import Route
+from .sessions import Sessions
+
+HANDLER_SECONDS = 15.0
+
+
+def routes(accounts: Accounts, sessions: Sessions, health: Health, openapi: OpenApi) -> tuple[Route, ...]:
+    """Every route of the service."""
+    return (
+        Route(
+            method="POST",
+            path="/api/auth/register",
+            handler=accounts.register,
+            summary="Create an account and begin its first session",
+            limit=ratelimit.AUTH,
+            body=AuthRequest,
+            answer=TokenPair,
+            errors=(409,),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/login",
+            handler=sessions.login,
+            summary="Begin a session",
+            limit=ratelimit.AUTH,
+            body=AuthRequest,
+            answer=TokenPair,
+            errors=(401,),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/refresh",
+            handler=sessions.refresh,
+            summary="Spend a refresh token for a new pair of tokens",
+            limit=ratelimit.AUTH,
+            body=RefreshRequest,
+            answer=TokenPair,
+            errors=(401,),
+        ),
+        Route(
+            method="GET",
+            path="/api/me",
+            handler=accounts.me,
+            summary="Show one's own profile",
+            protected=True,
+            answer=Me,
+            errors=(404,),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/account",
+            handler=accounts.delete,
+            summary="Delete one's account and all that belongs to it",
+            protected=True,
+            answer=Ok,
+        ),
+        *(
+            Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
+            for path in ("/api/health", "/health")
+        ),
+        *(
+            Route(
+                method="GET",
+                path=path,
+                handler=health.ready,
+                summary="Whether the service can do its work",
+                answer=Ready,
+            )
+            for path in ("/api/health/ready", "/health/ready")
+        ),
+        Route(
+            method="GET",
+            path="/api/openapi.json",
+            handler=openapi.document,
+            summary="This interface as an OpenAPI 3.1 document",
+        ),
+    )
+
+
+class App:
+    """Takes a request along its route: limit, then authorisation, then body, then handler."""
+
+    def __init__(
+        self,
+        routes: tuple[Route, ...],
+        *,
+        reactor: ReactorBase,
+        limiter: RateLimiter,
+        tokens: Tokens,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._reactor = reactor
+        self._limiter = limiter
+        self._tokens = tokens
+        self._now = now
+        self._klein = Klein()
+        self._klein.url_map.merge_slashes = False  # else "//api/me" is redirected
+        for route in routes:
+            self._add(route)
+        self._klein.handle_errors(Exception)(_failed)
+
+    def resource(self) -> KleinResource:
+        """What a Site serves."""
+        return self._klein.resource()
+
+    def _add(self, route: Route) -> None:
+        def serve(request: Request, **path: str) -> Deferred[bytes]:
+            work = Deferred.fromCoroutine(self._answer(route, request, path))
+            return work.addTimeout(HANDLER_SECONDS, self._reactor)
+
+        path = route.path.replace("{", "<").replace("}", ">")
+        self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {path}")(serve)
+
+    async def _answer(self, route: Route, request: Request, path: dict[str, str]) -> bytes:
+        if route.private:
+            request.setHeader("Cache-Control", "no-store")
+        arguments: dict[str, Any] = dict(path)
+        if route.limit is not None:
+            await self._limiter.admit(route.limit, request.client_bucket)
+        if route.protected:
+            arguments["player"] = self._tokens.read_access(request.bearer, self._now())
+        if route.body is not None:
+            arguments["body"] = read_json(request.body(), route.body)
+        answer = await route.handler(**arguments)
+        reply = answer if isinstance(answer, Reply) else Reply.of(answer)
+        return reply.send(request)
+
+
+def _failed(request: Any, failure: Failure) -> bytes:
+    return error_reply(request, failure).send(request)

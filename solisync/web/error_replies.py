@@ -1,0 +1,70 @@
+"""The one place that turns an exception into an answer."""
+
+from twisted.internet.defer import CancelledError, TimeoutError
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from werkzeug.exceptions import MethodNotAllowed
+from werkzeug.exceptions import NotFound as NoSuchPath
+
+from ..errors import (
+    BadRequest,
+    Conflict,
+    NotFound,
+    Refused,
+    TooLarge,
+    TooMany,
+    Unauthorized,
+    Unavailable,
+)
+from .reply import Reply, allowed_origin, preflight
+from .request import Request
+
+STATUS: dict[type[Refused], int] = {
+    BadRequest: 400,
+    Unauthorized: 401,
+    NotFound: 404,
+    Conflict: 409,
+    TooLarge: 413,
+    TooMany: 429,
+    Unavailable: 503,
+}
+
+_log = Logger()
+
+
+def error_reply(request: Request, failure: Failure) -> Reply:
+    """The answer to a request that failed; what is nobody's fault but ours is logged and not told."""
+    error = failure.value
+    if isinstance(error, Refused):
+        return _refused(error)
+    if isinstance(error, NoSuchPath):
+        return Reply.error(404, "not found")
+    if isinstance(error, MethodNotAllowed):
+        return _method_not_allowed(request, ", ".join(sorted(error.valid_methods or ())))
+    if isinstance(error, TimeoutError):
+        return _refused(Unavailable())
+    if not isinstance(error, CancelledError):  # the client has gone: there is nobody to tell
+        _log.failure(
+            "{method} {path} failed ({request_id})",
+            failure,
+            method=request.method.decode("ascii"),
+            path=request.path.decode("ascii", "backslashreplace"),
+            request_id=request.request_id,
+        )
+    return Reply.error(500, "internal server error")
+
+
+def _refused(error: Refused) -> Reply:
+    headers = {}
+    if isinstance(error, TooMany | Unavailable):
+        headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = "Bearer"  # RFC 9110 §15.5.2
+    return Reply.error(STATUS[type(error)], str(error), headers)
+
+
+def _method_not_allowed(request: Request, methods: str) -> Reply:
+    asks = request.method == b"OPTIONS" and request.requestHeaders.hasHeader("Access-Control-Request-Method")
+    if asks and allowed_origin(request) is not None:
+        return preflight(methods)
+    return Reply.error(405, "method not allowed", {"Allow": methods})

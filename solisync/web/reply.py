@@ -1,0 +1,89 @@
+"""What goes out: the headers of every answer, and answers as bytes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import msgspec
+from twisted.web import http
+
+from ..rules.shapes import ErrorBody
+from .request import Request
+
+JSON = "application/json"
+EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
+PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
+PREFLIGHT_SECONDS = 600
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer that is more than a shape with status 200."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str | None = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, shape: msgspec.Struct, **headers: str) -> "Reply":
+        """A shape as JSON."""
+        return cls(body=_encode(shape), headers=headers)
+
+    @classmethod
+    def error(cls, status: int, message: str, headers: Mapping[str, str] | None = None) -> "Reply":
+        """An error, as every client reads it."""
+        return cls(status=status, body=_encode(ErrorBody(message)), headers=headers or {})
+
+    def send(self, request: Request) -> bytes:
+        """Set the status and all headers on `request`; returns the body for klein to write."""
+        request.setResponseCode(self.status)
+        for name, value in _headers(request, self):
+            request.setHeader(name, value)
+        return self.body
+
+
+def encode_refusal(request: Request | None, status: int, message: str, *, head_only: bool) -> bytes:
+    """A whole error response for a connection that ends with it, before or in the middle of a request."""
+    reply = Reply.error(status, message, {"Connection": "close"})
+    lines = [f"HTTP/1.1 {status} {http.RESPONSES.get(status, b'Error').decode()}"]
+    lines += [f"{name}: {value}" for name, value in _headers(request, reply)]
+    return "\r\n".join([*lines, "\r\n"]).encode("ascii") + (b"" if head_only else reply.body)
+
+
+def preflight(methods: str) -> Reply:
+    """The answer to a CORS preflight of a path that has these methods (Fetch standard §3.2.2)."""
+    return Reply(
+        status=204,
+        content_type=None,
+        headers={
+            "Access-Control-Allow-Methods": methods,
+            "Access-Control-Allow-Headers": PREFLIGHT_HEADERS,
+            "Access-Control-Max-Age": str(PREFLIGHT_SECONDS),
+        },
+    )
+
+
+def allowed_origin(request: Request) -> str | None:
+    """The request's Origin when it is one that the settings name."""
+    origins = request.requestHeaders.getRawHeaders("Origin", [])
+    return origins[0] if len(origins) == 1 and origins[0] in request.channel.site.cors_origins else None
+
+
+def _headers(request: Request | None, reply: Reply) -> list[tuple[str, str]]:
+    headers = [
+        ("Server", "solisync"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Request-Id", uuid4().hex if request is None else request.request_id),
+        *reply.headers.items(),
+    ]
+    if reply.content_type is not None:
+        headers += [("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body)))]
+    if request is not None and request.channel.site.cors_origins:
+        headers.append(("Vary", "Origin"))
+        origin = allowed_origin(request)
+        if origin is not None:
+            headers += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", EXPOSED_HEADERS)]
+    return headers

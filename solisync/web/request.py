@@ -1,0 +1,136 @@
+"""A request: what the routes need to know of it, read once and strictly."""
+
+import re
+from functools import cache, cached_property
+from io import BytesIO
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+import msgspec
+from twisted.internet.address import UNIXAddress
+from twisted.web import server
+
+from ..client_address import Address, bucket, client_address, is_trusted
+from ..errors import BadRequest, Unauthorized
+
+if TYPE_CHECKING:
+    from .site import Site
+
+MAX_NESTING = 64
+
+T = TypeVar("T")
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
+_ABSOLUTE_FORM = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+class Request(server.Request):
+    """twisted.web's request, with the client's address, an id, and no guessing."""
+
+    channel: Any  # a solisync.web.site.Channel, which Twisted deletes when the request is done
+    content: BytesIO
+    site: "Site"
+    defaultContentType = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.began: float = self.channel.site.reactor.seconds()
+
+    def process(self) -> None:
+        """Hand the request to the routes, in a shape that can't surprise them."""
+        self.site = self.channel.site
+        absolute = _ABSOLUTE_FORM.match(self.path)  # RFC 9112 §3.2.2: servers accept it, whatever they think of it
+        if absolute:
+            self.path = self.path[absolute.end() :] or b"/"
+        if not self.method.isupper():  # methods are case-sensitive (RFC 9110 §9.1), werkzeug's matching is not
+            self.method = b"UNKNOWN"
+        super().process()
+
+    def _handleStar(self) -> None:
+        # `OPTIONS *` asks about no path in particular; there is nothing there
+        self.render(self.site.getResourceFor(self))
+
+    def getRequestHostname(self) -> bytes:
+        """A constant: no route depends on the Host header, and klein would choke on a strange one."""
+        return b"localhost"
+
+    @property
+    def age_seconds(self) -> float:
+        """Seconds since the request began to arrive."""
+        return self.site.reactor.seconds() - self.began
+
+    @cached_property
+    def request_id(self) -> str:
+        """The client's X-Request-Id when it is a sane one, else a new one."""
+        given = self.getHeader("X-Request-Id")
+        return given if given and _REQUEST_ID.fullmatch(given) else uuid4().hex
+
+    @cached_property
+    def client_ip(self) -> Address | None:
+        """The client's address; None for one that reached us over a unix socket without saying who it is."""
+        peer = self.getClientAddress()
+        host = None if isinstance(peer, UNIXAddress) else peer.host
+        forwarded = self.requestHeaders.getRawHeaders("X-Forwarded-For", [])
+        site: Site = self.channel.site
+        if forwarded and host is not None and not is_trusted(host, site.trusted_proxies):
+            site.warn_of_untrusted_proxy(host)
+        return client_address(host, forwarded, site.trusted_proxies)
+
+    @property
+    def client_name(self) -> str:
+        """The client's address as a log shows it."""
+        return "unix" if self.client_ip is None else str(self.client_ip)
+
+    @property
+    def client_bucket(self) -> str:
+        """The client as rate limits count it."""
+        return bucket(self.client_ip)
+
+    @property
+    def bearer(self) -> str:
+        """The bearer token (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
+        headers = self.requestHeaders.getRawHeaders("Authorization", [])
+        match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
+        if match is None:
+            raise Unauthorized
+        return match[1]
+
+    def body(self) -> bytes:
+        """The whole body."""
+        return self.content.getvalue()
+
+
+def read_json(body: bytes, shape: type[T]) -> T:
+    """Decode a JSON body strictly into `shape`; raises BadRequest that names the path of what is wrong."""
+    try:
+        body.decode("utf-8")  # all of it: msgspec looks only into the fields it builds
+        value: T = _decoder(shape).decode(body)  # type: ignore[arg-type]
+    except UnicodeDecodeError:
+        raise BadRequest("request body is not UTF-8") from None
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"request body: {error}") from None
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"request body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels") from None
+    if nesting(body) > MAX_NESTING:
+        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels")
+    return value
+
+
+def nesting(body: bytes) -> int:
+    """How deep the arrays and objects of valid JSON nest; at least that, when there can't be too many."""
+    brackets = body.count(b"[") + body.count(b"{")
+    if brackets <= MAX_NESTING:
+        return brackets
+    steps = (_STEP[byte] for byte in _JSON_STRING.sub(b"", body) if byte in _STEP)
+    return max(accumulate(steps), default=0)
+
+
+@cache
+def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(shape)
