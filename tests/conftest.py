@@ -10,15 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import psycopg2
 import pytest
 import pytest_twisted
+import treq
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
 
-from solisync.client import Client
+from solisync.client import ApiError, Client
 from solisync.embedded import EmbeddedPostgres
 from solisync.migrate import load_migrations, migrate
 from solisync.service import make_service
@@ -27,6 +30,7 @@ from solisync.settings import Settings
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "canary-secret-0123456789abcdef0123456789"
 PASSWORD = "canary password"
+DSN_PASSWORD = "canary-dsn-password"
 FAST_BCRYPT = 4
 QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300")
 TEST_SECONDS = 20
@@ -161,11 +165,33 @@ def environment(dsn, **more):
     """The environment of a service under test."""
     return {
         "JWT_SECRET": SECRET,
-        "DATABASE_URL": dsn,
+        "DATABASE_URL": f"{dsn} password={DSN_PASSWORD}",
         "SOLISYNC_LISTEN": "tcp:0:interface=127.0.0.1",
         "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
         **more,
     }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: headers by their lower-case names."""
+
+    status: int
+    headers: dict
+    content: bytes
+
+    @property
+    def json(self):
+        """The body, which must be JSON and say so."""
+        assert self.headers["content-type"] == "application/json"
+        return msgspec.json.decode(self.content)
+
+
+async def refused(call):
+    """The status and message of a client's call that must fail."""
+    with pytest.raises(ApiError) as caught:
+        await call
+    return caught.value.status, caught.value.message
 
 
 class Running:
@@ -180,6 +206,20 @@ class Running:
     def client(self, address=None):
         """A client with an address of its own, as a trusted proxy would name it."""
         return Client(self.url, headers={"X-Forwarded-For": address or new_address()})
+
+    async def ask(self, method, path, headers=None, body=None, *, bearer=None, address=None):
+        """One request as it is given: a bytes body is sent as it is, anything else as JSON."""
+        headers = {"X-Forwarded-For": address or new_address(), **(headers or {})}
+        if bearer is not None:
+            headers["Authorization"] = f"Bearer {bearer}"
+        if body is not None and not isinstance(body, bytes):
+            body = msgspec.json.encode(body)
+        response = await treq.request(method, self.url + path, headers=headers, data=body)
+        return Answer(
+            response.code,
+            {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()},
+            await response.content(),
+        )
 
     async def player(self, name="ann"):
         """A client that has just registered."""
@@ -279,6 +319,7 @@ class Served(Process):
         self.url = f"http://127.0.0.1:{port}"
 
     client = Running.client
+    ask = Running.ask
     player = Running.player
     sql = Running.sql
 

@@ -1,0 +1,27 @@
+"""Secrets stay secret, over everything that the whole run has logged."""
+
+from pathlib import Path
+
+from solisync.settings import Settings
+from solisync.tokens import Tokens
+from tests.conftest import DSN_PASSWORD, PASSWORD, SECRET, environment
+
+SECRETS = (SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT begins with eyJ
+
+
+def test_settings_and_tokens_show_no_secret():
+    """Neither repr nor str of what holds a secret contains it."""
+    settings = Settings.from_environ(environment("dbname=x"))
+    shown = "".join(f"{thing!r}{thing!s}" for thing in (settings, Tokens(settings.jwt_secret)))
+    assert not [secret for secret in SECRETS if secret in shown]
+
+
+async def test_no_log_line_of_this_run_contains_a_secret(server, logs, postgres):
+    """Passwords, tokens, the signing secret and the database's password appear in no log."""
+    client = await server.player("ann")  # so that this test alone has something to look at
+    await client.refresh()
+    files = [*logs.glob("*.log"), *Path(postgres._data_dir).glob("*.log")]
+    assert sum(file.stat().st_size for file in files) > 1_000
+    for file in files:
+        text = file.read_text("utf-8", "replace")
+        assert not [secret for secret in SECRETS if secret in text], file.name

@@ -1,0 +1,107 @@
+"""The documents tell the truth."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from solisync.settings import TABLE
+from tests.conftest import ROOT
+
+DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def test_every_setting_is_documented_and_no_other():
+    """docs/configuration.md lists the variables and options of the settings table, with their defaults."""
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (?:`--([a-z-]+)`)? ?\| (.+?) \|", DOCS["configuration.md"], re.M)
+    documented = {(variable, option) for variable, option, _ in rows}
+    real = {(setting.variable, setting.option) for setting in TABLE} | {("JWT_SECRET", ""), ("DATABASE_URL", "")}
+    assert documented == real
+    defaults = {variable: default for variable, _, default in rows}
+    for setting in TABLE:
+        if setting.field != "data_dir":
+            assert defaults[setting.variable] == (f"`{setting.default}`" if setting.default else "–"), setting.variable
+
+
+def test_every_variable_that_a_document_names_exists():
+    """No page speaks of a setting that isn't there."""
+    real = {setting.variable for setting in TABLE}
+    for name, text in DOCS.items():
+        assert set(re.findall(r"\bSOLISYNC_[A-Z_]+\b", text)) <= real, name
+
+
+def test_every_make_target_that_a_document_names_exists():
+    """`make x` works for every x that a page speaks of."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    for name, text in DOCS.items():
+        assert set(re.findall(r"(?:^    |`|\$ )make ([a-z]+)", text, re.M)) <= targets, name
+
+
+def test_every_dependency_is_named_with_its_reason():
+    """docs/architecture.md has a row for each package that setup.py and pyproject.toml ask for."""
+    setup = (ROOT / "setup.py").read_text("utf-8")
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    wanted = set(re.findall(r'^ +"([a-z0-9-]+)(?:\[\w+\])?>=', setup, re.M)) | {re.match(r"[a-z-]+", build[0])[0]}
+    assert set(re.findall(r"^\| \*\*([a-z0-9-]+)\*\* \| .{10,}", DOCS["architecture.md"], re.M)) == wanted
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    """Every link to a file of the project points at one."""
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("command", ["solisync", "solisync-reset-password", "twistd solisync"])
+def test_every_option_that_a_document_names_exists(command):
+    """`--help` of each command knows the options that the pages show with it."""
+    program, *subcommand = command.split()
+    program = str(Path(sys.executable).parent / program)
+    known = set()
+    for words in ([program], [program, *subcommand]):  # twistd has options of its own in front of the plugin's
+        shown = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
+        known |= set(re.findall(r"--[a-z][a-z-]+", shown))
+    for name, text in DOCS.items():
+        for line in re.findall(rf"(?:^    (?:\$ )?|`){re.escape(command)}( [^`\n]*)?", text, re.M):
+            assert set(re.findall(r"--[a-z][a-z-]+", line)) <= known, name
+
+
+def curl(words):
+    """What curl would send: method, URL, headers, body."""
+    method, headers, body, url = None, {}, None, None
+    words = iter(words)
+    for word in words:
+        if word == "-X":
+            method = next(words)
+        elif word == "-H":
+            name, _, value = next(words).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(words).encode()
+            headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        else:
+            url = word
+    return method or ("POST" if body is not None else "GET"), url, headers, body
+
+
+async def test_the_examples_of_the_protocol_do_what_they_say(server):
+    """Every curl command of docs/protocol.md is answered with 200 and the fields that stand below it."""
+    examples = re.findall(r"^    \$ (curl .+)\n    (.+)$", DOCS["protocol.md"], re.M)
+    assert len(examples) >= 8
+    variables = {"URL": ""}
+    for command, shown in examples:
+        for name, value in variables.items():
+            command = command.replace(f"${name}", value)
+        method, path, headers, body = curl(shlex.split(command)[1:])
+        answer = await server.ask(method, path, headers, body)
+        assert answer.status == 200, command
+        fields = set(re.findall(r'"(\w+)":', shown))
+        assert fields <= set(answer.json), command
+        assert fields == set(answer.json) or shown.rstrip("}").endswith("…"), command
+        if "access_token" in answer.json:
+            variables |= {name.upper(): token for name, token in answer.json.items()}

@@ -1,0 +1,204 @@
+"""Password hashing (contract §3)."""
+
+import base64
+import hashlib
+import hmac
+import os
+import threading
+
+import bcrypt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
+
+from solisync.errors import Unavailable
+from solisync.passwords import QUEUE_SECONDS, Passwords, condense
+
+
+class HandThreads:
+    """Stands in for a thread pool: work is done when the test says so."""
+
+    def __init__(self):
+        self.work = []
+
+    def callInThreadWithCallback(self, done, function, *arguments):
+        self.work.append((done, function, arguments))
+
+    def run_one(self):
+        """Do the oldest piece of work and report its outcome, as a thread would through the reactor."""
+        done, function, arguments = self.work.pop(0)
+        try:
+            done(True, function(*arguments))
+        except Exception:
+            done(False, Failure())
+
+
+class NowClock(Clock):
+    """A clock whose callFromThread is a plain call."""
+
+    def callFromThread(self, function, *arguments):
+        function(*arguments)
+
+
+@pytest.fixture
+def threads():
+    return HandThreads()
+
+
+@pytest.fixture
+def clock():
+    return NowClock()
+
+
+@pytest.fixture
+def passwords(threads, clock):
+    return Passwords(reactor=clock, threads=threads, at_once=2, cost=4)
+
+
+def outcome(coroutine):
+    """Start a coroutine; the list gets its result or failure."""
+    results = []
+    deferred = Deferred.fromCoroutine(coroutine)
+    deferred.addBoth(results.append)
+    return deferred, results
+
+
+@given(st.binary(max_size=72))
+def test_a_password_of_up_to_72_bytes_is_plain_bcrypt(password):
+    """Hashes of short passwords move in and out of other systems."""
+    assert condense(password) == password
+
+
+@given(st.binary(min_size=73, max_size=1024))
+def test_a_longer_password_is_condensed_with_every_byte(password):
+    """Over 72 bytes bcrypt sees 0xff and the base64 of an HMAC-SHA-384."""
+    digest = hmac.new(b"solisync password v1", password, hashlib.sha384).digest()
+    assert condense(password) == b"\xff" + base64.b64encode(digest)
+    assert condense(password) != condense(password[:-1] + bytes([password[-1] ^ 1]))
+
+
+async def test_hash_and_verify_agree(reactor):
+    """What was hashed verifies, NUL and the 73rd byte included; anything else does not."""
+    passwords = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=2, cost=4)
+    for password in (b"12345678", b"nul\0inside!", b"x" * 72, b"x" * 73, "pässwörd ".encode() * 20):
+        stored = await passwords.hash(password)
+        assert stored.startswith("$2b$04$")
+        assert await passwords.verify(password, stored)
+        assert not await passwords.verify(password + b"x", stored)
+        assert not await passwords.verify(password[:-1], stored)
+
+
+def test_production_hashes_at_cost_12(threads, clock):
+    """The cost is 12 unless a test says otherwise, also for the hash of nobody."""
+    passwords = Passwords(reactor=clock, threads=threads, at_once=1)
+    _, results = outcome(passwords.hash(b"12345678"))
+    threads.run_one()
+    assert results[0].startswith("$2b$12$")
+    assert passwords._nobody.startswith(b"$2b$12$")
+
+
+@pytest.mark.parametrize("stored", [None, bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()], ids=["nobody", "ann"])
+def test_one_verification_whoever_it_is(passwords, threads, monkeypatch, stored):
+    """An unknown user costs one bcrypt of the same cost as a known one."""
+    costs = []
+    monkeypatch.setattr(bcrypt, "checkpw", lambda password, hashed: costs.append(hashed[:7]) or False)
+    _, results = outcome(passwords.verify(b"wrong", stored))
+    threads.run_one()
+    assert (results, costs, threads.work) == ([False], [b"$2b$04$"], [])
+
+
+def test_nobody_is_never_verified(passwords, threads, monkeypatch):
+    """Even a password that matches the stand-in hash is wrong."""
+    monkeypatch.setattr(bcrypt, "checkpw", lambda password, hashed: True)
+    _, results = outcome(passwords.verify(b"any", None))
+    threads.run_one()
+    assert results == [False]
+
+
+def test_only_so_many_at_once(passwords, threads):
+    """The third job starts when one of the first two is done."""
+    pending = [outcome(passwords.hash(b"12345678")) for _ in range(3)]
+    assert len(threads.work) == 2
+    threads.run_one()
+    assert len(threads.work) == 2
+    threads.run_one()
+    threads.run_one()
+    assert all(len(results) == 1 for _, results in pending)
+
+
+def test_what_would_wait_too_long_is_declined(passwords, threads):
+    """The queue takes what the measured pace can serve within its bound, and no more."""
+    pending = [outcome(passwords.hash(b"12345678")) for _ in range(60)]
+    declined = [results for _, results in pending if results]
+    assert len(declined) == 60 - 2 - int(QUEUE_SECONDS / 0.25 * 2)
+    assert all(results[0].check(Unavailable) and results[0].value.retry_after >= 1 for results in declined)
+    for deferred, _ in pending:
+        deferred.addErrback(lambda _: None)
+
+
+def test_a_slower_machine_takes_less(passwords, threads, clock):
+    """The bound is in time: where a hash takes longer, fewer may wait."""
+    for _ in range(40):
+        outcome(passwords.hash(b"12345678"))
+        clock.advance(1)
+        threads.run_one()
+    pending = [outcome(passwords.hash(b"12345678")) for _ in range(60)]
+    assert 8 <= sum(not results for _, results in pending) <= 13
+
+
+def test_a_job_whose_client_has_gone_is_not_hashed(passwords, threads):
+    """Cancelling a job that waits takes it out of the queue."""
+    pending = [outcome(passwords.hash(b"12345678")) for _ in range(4)]
+    pending[2][0].cancel()
+    assert pending[2][1][0].check(CancelledError)
+    for _ in range(3):
+        threads.run_one()
+    assert threads.work == []
+    assert [len(results) for _, results in pending] == [1, 1, 1, 1]
+
+
+def test_a_cancelled_job_that_runs_frees_its_place_when_it_ends(passwords, threads):
+    """A thread can't be stopped: its place counts as taken until it is done."""
+    first, _, third = (outcome(passwords.hash(b"12345678")) for _ in range(3))
+    first[0].cancel()
+    assert len(threads.work) == 2
+    threads.run_one()
+    threads.run_one()
+    threads.run_one()
+    assert third[1][0].startswith("$2b$")
+
+
+def test_a_malformed_stored_hash_frees_its_place(passwords, threads):
+    """A hash that bcrypt can't read fails that login and nothing else."""
+    for _ in range(5):
+        _, results = outcome(passwords.verify(b"12345678", "not a hash"))
+        threads.run_one()
+        assert results[0].check(ValueError)
+    _, results = outcome(passwords.hash(b"12345678"))
+    threads.run_one()
+    assert results[0].startswith("$2b$")
+
+
+async def test_hashing_threads_are_polite_and_the_reactor_is_not(reactor):
+    """Hashing lowers the priority of its own thread only."""
+    pool = ThreadPool(1, 1)
+    pool.start()
+    try:
+        passwords = Passwords(reactor=reactor, threads=pool, at_once=1, cost=4)
+        niceness = []
+        original, bcrypt.checkpw = (
+            bcrypt.checkpw,
+            lambda *_: niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id())),
+        )
+        try:
+            await passwords.verify(b"x", None)
+        finally:
+            bcrypt.checkpw = original
+        own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+        assert niceness == [max(own, 10)]
+    finally:
+        pool.stop()

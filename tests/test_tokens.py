@@ -1,0 +1,135 @@
+"""Access and refresh tokens (contract §2)."""
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import jwt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.errors import Unauthorized
+from solisync.tokens import Tokens, refresh_expiry
+
+SECRET = b"s" * 32
+NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
+USER, JTI = str(uuid4()), str(uuid4())
+EXP = int(NOW.timestamp()) + 60
+
+tokens = Tokens(SECRET)
+
+
+def signed(claims, secret=SECRET, algorithm="HS256"):
+    return jwt.encode(claims, secret, algorithm)
+
+
+def claims_of(token):
+    return jwt.decode(token, SECRET, ["HS256"], options={"verify_exp": False})
+
+
+def test_an_access_token_has_these_claims_and_no_others():
+    """sub, exp 24 hours ahead, kind access."""
+    assert claims_of(tokens.access(USER, NOW)) == {"sub": USER, "exp": int(NOW.timestamp()) + 86_400, "kind": "access"}
+
+
+def test_a_refresh_token_has_these_claims_and_no_others():
+    """sub, exp 30 days ahead, kind refresh, jti; its row expires in the same second."""
+    exp = int(NOW.timestamp()) + 30 * 86_400
+    assert claims_of(tokens.refresh(USER, JTI, NOW)) == {"sub": USER, "exp": exp, "kind": "refresh", "jti": JTI}
+    assert refresh_expiry(NOW).timestamp() == exp
+
+
+def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
+    """There is no leeway, in either direction."""
+    token = tokens.access(USER, NOW)
+    expiry = NOW.replace(microsecond=0) + timedelta(hours=24)
+    assert tokens.read_access(token, expiry - timedelta(microseconds=1)) == USER
+    with pytest.raises(Unauthorized):
+        tokens.read_access(token, expiry)
+
+
+def test_each_kind_is_accepted_only_where_it_belongs():
+    """A refresh token opens no route, and an access token refreshes nothing."""
+    with pytest.raises(Unauthorized):
+        tokens.read_access(tokens.refresh(USER, JTI, NOW), NOW)
+    with pytest.raises(Unauthorized):
+        tokens.read_refresh(tokens.access(USER, NOW), NOW)
+
+
+def unsigned(claims):
+    def part(value):
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+    return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims)}."
+
+
+GOOD = {"sub": USER, "exp": EXP, "kind": "access"}
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("a.b.c", id="no JWT"),
+        pytest.param("." * 10_000, id="dots"),
+        pytest.param("ü.ü.ü", id="not ASCII"),
+        pytest.param(signed(GOOD, b"t" * 32), id="other secret"),
+        pytest.param(signed(GOOD, SECRET * 2, "HS512"), id="other algorithm, other secret"),
+        pytest.param(signed(GOOD, b"s" * 64, "HS512"), id="other algorithm"),
+        pytest.param(unsigned(GOOD), id="no signature"),
+        pytest.param(signed(GOOD)[:-2], id="cut signature"),
+        pytest.param(signed({"sub": USER, "kind": "access"}), id="no exp"),
+        pytest.param(signed({"sub": USER, "exp": EXP}), id="no kind"),
+        pytest.param(signed({"exp": EXP, "kind": "access"}), id="no sub"),
+        pytest.param(signed(GOOD | {"exp": EXP + 0.5}), id="fractional exp"),
+        pytest.param(signed(GOOD | {"exp": str(EXP)}), id="exp as text"),
+        pytest.param(signed(GOOD | {"exp": True}), id="exp as boolean"),
+        pytest.param(signed(GOOD | {"exp": int(NOW.timestamp())}), id="expired"),
+        pytest.param(signed(GOOD | {"sub": "ann"}), id="sub is no UUID"),
+        pytest.param(signed(GOOD | {"kind": "Access"}), id="kind in another case"),
+        pytest.param(signed(GOOD | {"kind": ["access"]}), id="kind is a list"),
+    ],
+)
+def test_anything_but_a_valid_access_token_is_refused(token):
+    """Whatever is wrong with a token, the answer is the same."""
+    with pytest.raises(Unauthorized):
+        tokens.read_access(token, NOW)
+
+
+@pytest.mark.parametrize("jti", [None, "", "x", 5, ["a"]])
+def test_a_refresh_token_without_a_proper_jti_is_refused(jti):
+    """Tokens from before rotation had no jti."""
+    claims = {"sub": USER, "exp": EXP, "kind": "refresh"} | ({} if jti is None else {"jti": jti})
+    with pytest.raises(Unauthorized):
+        tokens.read_refresh(signed_any(claims), NOW)
+
+
+def signed_any(claims):
+    """Sign claims that PyJWT itself would refuse to."""
+    return jwt.api_jws.encode(json.dumps(claims).encode(), SECRET, "HS256")
+
+
+@given(st.text(max_size=300))
+def test_no_text_is_worse_than_refused(text):
+    """Reading a token raises Unauthorized or nothing."""
+    with pytest.raises(Unauthorized):
+        tokens.read_access(text, NOW)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["sub", "exp", "kind", "jti", "nbf", "iat", "aud", "iss", "x"]),
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2),
+    )
+)
+def test_no_signed_claims_are_worse_than_refused(claims):
+    """Not even our own signature lets odd claims raise anything else."""
+    with pytest.raises(Unauthorized):
+        tokens.read_access(signed_any(claims), NOW)
+
+
+def test_the_secret_shows_in_no_repr():
+    """A token issuer doesn't tell its secret."""
+    assert "s" * 32 not in repr(tokens) + repr(vars(tokens).keys())

@@ -1,0 +1,144 @@
+"""Bad bodies: every route that takes JSON refuses them in the same way (contract §0)."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from twisted.internet import defer
+
+from solisync.errors import BadRequest
+from solisync.rules.accounts import AuthRequest
+from solisync.web.request import MAX_NESTING, nesting, read_json
+from tests.conftest import PASSWORD
+
+ROUTES = ("/api/auth/register", "/api/auth/login", "/api/auth/refresh")
+GOOD = {"username": "ann", "password": PASSWORD, "refresh_token": "x"}
+
+
+def nested(depth):
+    return b'{"username": "ann", "password": "longenough", "refresh_token": "x", "more": %s%s}' % (
+        b"[" * (depth - 1),
+        b"]" * (depth - 1),
+    )
+
+
+BAD = {
+    "empty": b"",
+    "white space": b"  \n",
+    "truncated": b'{"username": "ann", "pass',
+    "not an object": b'["ann"]',
+    "text": b'"ann"',
+    "null": b"null",
+    "trailing bytes": b'{"username": "ann", "password": "longenough", "refresh_token": "x"} x',
+    "two documents": b"{}{}",
+    "NaN": b'{"username": NaN, "password": "longenough", "refresh_token": NaN}',
+    "Infinity in an unknown field": b'{"username":"ann","password":"longenough","refresh_token":"x","z":Infinity}',
+    "BOM": b"\xef\xbb\xbf" + json.dumps(GOOD).encode(),
+    "UTF-16": json.dumps(GOOD).encode("utf-16"),
+    "bad UTF-8": b'{"username": "\xff", "password": "longenough", "refresh_token": "\xff"}',
+    "bad UTF-8 in an unknown field": b'{"username":"ann","password":"longenough","refresh_token":"x","z":"\xff"}',
+    "missing field": b"{}",
+    "numbers": b'{"username": 1, "password": 2, "refresh_token": 3}',
+    "nulls": b'{"username": null, "password": null, "refresh_token": null}',
+    "lists": b'{"username": [], "password": [], "refresh_token": []}',
+    "lone surrogates": rb'{"username": "\ud800", "password": "\ud800longenough", "refresh_token": "\udfff"}',
+    "65 levels": nested(65),
+    "100,000 arrays": b"[" * 100_000,
+    "100,000 closed arrays": b"[" * 100_000 + b"]" * 100_000,
+    "100,000 arrays in an unknown field": nested(100_000),
+    "a form": b"username=ann&password=longenough",
+}
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+async def test_a_bad_body_is_a_400_that_says_why(server, path, body):
+    """Not JSON, not UTF-8, not the right shape, nested too deep: 400 and one line of JSON."""
+    answer = await server.ask("POST", path, body=body)
+    assert answer.status == 400, answer
+    assert list(answer.json) == ["error"]
+
+
+async def test_a_wrong_type_is_named_by_its_path(server):
+    """The message says what was expected, and where."""
+    answer = await server.ask("POST", "/api/auth/login", body={"username": "ann", "password": 5})
+    assert answer.json == {"error": "request body: Expected `str`, got `int` - at `$.password`"}
+    answer = await server.ask("POST", "/api/auth/login", body={"username": "ann"})
+    assert answer.json == {"error": "request body: Object missing required field `password`"}
+
+
+async def test_unknown_fields_are_ignored_and_64_levels_accepted(server):
+    """A newer client's fields cost nothing; of doubled keys the last counts."""
+    assert (await server.ask("POST", "/api/auth/register", body=nested(64))).status == 200
+    doubled = b'{"username": "x", "username": "bob", "password": "longenough", "z": {"a": [1e3, "\\u0000"]}}'
+    assert (await server.ask("POST", "/api/auth/register", body=doubled)).status == 200
+    assert server.sql("SELECT username FROM users ORDER BY 1") == [("ann",), ("bob",)]
+
+
+texts = st.text(max_size=40) | st.sampled_from(["\0", "ann\0", "😀" * 10, "\x7f", "' OR 1=1 --", "a" * 2000])
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=10,
+)
+fields = st.sampled_from([*GOOD, "x"])
+bodies = (
+    st.binary(max_size=200)
+    | documents.map(lambda value: json.dumps(value).encode())
+    | st.dictionaries(fields, documents, max_size=4).map(lambda value: json.dumps(value).encode())
+    | st.dictionaries(fields, texts, max_size=4).map(lambda value: json.dumps(value, ensure_ascii=False).encode())
+)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.limit(120)
+async def test_no_body_is_worse_than_refused(server, path):
+    """2,000 generated bodies: nothing but 200, 400, 401, 409, and 503 when the hash queue is full."""
+    examples = []
+
+    @settings(max_examples=2_000, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(bodies)
+    def collect(body):
+        examples.append(body)
+
+    collect()
+    statuses = set()
+    gate = defer.DeferredSemaphore(8)
+
+    async def send(body):
+        answer = await server.ask("POST", path, body=body)
+        assert answer.status == 200 or list(answer.json) == ["error"]
+        statuses.add(answer.status)
+
+    await defer.gatherResults(
+        [gate.run(lambda body=body: defer.ensureDeferred(send(body))) for body in examples], consumeErrors=True
+    )
+    assert len(examples) >= 2_000
+    assert statuses <= {200, 400, 401, 409, 503}
+
+
+@given(documents)
+def test_nesting_is_measured_as_json_nests(value):
+    """Brackets in strings don't count; few brackets are not worth measuring."""
+
+    def depth(value):
+        if isinstance(value, list):
+            return 1 + max(map(depth, value), default=0)
+        if isinstance(value, dict):
+            return 1 + max(map(depth, value.values()), default=0)
+        return 0
+
+    many_brackets = ["[{" * 3, '\\"[', [[]] * MAX_NESTING]
+    document = [many_brackets, value]
+    assert nesting(json.dumps(document).encode()) == depth(document)
+
+
+@given(st.binary(max_size=300))
+def test_decoding_raises_nothing_but_bad_request(body):
+    """Whatever the bytes, the outcome is a shape or a BadRequest."""
+    try:
+        assert isinstance(read_json(body, AuthRequest), msgspec.Struct)
+    except BadRequest as error:
+        assert str(error).startswith("request body")  # noqa: PT017

@@ -1,0 +1,36 @@
+"""The OpenAPI document (contract §4)."""
+
+import re
+
+from tests.conftest import ROOT
+
+
+async def test_the_document_lists_every_route_and_its_shapes(server):
+    """Every route is there, with its body, its answer and the errors it can give."""
+    answer = await server.ask("GET", "/api/openapi.json")
+    document = answer.json
+    assert document["openapi"] == "3.1.0"
+    register = document["paths"]["/api/auth/register"]["post"]
+    assert register["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/AuthRequest")
+    assert set(register["responses"]) == {"200", "400", "409", "413", "429", "500", "503"}
+    assert document["paths"]["/api/me"]["get"]["security"] == [{"access_token": []}]
+    assert document["paths"]["/api/auth/login"]["post"]["security"] == []
+    assert set(document["components"]["schemas"]) >= {"AuthRequest", "TokenPair", "Me", "Ok", "ErrorBody"}
+
+
+async def test_every_documented_route_answers(server):
+    """No path of the document is a 404, and no method a 405."""
+    document = (await server.ask("GET", "/api/openapi.json")).json
+    for path, operations in document["paths"].items():
+        for method in operations:
+            answer = await server.ask(method.upper(), path)
+            assert answer.status not in (404, 405), (method, path)
+
+
+async def test_the_protocol_page_documents_exactly_the_routes_there_are(server):
+    """docs/protocol.md has one heading for each route, and none for a route that doesn't exist."""
+    document = (await server.ask("GET", "/api/openapi.json")).json
+    served = {f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations}
+    text = (ROOT / "docs" / "protocol.md").read_text("utf-8")
+    documented = set(re.findall(r"`((?:GET|POST|PUT|DELETE) /[^`\s]*)`", text))
+    assert documented == served
