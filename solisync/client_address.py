@@ -41,7 +41,7 @@ def parse_address(text: str) -> Address | None:
         if not _is_port(f":{port}"):
             return None
     try:
-        address = ip_address(text.partition("%")[0])
+        address = ip_address(text.partition("%")[0] if ":" in text else text)  # without the zone of an IPv6 address
     except ValueError:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
@@ -66,4 +66,5 @@ def _is_trusted(address: Address, trusted: Networks) -> bool:
 
 
 def _is_port(text: str) -> bool:
-    return not text or (text[0] == ":" and text[1:].isascii() and text[1:].isdigit() and int(text[1:]) < 65536)
+    digits = text[1:]
+    return not text or (text[0] == ":" and len(digits) <= 5 and digits.isascii() and digits.isdigit())

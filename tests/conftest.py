@@ -69,8 +69,9 @@ def no_lost_failures():
     seen = []
 
     def observe(event):
-        if event.get("log_failure") is not None and event["log_level"] is LogLevel.critical:
-            seen.append(event["log_failure"].getTraceback())
+        failure = event.get("log_failure") or event.get("failure")  # the latter from code that still uses log.err
+        if failure is not None and event["log_level"] is LogLevel.critical:
+            seen.append(failure.getTraceback())
 
     globalLogPublisher.addObserver(observe)
     yield seen

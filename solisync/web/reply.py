@@ -1,7 +1,8 @@
 """What goes out: the headers of every answer, and answers as bytes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -14,6 +15,8 @@ JSON = "application/json"
 EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
 PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
 PREFLIGHT_SECONDS = 600
+NO_STORE = {"Cache-Control": "no-store"}
+REASONS = {431: "Request Header Fields Too Large"}  # which Twisted does not know
 
 _encode = msgspec.json.Encoder().encode
 
@@ -28,14 +31,18 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, shape: msgspec.Struct, **headers: str) -> "Reply":
-        """A shape as JSON."""
-        return cls(body=_encode(shape), headers=headers)
+    def of(cls, shape: msgspec.Struct | Sequence[msgspec.Struct]) -> "Reply":
+        """A shape, or a list of them, as JSON."""
+        return cls(body=_encode(shape))
+
+    def with_headers(self, headers: Mapping[str, str]) -> "Reply":
+        """The same answer with these headers as well."""
+        return replace(self, headers={**self.headers, **headers})
 
     @classmethod
     def error(cls, status: int, message: str, headers: Mapping[str, str] | None = None) -> "Reply":
-        """An error, as every client reads it."""
-        return cls(status=status, body=_encode(ErrorBody(message)), headers=headers or {})
+        """An error, as every client reads it; none is worth keeping, and some are nobody else's business."""
+        return cls(status=status, body=_encode(ErrorBody(message)), headers={**NO_STORE, **(headers or {})})
 
     def send(self, request: Request) -> bytes:
         """Set the status and all headers on `request`; returns the body for klein to write."""
@@ -45,10 +52,18 @@ class Reply:
         return self.body
 
 
-def encode_refusal(request: Request | None, status: int, message: str, *, head_only: bool) -> bytes:
-    """A whole error response for a connection that ends with it, before or in the middle of a request."""
-    reply = Reply.error(status, message, {"Connection": "close"})
-    lines = [f"HTTP/1.1 {status} {http.RESPONSES.get(status, b'Error').decode()}"]
+class Refusal(NamedTuple):
+    """What a connection is told that ends with it, before or in the middle of a request."""
+
+    status: int
+    message: str
+
+
+def encode_refusal(request: Request | None, refusal: Refusal, *, head_only: bool) -> bytes:
+    """A whole response; `request` is as much as there is of the request."""
+    reason = REASONS.get(refusal.status) or http.RESPONSES[refusal.status].decode("ascii")
+    reply = Reply.error(*refusal, {"Date": http.datetimeToString().decode("ascii"), "Connection": "close"})
+    lines = [f"HTTP/1.1 {refusal.status} {reason}"]
     lines += [f"{name}: {value}" for name, value in _headers(request, reply)]
     return "\r\n".join([*lines, "\r\n"]).encode("ascii") + (b"" if head_only else reply.body)
 
@@ -59,6 +74,7 @@ def preflight(methods: str) -> Reply:
         status=204,
         content_type=None,
         headers={
+            **NO_STORE,
             "Access-Control-Allow-Methods": methods,
             "Access-Control-Allow-Headers": PREFLIGHT_HEADERS,
             "Access-Control-Max-Age": str(PREFLIGHT_SECONDS),
@@ -68,8 +84,8 @@ def preflight(methods: str) -> Reply:
 
 def allowed_origin(request: Request) -> str | None:
     """The request's Origin when it is one that the settings name."""
-    origins = request.requestHeaders.getRawHeaders("Origin", [])
-    return origins[0] if len(origins) == 1 and origins[0] in request.channel.site.cors_origins else None
+    origins = request.fields("Origin")
+    return origins[0] if len(origins) == 1 and origins[0] in request.site.cors_origins else None
 
 
 def _headers(request: Request | None, reply: Reply) -> list[tuple[str, str]]:
@@ -81,7 +97,7 @@ def _headers(request: Request | None, reply: Reply) -> list[tuple[str, str]]:
     ]
     if reply.content_type is not None:
         headers += [("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body)))]
-    if request is not None and request.channel.site.cors_origins:
+    if request is not None and request.site.cors_origins:
         headers.append(("Vary", "Origin"))
         origin = allowed_origin(request)
         if origin is not None:

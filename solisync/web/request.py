@@ -13,6 +13,7 @@ from twisted.web import server
 
 from ..client_address import Address, bucket, client_address, is_trusted
 from ..errors import BadRequest, Unauthorized
+from .syntax import target_path
 
 if TYPE_CHECKING:
     from .site import Site
@@ -23,7 +24,6 @@ T = TypeVar("T")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
-_ABSOLUTE_FORM = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
@@ -31,21 +31,19 @@ _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 class Request(server.Request):
     """twisted.web's request, with the client's address, an id, and no guessing."""
 
-    channel: Any  # a solisync.web.site.Channel, which Twisted deletes when the request is done
+    channel: Any  # a solisync.web.channel.Channel, which Twisted deletes when the request is done
     content: BytesIO
     site: "Site"
     defaultContentType = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.began: float = self.channel.site.reactor.seconds()
+        self.site = self.channel.site  # from the beginning, and for longer than there is a channel
+        self.began: float = self.site.reactor.seconds()
 
     def process(self) -> None:
         """Hand the request to the routes, in a shape that can't surprise them."""
-        self.site = self.channel.site
-        absolute = _ABSOLUTE_FORM.match(self.path)  # RFC 9112 §3.2.2: servers accept it, whatever they think of it
-        if absolute:
-            self.path = self.path[absolute.end() :] or b"/"
+        self.path = target_path(self.uri) or self.path  # RFC 9112 §3.2.2: a whole URI is as good as a path
         if not self.method.isupper():  # methods are case-sensitive (RFC 9110 §9.1), werkzeug's matching is not
             self.method = b"UNKNOWN"
         super().process()
@@ -58,6 +56,14 @@ class Request(server.Request):
         """A constant: no route depends on the Host header, and klein would choke on a strange one."""
         return b"localhost"
 
+    def fields(self, name: str) -> list[str]:
+        """The values of a header field, one for each line. Any byte may stand in them (RFC 9110 §5.5).
+
+        Twisted's getHeader fails on what is not UTF-8, when it is asked for text.
+        """
+        values = self.requestHeaders.getRawHeaders(name.encode("ascii"), [])
+        return [value.decode("latin-1") for value in values]
+
     @property
     def age_seconds(self) -> float:
         """Seconds since the request began to arrive."""
@@ -66,19 +72,19 @@ class Request(server.Request):
     @cached_property
     def request_id(self) -> str:
         """The client's X-Request-Id when it is a sane one, else a new one."""
-        given = self.getHeader("X-Request-Id")
-        return given if given and _REQUEST_ID.fullmatch(given) else uuid4().hex
+        given = self.fields("X-Request-Id")
+        return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else uuid4().hex
 
     @cached_property
     def client_ip(self) -> Address | None:
         """The client's address; None for one that reached us over a unix socket without saying who it is."""
         peer = self.getClientAddress()
         host = None if isinstance(peer, UNIXAddress) else peer.host
-        forwarded = self.requestHeaders.getRawHeaders("X-Forwarded-For", [])
-        site: Site = self.channel.site
-        if forwarded and host is not None and not is_trusted(host, site.trusted_proxies):
-            site.warn_of_untrusted_proxy(host)
-        return client_address(host, forwarded, site.trusted_proxies)
+        forwarded = self.fields("X-Forwarded-For")
+        trusted = self.site.trusted_proxies
+        if forwarded and host is not None and not is_trusted(host, trusted):
+            self.site.warn_of_untrusted_proxy(host)
+        return client_address(host, forwarded, trusted)
 
     @property
     def client_name(self) -> str:
@@ -93,7 +99,7 @@ class Request(server.Request):
     @property
     def bearer(self) -> str:
         """The bearer token (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
-        headers = self.requestHeaders.getRawHeaders("Authorization", [])
+        headers = self.fields("Authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
             raise Unauthorized

@@ -1,0 +1,273 @@
+"""One connection: ceilings and deadlines that hold before a request exists (contract §0, RFC 9112).
+
+Twisted reads whole bodies of any size, restarts its idle timer on every byte, and answers pipelined requests whether
+or not anybody reads the answers. So the channel here refuses early, keeps absolute deadlines, and sends no faster than
+the client reads. It overrides private methods of HTTPChannel, which is why setup.py bounds Twisted from above: raise
+that bound once tests/test_wire.py passes.
+"""
+
+from collections import deque
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.protocol import connectionDone
+from twisted.protocols.basic import LineReceiver
+from twisted.python.failure import Failure
+from twisted.web import http
+
+from .reply import Refusal, Reply, encode_refusal
+from .request import Request
+from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
+
+if TYPE_CHECKING:
+    from .site import Site
+
+MAX_BODY = 1_048_576
+MAX_HEADER_BYTES = 16_384
+MAX_HEADERS = 100
+HEADER_SECONDS = 10.0
+BODY_SECONDS = 30.0
+UNREAD_SECONDS = 30.0
+IDLE_SECONDS = 60.0
+LINGER_SECONDS = 2.0
+PIECE_BYTES = 65_536  # what the transport buffers before it says that it is full
+
+BAD_REQUEST = Refusal(400, "bad request")
+TIMED_OUT = Refusal(408, "request timed out")
+BODY_TOO_LARGE = Refusal(413, "request body must be at most 1 MB")
+HEADER_TOO_LARGE = Refusal(431, "request header too large")
+
+
+class Channel(http.HTTPChannel):
+    """One connection. Its timer counts from the first byte of a request, then from the end of its header."""
+
+    maxHeaders = MAX_HEADERS
+    totalHeadersSize = MAX_HEADER_BYTES
+
+    site: "Site"
+    transport: Any  # TCP, TLS or a unix socket: each can abort, but no interface of Twisted's says so
+    timeOut: float | None  # type: ignore[assignment]
+    _receiving = False  # between the first byte of a request and its last
+    _refused = False
+    _unread: IDelayedCall | None = None
+    _answered: http.Request | None = None  # a request whose answer is not all sent
+
+    def connectionMade(self) -> None:
+        self._unsent: deque[bytes] = deque()
+        self.timeOut = HEADER_SECONDS
+        super().connectionMade()
+        self.site.channels.add(self)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.site.forget(self)
+        self._stop_unread_timer()
+        super().connectionLost(reason)
+
+    # Receiving, against the clock.
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._refused:
+            return
+        nested = self._busyReceiving
+        self._begin()
+        LineReceiver.dataReceived(self, data)  # past HTTPChannel's, which would restart the timer
+        if self.line_mode and self._buffer and not nested and not self._refused:
+            self._begin()  # the start of a pipelined request may have come with the end of the last one
+            if has_bare_line_end(self._buffer):
+                self.refuse(BAD_REQUEST)
+
+    def _begin(self) -> None:
+        if not self._receiving and not self._handlingRequest:
+            self._receiving = True
+            self.setTimeout(HEADER_SECONDS)
+
+    def allContentReceived(self) -> None:
+        if self._refused:
+            return
+        self._receiving = False
+        self.timeOut = IDLE_SECONDS  # what comes back when this request is done, which may be inside the next line
+        super().allContentReceived()
+
+    def timeoutConnection(self) -> None:
+        if self._receiving:
+            self.refuse(TIMED_OUT)
+        else:
+            self.loseConnection()
+
+    # Parsing.
+
+    def lineReceived(self, line: bytes) -> None:
+        if self._refused:
+            return
+        self._begin()
+        if is_malformed(line):
+            self.refuse(BAD_REQUEST)
+        else:
+            super().lineReceived(line)
+
+    def rawDataReceived(self, data: bytes) -> None:
+        if not self._refused:
+            super().rawDataReceived(data)
+
+    def lineLengthExceeded(self, line: bytes) -> None:
+        self.refuse(HEADER_TOO_LARGE)
+
+    def _maybeChooseTransferDecoder(self, header: bytes, data: bytes) -> bool:
+        if header == b"Content-Length" and data.isdigit():
+            data = data.lstrip(b"0")[:18] or b"0"  # enough to be too large; int() fails on thousands of digits
+        if header != b"Transfer-Encoding":
+            return bool(super()._maybeChooseTransferDecoder(header, data))
+        if data.lower() != b"chunked" or self._version == b"HTTP/1.0":
+            self.refuse(BAD_REQUEST)
+            return False
+        if not super()._maybeChooseTransferDecoder(header, data):
+            return False
+        self._transferDecoder = Chunks(self.requests[-1].handleContentChunk, self._finishRequestBody)
+        return True
+
+    def allHeadersReceived(self) -> None:
+        if self._refused:
+            return
+        hosts = self.requests[-1].requestHeaders.getRawHeaders(b"Host", [])
+        if (
+            target_path(self._path) is None
+            or len(hosts) > 1
+            or (not hosts and self._version == b"HTTP/1.1")
+            or not all(map(is_host, hosts))
+        ):
+            self.refuse(BAD_REQUEST)
+        else:
+            self.setTimeout(BODY_SECONDS)
+            super().allHeadersReceived()
+
+    def checkPersistence(self, request: http.Request, version: bytes) -> bool:
+        options = b",".join(request.requestHeaders.getRawHeaders(b"Connection", [])).lower().split(b",")
+        asks_to_close = b"close" in (option.strip(b" \t") for option in options)
+        persistent = version == b"HTTP/1.1" and not asks_to_close and not self.site.draining
+        if not persistent:
+            request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+        return persistent
+
+    def _send100Continue(self) -> None:
+        if not self._refused:
+            super()._send100Continue()
+
+    def _respondToBadRequestAndDisconnect(self) -> None:
+        too_much = self._receivedHeaderSize > MAX_HEADER_BYTES or self._receivedHeaderCount > MAX_HEADERS
+        self.refuse(HEADER_TOO_LARGE if too_much else BAD_REQUEST)
+
+    # Sending: piece by piece, so that one piece in UNREAD_SECONDS is enough, and one answer at a time.
+
+    def write(self, data: bytes) -> None:
+        self._unsent.extend(data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
+        self._send()
+
+    def _send(self) -> None:
+        while self._unsent and not self._waitingForTransport:
+            self.transport.write(self._unsent.popleft())
+
+    def requestDone(self, request: http.Request) -> None:
+        if self._unsent or self._waitingForTransport:
+            self._answered = request
+            self._networkProducer.pauseProducing()  # nor read on: the next request would only wait in memory
+        else:
+            super().requestDone(request)
+
+    def pauseProducing(self) -> None:
+        # The transport calls this when its buffer is full, and resumeProducing when all of it has gone out.
+        super().pauseProducing()
+        self._start_unread_timer()
+
+    def resumeProducing(self) -> None:
+        self._stop_unread_timer()
+        super().resumeProducing()
+        self._send()
+        if self._answered is not None and not self._unsent and not self._waitingForTransport:
+            request, self._answered = self._answered, None
+            super().requestDone(request)
+
+    def loseConnection(self) -> None:
+        super().loseConnection()
+        self._start_unread_timer()  # what is still buffered may keep a connection open for as long
+
+    def _start_unread_timer(self) -> None:
+        if self._unread is None:
+            self._unread = self.callLater(UNREAD_SECONDS, self._cut)
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread is not None and self._unread.active():
+            self._unread.cancel()
+        self._unread = None
+
+    def _cut(self) -> None:
+        self.transport.abortConnection()
+
+    # Refusing.
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer now, read and drop what still comes for a moment so that the answer gets through, then close."""
+        if self._refused:
+            return
+        self._refused = True
+        self.persistent = False
+        self.setTimeout(None)
+        request = self.requests[-1] if self.requests else None
+        head_only = getattr(self, "_command", b"") == b"HEAD"
+        self.site.log_refusal(self, request, refusal)
+        self.transport.write(encode_refusal(request, refusal, head_only=head_only))
+        # TLS has no half-closed connections; what looks like one there would end the TCP below it.
+        half_close = None if self.isSecure() else getattr(self.transport, "loseWriteConnection", None)
+        self._abortingCall = self.callLater(LINGER_SECONDS, self.forceAbortClient)
+        if half_close is None:
+            self.loseConnection()
+        else:
+            self.transport.unregisterProducer()
+            half_close()
+
+    def forceAbortClient(self) -> None:
+        self._abortingCall = None
+        self._cut()
+
+    # Draining.
+
+    def drain(self) -> None:
+        """Close this connection once the request on it, if any, is answered."""
+        if self.requests:
+            self.persistent = False
+            for request in self.requests:
+                if not request.startedWriting:
+                    request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+        elif not self._receiving:
+            self.loseConnection()
+
+
+class WireRequest(Request):
+    """A request whose body has a ceiling and stays in memory."""
+
+    channel: Channel
+    _received = 0
+
+    def gotLength(self, length: int | None) -> None:
+        self.content = BytesIO()
+        if length is not None and length > MAX_BODY:
+            self._refuse_body()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received > MAX_BODY:
+            self._refuse_body()
+        else:
+            self.content.write(data)
+
+    def _refuse_body(self) -> None:
+        path = target_path(self.channel._path) or b""
+        self.channel.refuse(self.site.body_refusals.get((self.channel._command, path), BODY_TOO_LARGE))
+
+    def processingFailed(self, reason: Failure) -> Failure:
+        """The last resort, when the routes fail as a whole: Twisted's own page would be HTML."""
+        self._log.failure("could not process a request", reason)
+        if not self.startedWriting and not self._disconnected:
+            self.write(Reply.error(500, "internal server error").send(self))
+            self.finish()
+        return reason

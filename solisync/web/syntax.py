@@ -1,0 +1,75 @@
+"""RFC 9112 where Twisted takes it easier.
+
+Whatever one reader of a connection takes for something else than another reader does can carry a hidden request past
+the first of them. Twisted has closed the known ways; here it is told to refuse also what it reads generously.
+"""
+
+import re
+
+from twisted.web import http
+
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED = rb'"[\t !#-\[\]-~\x80-\xff]*"'  # without escapes, which Twisted refuses in an extension
+_NAME = rb"[A-Za-z0-9._~!$&'()*+,;=%-]"
+_ADDRESS = rb"\[[0-9A-Fa-f:.]+\]"
+_PORT = rb"(?::[0-9]*)?"
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # all but the tab
+_BARE = re.compile(rb"\n|\r[^\n]")
+_HOST = re.compile(rb"(?:%b|%b*)%b" % (_ADDRESS, _NAME, _PORT))
+_TARGET = re.compile(
+    rb"(?:(?i:https?)://(?P<authority>(?:%b|%b+)%b))?(?P<path>/[!-\"$->@-~]*)?(?:\?[!-\"$-~]*)?"
+    % (_ADDRESS, _NAME, _PORT)
+)
+_FIELD_LINE = re.compile(rb"(?:%b:[\t -~\x80-\xff]*)?" % _TOKEN)
+_CHUNK_LINE = re.compile(
+    rb"[0-9A-Fa-f]+(?:[\t ]*;[\t ]*%b(?:[\t ]*=[\t ]*(?:%b|%b))?)*" % (_TOKEN, _TOKEN, _QUOTED),
+)
+
+
+def is_malformed(line: bytes) -> bool:
+    """Whether a line of a header can be refused at once: it has control characters, or continues the one before it."""
+    return line[:1] in (b" ", b"\t") or _CONTROL.search(line) is not None
+
+
+def has_bare_line_end(rest: bytes | bytearray) -> bool:
+    """Whether what is left after splitting at CRLF holds a CR or an LF alone, of which no line can come any more."""
+    return _BARE.search(rest) is not None
+
+
+def is_host(value: bytes) -> bool:
+    """Whether this is the value of a Host field: a name or an address, and maybe a port; it may be empty."""
+    return _HOST.fullmatch(value) is not None
+
+
+def target_path(target: bytes) -> bytes | None:
+    """The path in a request target, or None when it is neither a path, nor a whole URI, nor `*` (RFC 9112 §3.2).
+
+    Any printable character may stand in it, because browsers leave some of those in queries that RFC 3986 excludes.
+    """
+    if target == b"*":
+        return target
+    match = _TARGET.fullmatch(target)
+    if match is None:
+        return None
+    if match["authority"] is not None:
+        return match["path"] or b"/"
+    return match["path"]
+
+
+class Chunks(http._ChunkedTransferDecoder):
+    """The chunked coding (RFC 9112 §7.1), with extensions and trailers that are what they should be."""
+
+    def _dataReceived_CHUNK_LENGTH(self) -> bool:
+        self._check(_CHUNK_LINE)
+        return super()._dataReceived_CHUNK_LENGTH()
+
+    def _dataReceived_TRAILER(self) -> bool:
+        self._check(_FIELD_LINE)
+        return super()._dataReceived_TRAILER()
+
+    def _check(self, syntax: re.Pattern[bytes]) -> None:
+        end = self._buffer.find(b"\r\n")
+        malformed = has_bare_line_end(self._buffer) if end < 0 else not syntax.fullmatch(self._buffer, 0, end)
+        if malformed:
+            raise http._MalformedChunkedDataError("not a line of the chunked coding")
