@@ -67,4 +67,4 @@ def _is_trusted(address: Address, trusted: Networks) -> bool:
 
 def _is_port(text: str) -> bool:
     digits = text[1:]
-    return not text or (text[0] == ":" and len(digits) <= 5 and digits.isascii() and digits.isdigit())
+    return not text or (text[0] == ":" and digits.isascii() and digits.isdigit() and int(digits[:6]) < 65536)
