@@ -5,13 +5,16 @@ from typing import NoReturn, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
-from twisted.internet.task import react
+from twisted.internet.task import deferLater, react
 
 from .database import Database
 from .embedded import DataDirBusy, EmbeddedPostgres
 from .errors import CannotStart, ConnectionFailed, DatabaseError, Refused, TransactionAborted
 from .migrate import load_migrations, migrate
 from .settings import Settings
+
+PATIENCE_SECONDS = 15.0
+RETRY_SECONDS = 0.2
 
 T = TypeVar("T")
 
@@ -22,8 +25,8 @@ def run(work: Callable[[ReactorBase], Awaitable[str]]) -> NoReturn:
     async def command(reactor: ReactorBase) -> None:
         try:
             print(await work(reactor))
-        except (Refused, DatabaseError) as error:
-            raise SystemExit(str(error)) from None
+        except (CannotStart, Refused, DatabaseError) as error:
+            raise SystemExit(str(error)) from None  # and no Exception, of which react prints a traceback
 
     react(lambda reactor: Deferred.fromCoroutine(command(reactor)))
 
@@ -32,11 +35,22 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
     """Call `work` with the DSN of the configured database.
 
     An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
-    the server of the running service is used.
+    the server of the running service is used. That one may be starting or about to leave, so a connection that can't
+    be made is tried again for a while. Raises CannotStart when the database can't be reached.
     """
-    if settings.database_url is not None:
-        return await work(settings.database_url)
-    embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
+    deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
+    while True:
+        try:
+            if settings.database_url is not None:
+                return await work(settings.database_url)
+            return await _with_embedded(EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir), work)
+        except (ConnectionFailed, TransactionAborted) as error:
+            if reactor.seconds() >= deadline:
+                raise CannotStart(f"solisync: can't reach the database: {error}") from None
+        await deferLater(reactor, RETRY_SECONDS)
+
+
+async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]]) -> T:
     try:
         embedded.claim()
     except DataDirBusy:
@@ -50,14 +64,14 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
 
 async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:
     """Bring the schema up to this build; returns the names of the migrations that were applied."""
-    return await with_dsn(settings, reactor, lambda dsn: _migrate(reactor, dsn))
+    return await with_dsn(settings, reactor, lambda dsn: migrate(reactor, dsn, load_migrations()))
 
 
 async def with_database(settings: Settings, reactor: ReactorBase, work: Callable[[Database], Awaitable[T]]) -> T:
     """Call `work` with a one-connection Database whose schema is up to date."""
 
     async def connected(dsn: str) -> T:
-        await _migrate(reactor, dsn)
+        await migrate(reactor, dsn, load_migrations())
         database = Database(reactor=reactor, size=1, statements=())
         database.open(dsn)
         try:
@@ -66,10 +80,3 @@ async def with_database(settings: Settings, reactor: ReactorBase, work: Callable
             await database.close(0)
 
     return await with_dsn(settings, reactor, connected)
-
-
-async def _migrate(reactor: ReactorBase, dsn: str) -> list[str]:
-    try:
-        return await migrate(reactor, dsn, load_migrations())
-    except (ConnectionFailed, TransactionAborted) as error:
-        raise CannotStart(f"solisync: can't reach the database: {error}") from None

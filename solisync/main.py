@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         " told to stop.",
         epilog="Settings come from the environment (the variable in brackets); options win. Serving needs JWT_SECRET"
         " or a file with it. Without DATABASE_URL, solisync runs a PostgreSQL of its own in the data directory.",
+        allow_abbrev=False,  # or --jwt-secret would be taken, and its value for the name of a file
     )
     parser.add_argument("--version", action="version", version=f"solisync {__version__}")
     commands = parser.add_argument_group("commands").add_mutually_exclusive_group()
@@ -50,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
     group = parser.add_argument_group("settings")
     for setting in TABLE:
-        text = f"{setting.help} [{setting.variable}]"
+        text = setting.description.replace("%", "%%")
         if setting.flag:
             group.add_argument(f"--{setting.option}", action="store_const", const=setting.flag, help=text)
         else:
@@ -71,7 +72,7 @@ def _serve(settings: Settings) -> None:
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
     reactor.run()
     if service.failure is not None:
-        raise service.failure
+        sys.exit(1)  # the log has said why
 
 
 async def _migrate(settings: Settings, reactor: ReactorBase) -> str:

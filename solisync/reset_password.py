@@ -17,7 +17,7 @@ from .database import Database
 from .errors import BadRequest, NotFound
 from .passwords import Passwords
 from .rules.accounts import check_new_password, username_to_look_up
-from .settings import Settings
+from .settings import Settings, without_line_end
 from .storage import accounts
 
 
@@ -40,6 +40,8 @@ def reset(username: str, settings: Settings) -> None:
         password = check_new_password(_read_password())  # before the reactor runs, or Ctrl-C would have to wait
     except BadRequest as error:
         sys.exit(str(error))
+    except (KeyboardInterrupt, EOFError):
+        sys.exit("nothing was changed")
     run(lambda reactor: _reset(username, password, settings, reactor))
 
 
@@ -59,13 +61,13 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
 
 
 def _read_password() -> str:
-    if sys.stdin.isatty():
-        password = getpass.getpass("New password: ")
-        if getpass.getpass("The same again: ") != password:
-            raise BadRequest("the two passwords differ")
-        return password
-    line: bytes = sys.stdin.buffer.readline().removesuffix(b"\n").removesuffix(b"\r")
     try:
-        return line.decode()
-    except UnicodeDecodeError:
+        if sys.stdin.isatty():
+            password = getpass.getpass("New password: ")
+            if getpass.getpass("The same again: ") != password:
+                raise BadRequest("the two passwords differ")
+            password.encode()
+            return password
+        return without_line_end(sys.stdin.buffer.readline()).decode()
+    except UnicodeError:
         raise BadRequest("the password is not UTF-8") from None

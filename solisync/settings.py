@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from platformdirs import user_state_path
+from twisted.internet.endpoints import serverFromString
 
 from .client_address import Networks
 from .errors import SettingsError
 from .session import check_dsn
 
 SECRET_MIN_BYTES = 32
+_PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 
 
@@ -34,6 +36,14 @@ class Setting:
     default: str | None
     help: str
     flag: str | None = None  # for an option without a value: what it sets
+    serving: bool = False  # whether only a service needs it: commands beside one don't look at it
+
+    @property
+    def description(self) -> str:
+        """The help text of the option, which names the variable and the default."""
+        if self.flag:
+            return f"{self.help} [{self.variable}={self.flag}]"
+        return f"{self.help} [{self.variable}{f', else {self.default}' if self.default else ''}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,28 +67,34 @@ class Settings:
         """Settings from environment variables, overridden by `options` (by the name of their option).
 
         Raises SettingsError with one line for everything that is wrong or missing. Commands that don't serve
-        (`serving` False) need no signing secret.
+        (`serving` False) need no signing secret and no endpoint.
         """
         problems: list[str] = []
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"jwt_secret": b"", "listen": ""}
+        names: dict[str, str] = {}
         for setting in TABLE:
+            if setting.serving and not serving:
+                continue
             given = (options or {}).get(setting.option)
-            name = setting.variable if given is None else f"--{setting.option}"
+            names[setting.field] = setting.variable if given is None else f"--{setting.option}"
             text = given if given is not None else environ.get(setting.variable) or setting.default
             try:
                 values[setting.field] = None if text is None else setting.read(text)
             except ValueError as error:
-                problems.append(f"{name} {error}")
+                problems.append(f"{names[setting.field]} {error}")
         for name, check in (("jwt_secret", _check_secret), ("database_url", _check_database_url)):
+            file = f"{name}_file"
+            if file not in values:
+                continue  # not asked for, or it can't be read, which is already on the list
+            variable = name.upper()
+            text = None if names[file].startswith("--") else environ.get(variable) or None
+            if text is not None and values[file] is not None:
+                problems.append(f"{variable} and {variable}_FILE are both set: keep one")
+                continue
             try:
-                values[name] = check(environ.get(name.upper()), values[f"{name}_file"])
+                values[name] = check(variable if values[file] is None else names[file], text, values[file])
             except ValueError as error:
                 problems.append(str(error))
-            except KeyError:
-                pass  # the file can't be read, which is already on the list
-        if not serving:
-            problems = [problem for problem in problems if "JWT_SECRET" not in problem and "jwt-secret" not in problem]
-            values["jwt_secret"] = b""
         if problems:
             raise SettingsError(problems)
         return cls(**{each.name: values[each.name] for each in fields(cls)})
@@ -96,12 +112,15 @@ def _secret_file(text: str) -> bytes:
         content = Path(text).read_bytes()
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror}: {text}") from None
-    return content.removesuffix(b"\n").removesuffix(b"\r")
+    return without_line_end(content)
 
 
-def _check_secret(text: str | None, from_file: bytes | None) -> bytes:
-    if text and from_file is not None:
-        raise ValueError("JWT_SECRET and JWT_SECRET_FILE are both set: keep one")
+def without_line_end(line: bytes) -> bytes:
+    """`line` without the LF or CR LF that ends it, and with every other byte."""
+    return line.removesuffix(b"\r\n") if line.endswith(b"\r\n") else line.removesuffix(b"\n")
+
+
+def _check_secret(name: str, text: str | None, from_file: bytes | None) -> bytes:
     secret = text.encode("utf-8", "surrogateescape") if text else from_file
     if secret is None:
         raise ValueError(
@@ -109,21 +128,45 @@ def _check_secret(text: str | None, from_file: bytes | None) -> bytes:
             " for example the output of: openssl rand -hex 32"
         )
     if len(secret) < SECRET_MIN_BYTES:
-        raise ValueError(f"JWT_SECRET must be at least {SECRET_MIN_BYTES} bytes long, it has {len(secret)}")
+        raise ValueError(f"{name} must hold at least {SECRET_MIN_BYTES} bytes, it has {len(secret)}")
     return secret
 
 
-def _check_database_url(text: str | None, from_file: bytes | None) -> str | None:
-    if text and from_file is not None:
-        raise ValueError("DATABASE_URL and DATABASE_URL_FILE are both set: keep one")
-    dsn = text or (from_file or b"").decode("utf-8", "surrogateescape")
-    if not dsn:
+def _check_database_url(name: str, text: str | None, from_file: bytes | None) -> str | None:
+    dsn = text if from_file is None else from_file.decode("utf-8", "surrogateescape")
+    if dsn is None:
         return None
+    if not dsn.strip():  # which libpq would take for "all defaults", and a person for the embedded one
+        raise ValueError(f"{name} is empty")
     try:
         check_dsn(dsn)
     except ValueError as error:
-        raise ValueError(f"DATABASE_URL {error}") from None
+        raise ValueError(f"{name} {error}") from None
     return dsn
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise ValueError("must name a directory")
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:  # no home directory to stand for ~
+        raise ValueError(f"can't be found: {error}: {text}") from None
+
+
+def _endpoint(text: str) -> str:
+    """Let the endpoint's own parser judge; nothing listens yet, so it gets no reactor."""
+    try:
+        serverFromString(None, text)
+    except AttributeError:
+        pass  # a plugin that wants the reactor at once: listening will tell
+    except Exception as error:  # each kind of endpoint has its own way to fail: a number, a file, a certificate
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"is no endpoint to listen on: {text!r}: {reason}") from None
+    port = _PORT.fullmatch(text)
+    if port and int(port[1]) > 65_535:
+        raise ValueError(f"is no endpoint to listen on: {text!r}: ports end at 65535")
+    return text
 
 
 def _networks(text: str) -> Networks:
@@ -149,7 +192,7 @@ def _list(text: str) -> list[str]:
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text[:9]) <= most):
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
             raise ValueError(f"must be a whole number from {least} to {most}, not {text!r}")
         return int(text)
 
@@ -181,6 +224,7 @@ TABLE = (
         _secret_file,
         None,
         "a file with the secret that signs tokens, instead of JWT_SECRET (at least 32 bytes)",
+        serving=True,
     ),
     Setting(
         "database_url_file",
@@ -196,7 +240,7 @@ TABLE = (
         "SOLISYNC_DATA_DIR",
         "data-dir",
         "DIR",
-        lambda text: Path(text).expanduser().absolute(),
+        _directory,
         default_data_dir(),
         "where the embedded PostgreSQL keeps its data",
     ),
@@ -205,9 +249,10 @@ TABLE = (
         "SOLISYNC_LISTEN",
         "listen",
         "ENDPOINT",
-        str,
+        _endpoint,
         "tcp:8080",
         "where to serve, a Twisted endpoint: tcp:8080:interface=127.0.0.1, unix:/run/solisync.sock, …",
+        serving=True,
     ),
     Setting(
         "trusted_proxies",

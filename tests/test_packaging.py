@@ -1,0 +1,97 @@
+"""What an installation consists of, and that it works away from the checkout."""
+
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from solisync import __version__
+from tests.commands import clean_environment, run
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A wheel, built as pip builds it, from a copy so that nothing is left in the checkout."""
+    place = tmp_path_factory.mktemp("wheel")
+    source = place / "source"
+    source.mkdir()
+    tracked = [*ROOT.glob("*.toml"), *ROOT.glob("*.md"), *ROOT.glob("*.tac"), ROOT / "setup.py", ROOT / "MANIFEST.in"]
+    tracked += [ROOT / "LICENSE"]
+    for folder in ("solisync", "twisted", "migrations"):
+        tracked += [file for file in (ROOT / folder).rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    for file in tracked:
+        target = source / file.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    words = ["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    if _has_setuptools():
+        words.append("--no-build-isolation")
+    subprocess.run([sys.executable, *words, "--wheel-dir", place, source], check=True, env=clean_environment())
+    (built,) = place.glob("*.whl")
+    return built
+
+
+def _has_setuptools():
+    """Whether the setuptools that pyproject.toml asks for is here already, so that no index is needed."""
+    try:
+        from setuptools import __version__ as installed
+    except ImportError:
+        return False
+    return int(installed.partition(".")[0]) >= 77
+
+
+@pytest.fixture(scope="module")
+def installation(wheel, tmp_path_factory):
+    """A virtual environment with the wheel in it; dependencies come from the one that runs the tests."""
+    place = tmp_path_factory.mktemp("installed here")
+    venv.create(place, with_pip=False)
+    (packages,) = place.glob("lib/python*/site-packages")
+    target = ["--target", packages, "--no-deps", "--no-index"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *target, wheel], check=True, env=clean_environment())
+    # as plain directories, without the .pth files in them: one of those leads back to the checkout
+    shared = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    (packages / "shared.pth").write_text("".join(f"{directory}\n" for directory in sorted(shared)))
+    return place
+
+
+def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
+    """The plugin, the migrations and the type marker are in it; a twisted/__init__.py would hide Twisted itself."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    migrations = {f"solisync/migrations/{file.name}" for file in (ROOT / "migrations").glob("*.sql")}
+    assert migrations
+    assert {"solisync/py.typed", "twisted/plugins/solisync_plugin.py"} | migrations <= names
+    assert {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync").rglob("*.py")} <= names
+    assert [name for name in names if name.startswith("twisted/")] == ["twisted/plugins/solisync_plugin.py"]
+    assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+
+
+def test_an_installation_works_away_from_the_checkout(installation, tmp_path):
+    """Its commands run, twistd knows the plugin, and the migrations are found."""
+    python = installation / "bin" / "python"
+    code = "import solisync; from solisync.migrate import load_migrations as l; print(solisync.__file__, len(l()))"
+    found = run(python, "-c", code, cwd=tmp_path)
+    assert found.err == []
+    file, _, count = found.out[0].rpartition(" ")
+    assert Path(file).is_relative_to(installation)
+    assert int(count) == len(list((ROOT / "migrations").glob("*.sql")))
+    assert run(python, "-m", "solisync.main", "--version", cwd=tmp_path).out == [f"solisync {__version__}"]
+    shown = run(python, "-m", "twisted", "--help", cwd=tmp_path)
+    assert any(line.split()[:1] == ["solisync"] for line in shown.out + shown.err)
+    twistd = "from twisted.scripts.twistd import run; run()"
+    shown = run(python, "-c", twistd, "solisync", "--help", cwd=tmp_path)
+    assert shown.status == 0
+    assert "--data-dir=" in " ".join(shown.out)
+
+
+def test_the_scripts_are_installed(wheel):
+    """Two commands, by the names of the contract."""
+    (entry_points,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("entry_points.txt"))
+    text = zipfile.ZipFile(wheel).read(entry_points).decode()
+    assert "solisync = solisync.main:main" in text
+    assert "solisync-reset-password = solisync.reset_password:main" in text

@@ -1,0 +1,236 @@
+"""The reset script: at both doors, beside a running service and without one (contract §11)."""
+
+import os
+import pty
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from solisync import reset_password
+from solisync.client import ApiError
+from solisync.main import main as solisync_main
+from tests.commands import BIN, SOLISYNC, clean_environment, processes_in, run, start
+from tests.conftest import PASSWORD, ready
+
+SCRIPT = (BIN / "solisync-reset-password",)
+OPTION = (*SOLISYNC, "--reset-password")
+NEW = "canary new password"
+
+each_door = pytest.mark.parametrize("door", [SCRIPT, OPTION], ids=["script", "option"])
+
+
+@pytest.fixture
+def place():
+    """A directory that also another user could enter."""
+    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def reset(door, server, name="ann", password=f"{NEW}\n".encode(), **variables):  # noqa: B008
+    return run(*door, name, stdin=password, **{"DATABASE_URL": server.dsn} | variables)
+
+
+async def may_log_in(server, password, name="ann"):
+    try:
+        await server.client().login(name, password)
+    except ApiError as error:
+        if error.status != 401:
+            raise
+        return False
+    return True
+
+
+@each_door
+async def test_a_new_password_replaces_the_old_one_and_ends_all_sessions(server, door):
+    """Exit 0 and one line; the old password and the old refresh token are dead, others are not touched."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    done = reset(door, server)
+    assert (done.status, done.err) == (0, [])
+    assert done.out == ["password of 'ann' replaced, all sessions ended"]
+    assert not await may_log_in(server, PASSWORD)
+    assert await may_log_in(server, NEW)
+    with pytest.raises(ApiError, match="401 unauthorized"):
+        await ann.refresh()
+    await bob.refresh()
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "says"),
+    [
+        ("nobody_here", NEW.encode(), "user 'nobody_here' not found"),
+        ("", NEW.encode(), "user '' not found"),
+        ("ann", b"1234567\n", "password must be at least 8 characters"),
+        ("ann", b"\nlonger second line\n", "password must be at least 8 characters"),
+        ("ann", b"x" * 1025, "password must be at most 1024 bytes"),
+        ("ann", b"\xff" * 8 + b"\n", "the password is not UTF-8"),
+    ],
+)
+async def test_a_refused_reset_changes_nothing(server, name, password, says):
+    """One line on standard error, exit 1, and the old password and session still work."""
+    ann = await server.player("ann")
+    refused = reset(SCRIPT if name == "ann" else OPTION, server, name, password)
+    assert (refused.status, refused.out, refused.err) == (1, [], [says])
+    assert await may_log_in(server, PASSWORD)
+    await ann.refresh()
+
+
+def test_usage_errors_exit_with_2():
+    """A missing or a second name is no reset."""
+    for main, words in (
+        (reset_password.main, []),
+        (reset_password.main, ["a", "b"]),
+        (reset_password.main, ["--bogus"]),
+        (solisync_main, ["--reset-password"]),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main(words)
+
+
+@pytest.mark.parametrize("given", [b"  spaced out\t \r\n", b"  spaced out\t "], ids=repr)
+async def test_only_the_line_end_is_removed(server, given):
+    """White space of the password counts."""
+    await server.player("ann")
+    assert reset(SCRIPT, server, password=given).status == 0
+    assert await may_log_in(server, "  spaced out\t ")
+
+
+@pytest.mark.parametrize("length", [8, 1024])
+async def test_passwords_of_any_length_work(server, length):
+    """From 8 to 1024 bytes, and every byte counts, also beyond the 72 of bcrypt."""
+    await server.player("ann")
+    assert reset(SCRIPT, server, password=b"x" * length).status == 0
+    assert await may_log_in(server, "x" * length)
+    assert not await may_log_in(server, "x" * (length - 1) + "y")
+
+
+async def test_the_name_is_trimmed_as_at_login(server):
+    """Spaces around the name do not hide the player."""
+    await server.player("ann")
+    assert reset(SCRIPT, server, " ann ").status == 0
+    assert await may_log_in(server, NEW)
+
+
+async def test_no_signing_secret_is_looked_at(server):
+    """Neither a missing nor a broken JWT_SECRET, nor a wrong endpoint, keeps an operator from resetting."""
+    await server.player("ann")
+    broken = {"JWT_SECRET": "short", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}
+    assert reset(SCRIPT, server, **broken).status == 0
+    assert reset(OPTION, server, **broken).status == 0
+
+
+def test_wrong_settings_are_named(server):
+    """A setting that the reset needs is checked as everywhere."""
+    refused = reset(SCRIPT, server, DATABASE_URL="nonsense", SOLISYNC_DATABASE_CONNECTIONS="0")
+    assert (refused.status, refused.out, len(refused.err)) == (1, [], 2)
+
+
+async def test_it_works_on_the_embedded_database(reactor, launch, place):
+    """Beside the running service its server is used; without one, a server is started for the duration."""
+    service = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, service.client())
+    ann = await service.player("ann")
+    assert run(*SCRIPT, "ann", stdin=b"while it runs", SOLISYNC_DATA_DIR=place).status == 0
+    assert await may_log_in(service, "while it runs")
+    with pytest.raises(ApiError, match="401 unauthorized"):
+        await ann.refresh()
+    service.stop()
+    done = run(*OPTION, "ann", stdin=b"while it rests", SOLISYNC_DATA_DIR=place)
+    assert (done.status, done.err, len(done.out)) == (0, [], 1)
+    assert not processes_in(place)
+    service = start(launch, *SOLISYNC, data_dir=place)
+    await ready(reactor, service.client())
+    assert await may_log_in(service, "while it rests")
+    service.stop()
+
+
+async def test_the_password_shows_nowhere(reactor, launch, place):
+    """While the command and its children run, no process has the password in its arguments or environment."""
+    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place).status == 0
+    shown, over = [], threading.Event()
+
+    def look():
+        while not over.is_set():
+            for file in [file for kind in ("cmdline", "environ") for file in Path("/proc").glob(f"[0-9]*/{kind}")]:
+                try:
+                    if b"canary-" in (content := file.read_bytes()) and NEW_HERE in content:
+                        shown.append(content)
+                except OSError:
+                    continue
+
+    watching = threading.Thread(target=look)
+    watching.start()
+    try:
+        done = run(*SCRIPT, "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
+    finally:
+        over.set()
+        watching.join()
+    assert done.err == ["user 'ann' not found"]
+    assert not shown
+    logged = b"".join(file.read_bytes() for file in place.glob("*.log")) + done.stdout + done.stderr
+    assert NEW_HERE not in logged
+
+
+NEW_HERE = b"canary-4711 nobody else has this"
+
+
+@pytest.mark.parametrize(
+    ("second", "status", "says"),
+    [(NEW, 0, "password of 'ann' replaced"), (NEW + "!", 1, "the two passwords differ")],
+    ids=["same", "different"],
+)
+async def test_a_terminal_is_asked_twice_without_echo(server, second, status, says):
+    """On a terminal the password is typed twice, unseen, and both must be the same."""
+    await server.player("ann")
+    ours, theirs = pty.openpty()
+    command = subprocess.Popen(
+        [*map(os.fspath, SCRIPT), "ann"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=clean_environment(DATABASE_URL=server.dsn),
+        start_new_session=True,
+    )
+    os.close(theirs)
+    seen = ""
+    try:
+        for prompt, answer in (("New password: ", NEW), ("The same again: ", second)):
+            while not seen.endswith(prompt):
+                seen += os.read(ours, 1000).decode()
+            os.write(ours, answer.encode() + b"\n")
+        try:
+            while more := os.read(ours, 1000):
+                seen += more.decode()
+        except OSError:  # how a terminal ends on Linux
+            pass
+        assert command.wait(10) == status
+    finally:
+        command.kill()
+        os.close(ours)
+    assert says in seen
+    assert NEW not in seen
+    assert await may_log_in(server, NEW if status == 0 else PASSWORD)
+
+
+def test_a_terminal_that_hangs_up_changes_nothing(server):
+    """End of input instead of an answer is one line, not a traceback."""
+    ours, theirs = pty.openpty()
+    command = subprocess.Popen(
+        [*map(os.fspath, SCRIPT), "ann"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(DATABASE_URL=server.dsn),
+        start_new_session=True,
+    )
+    os.close(theirs)
+    assert command.stderr.read(len("New password: ")) == b"New password: "
+    os.write(ours, b"\x04")
+    out, err = command.communicate(timeout=10)
+    os.close(ours)
+    assert command.returncode == 1
+    assert (out, b"Traceback" in err) == (b"", False)
+    assert b"nothing was changed" in err

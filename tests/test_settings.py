@@ -1,0 +1,172 @@
+"""Settings: read purely from a mapping, options first, all problems at once (contract §12)."""
+
+from pathlib import Path
+
+import pytest
+
+from solisync.errors import SettingsError
+from solisync.settings import TABLE, Settings, without_line_end
+from tests.conftest import SECRET
+
+GIVEN = {"JWT_SECRET": SECRET}
+
+
+def read(environ=None, options=None, **more):
+    return Settings.from_environ(GIVEN | (environ or {}), options, **more)
+
+
+def problems(environ=None, options=None, **more):
+    with pytest.raises(SettingsError) as caught:
+        read(environ, options, **more)
+    return caught.value.problems
+
+
+def test_the_defaults_are_those_of_the_contract():
+    """Nothing but the secret has to be set."""
+    settings = read()
+    assert settings.jwt_secret == SECRET.encode()
+    assert settings.database_url is None
+    assert settings.listen == "tcp:8080"
+    assert (settings.trusted_proxies, settings.cors_origins) == ((), frozenset())
+    assert (settings.database_connections, settings.stop_seconds, settings.prepare) == (8, 10, True)
+
+
+def test_an_empty_variable_is_an_unset_one():
+    """What a shell or a container passes on empty counts as not given."""
+    assert read({setting.variable: "" for setting in TABLE} | {"DATABASE_URL": ""}) == read()
+
+
+def test_secrets_are_not_shown():
+    """Neither the secret nor the DSN is in the repr."""
+    shown = repr(read({"DATABASE_URL": "postgresql://u:canary@h/d"}))
+    assert SECRET not in shown
+    assert "canary" not in shown
+
+
+@pytest.mark.parametrize(
+    ("length", "fine"),
+    [(31, False), (32, True)],
+)
+def test_the_secret_has_32_bytes(length, fine):
+    """A shorter secret is refused; bytes count, not characters."""
+    if fine:
+        assert len(read({"JWT_SECRET": "é" * (length // 2)}).jwt_secret) == length
+    assert (problems({"JWT_SECRET": "x" * length}) if not fine else []) == (
+        [] if fine else ["JWT_SECRET must hold at least 32 bytes, it has 31"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [(b"x\n", b"x"), (b"x\r\n", b"x"), (b"x", b"x"), (b"x\r", b"x\r"), (b" x \n\n", b" x \n"), (b"\n", b"")],
+)
+def test_only_the_line_end_is_dropped(content, kept):
+    """One LF or CR LF goes, everything else stays."""
+    assert without_line_end(content) == kept
+
+
+def test_the_secret_may_come_from_a_file(tmp_path):
+    """JWT_SECRET_FILE holds bytes of any kind, and both variables together are an error."""
+    file = tmp_path / "secret"
+    file.write_bytes(b"\xff" * 32 + b"\n")
+    variables = {"JWT_SECRET": "", "JWT_SECRET_FILE": str(file)}
+    assert read(variables).jwt_secret == b"\xff" * 32
+    assert problems(variables | GIVEN) == ["JWT_SECRET and JWT_SECRET_FILE are both set: keep one"]
+    file.write_bytes(b"\xff" * 31 + b"\r\n")
+    assert problems(variables) == ["JWT_SECRET_FILE must hold at least 32 bytes, it has 31"]
+
+
+def test_an_option_that_names_a_file_beats_both_variables(tmp_path):
+    """--jwt-secret-file and --database-url-file win over the environment."""
+    (tmp_path / "secret").write_text("option " + SECRET)
+    (tmp_path / "dsn").write_text("dbname=option\n")
+    options = {"jwt-secret-file": str(tmp_path / "secret"), "database-url-file": str(tmp_path / "dsn")}
+    settings = read({"DATABASE_URL": "nonsense", "JWT_SECRET_FILE": "/none"}, options)
+    assert settings.jwt_secret == b"option " + SECRET.encode()
+    assert settings.database_url == "dbname=option"
+
+
+def test_an_unreadable_file_is_one_problem():
+    """A file that can't be read is named, and nothing is said about its missing content."""
+    found = problems({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none/jwt-secret", "DATABASE_URL_FILE": "/none/jwt-secret"})
+    assert found == [f"{name} can't be read: No such file or directory: /none/jwt-secret" for name in FILES]
+    assert len(problems({"DATABASE_URL_FILE": "/none/jwt-secret"}, serving=False)) == 1
+
+
+FILES = ("JWT_SECRET_FILE", "DATABASE_URL_FILE")
+
+
+def test_an_empty_dsn_file_is_a_problem(tmp_path):
+    """It must not quietly mean the embedded database."""
+    (tmp_path / "dsn").write_text("\n")
+    assert problems({"DATABASE_URL_FILE": str(tmp_path / "dsn")}) == ["DATABASE_URL_FILE is empty"]
+
+
+def test_a_wrong_dsn_is_not_repeated():
+    """A DSN that libpq can't read may still hold a password."""
+    (problem,) = problems({"DATABASE_URL": "canary password"})
+    assert problem.startswith("DATABASE_URL is neither")
+    assert "canary" not in problem
+
+
+def test_commands_need_neither_a_secret_nor_an_endpoint(tmp_path):
+    """What only a service needs is not looked at by a command beside it."""
+    settings = read({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}, serving=False)
+    assert settings.jwt_secret == b""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "field", "expected"),
+    [
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1", "database_connections", 1),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1000", "database_connections", 1000),
+        ("SOLISYNC_STOP_SECONDS", "0", "stop_seconds", 0.0),
+        ("SOLISYNC_STOP_SECONDS", "3600", "stop_seconds", 3600.0),
+        ("SOLISYNC_PREPARE", "off", "prepare", False),
+        ("SOLISYNC_DATA_DIR", "~/x", "data_dir", Path.home() / "x"),
+        ("SOLISYNC_CORS_ORIGINS", "https://a.example, http://[::1]:80", "cors_origins", {"https://a.example", "http://[::1]:80"}),
+        ("SOLISYNC_LISTEN", "tcp:65535:interface=\\:\\:1", "listen", "tcp:65535:interface=\\:\\:1"),
+        ("SOLISYNC_LISTEN", "unix:/run/solisync.sock", "listen", "unix:/run/solisync.sock"),
+    ],
+)  # fmt: skip
+def test_what_is_accepted(variable, value, field, expected):
+    """Values at the edge of what is allowed."""
+    assert getattr(read({variable: value}), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("SOLISYNC_DATABASE_CONNECTIONS", "0"),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1001"),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "0000000010"),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1" * 5000),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "٣"),
+        ("SOLISYNC_STOP_SECONDS", "-1"),
+        ("SOLISYNC_STOP_SECONDS", "3600.1"),
+        ("SOLISYNC_STOP_SECONDS", "nan"),
+        ("SOLISYNC_PREPARE", "yes"),
+        ("SOLISYNC_DATA_DIR", "~no-such-user/x"),
+        ("SOLISYNC_CORS_ORIGINS", "https://a.example/"),
+        ("SOLISYNC_CORS_ORIGINS", "*"),
+        ("SOLISYNC_TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("SOLISYNC_LISTEN", "tcp:65536"),
+        ("SOLISYNC_LISTEN", "8080"),
+        ("SOLISYNC_LISTEN", "unix"),
+        ("SOLISYNC_LISTEN", "tcp:x"),
+        ("SOLISYNC_LISTEN", "bogus:"),
+        ("SOLISYNC_LISTEN", "ssl:0:privateKey=/none.pem"),
+        ("SOLISYNC_LISTEN", "ssl:0:privateKey=/proc/version"),
+        ("SOLISYNC_LISTEN", "systemd:domain=INET:index=0"),
+    ],
+)
+def test_what_is_refused(variable, value):
+    """Values just beyond what is allowed, each in one line that names the variable."""
+    (problem,) = problems({variable: value})
+    assert problem.startswith(f"{variable} ")
+    assert "\n" not in problem
+
+
+def test_a_wrong_option_is_named_as_such():
+    """The line names the option, not the variable that it overrides."""
+    assert problems({"SOLISYNC_DATA_DIR": "/x"}, {"data-dir": ""}) == ["--data-dir must name a directory"]
