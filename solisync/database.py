@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Refused, TransactionAborted, Unavailable
-from .session import Row, Session, Statement
+from .session import Row, Session, Statement, Step, each_host
 
 BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
 BORROWERS = 1_000  # how much work may wait at once
@@ -36,11 +36,33 @@ class Cursor:
     def __init__(self, session: Session, *, opening: str = "") -> None:
         self._session = session
         self._opening = opening
+        self._committed = False
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether a statement has been run and is yet to be committed."""
+        return not self._opening and not self._committed
 
     async def run(self, statement: Statement, *parameters: object) -> list[Row]:
         """Run `statement` and return its rows."""
-        opening, self._opening = self._opening, ""
-        return await self._session.run(statement, *parameters, opening=opening)
+        return await self.run_all((statement, *parameters))
+
+    async def run_all(self, *steps: Step) -> list[Row]:
+        """Run statements with their parameters in one round trip; returns the rows of the last."""
+        return await self._send(steps)
+
+    async def commit_with(self, *steps: Step) -> None:
+        """Run statements and commit, in one round trip: the end of a transaction."""
+        try:
+            await self._send(steps, "; COMMIT")
+        except ConnectionLost as error:
+            raise _unknown(error) from error
+        self._committed = True
+
+    async def _send(self, steps: tuple[Step, ...], after: str = "") -> list[Row]:
+        assert not self._committed, "the transaction has ended"
+        before, self._opening = self._opening, ""
+        return await self._session.run(*steps, before=before, after=after)
 
 
 Work = Callable[[Cursor], Awaitable[T]]
@@ -58,6 +80,7 @@ class Database:
         self._statements = statements
         self._closed = False
         self._held = 0
+        self._filling: Deferred[None] | None = None
         self._idle: list[Session] = []
         self._busy: set[Session] = set()
         self._waiting: deque[Deferred[Session]] = deque()
@@ -124,12 +147,18 @@ class Database:
 
     def open(self, dsn: str) -> None:
         """Begin to connect; from now on the pool fills itself and replaces what it loses."""
-        filling = Deferred.fromCoroutine(self._keep_full(dsn))
-        filling.addErrback(lambda failure: self._log.failure("the connection pool no longer fills itself", failure))
+        self._filling = Deferred.fromCoroutine(self._keep_full(dsn))
+        self._filling.addErrback(self._stopped_filling)
+
+    def _stopped_filling(self, failure: Failure) -> None:
+        if not self._closed:
+            self._log.failure("the connection pool no longer fills itself", failure)
 
     async def close(self, seconds: float) -> None:
         """Decline new work, give what runs up to `seconds` to end, then close every connection."""
         self._closed = True
+        if self._filling is not None:
+            self._filling.cancel()
         while self._waiting:
             self._waiting.popleft().errback(Unavailable())
         if self._busy:
@@ -145,7 +174,7 @@ class Database:
         waiter: Deferred[Session] = Deferred(self._waiting.remove)
         while self._idle:
             session = self._idle.pop()  # the one used last: its caches are warm
-            if session.usable:
+            if session.still_usable():
                 waiter.callback(session)
                 return waiter
             session.close()
@@ -172,6 +201,7 @@ class Database:
             shrunk.callback(None)
 
     async def _keep_full(self, dsn: str) -> None:
+        hosts = deque(each_host(dsn))
         away = False
         while not self._closed:
             if self._held == self._size:
@@ -179,11 +209,14 @@ class Database:
                 await self._shrunk
                 continue
             try:
-                session = await Session.open(self._reactor, dsn, statements=self._statements)
+                session = await Session.open(self._reactor, hosts[0], statements=self._statements)
             except ConnectionFailed as error:
+                if self._closed:
+                    return
                 if not away:
                     self._log.warn("no connection to the database, still trying: {error}", error=error)
                 away = True
+                hosts.rotate(-1)  # stay with the one that answers
                 await deferLater(self._reactor, RECONNECT_SECONDS)
                 continue
             if away:
@@ -198,19 +231,19 @@ async def _in_transaction(session: Session, work: Work[T]) -> T:
     cursor = Cursor(session, opening="BEGIN; ")
     try:
         result = await work(cursor)
-        _check_not_failed(session)
+        _check_can_commit(session, cursor)
     except BaseException:
-        if session.in_transaction:
+        if session.can_roll_back:
             with suppress(DatabaseError):
                 await session.execute("ROLLBACK")
         raise
-    if session.in_transaction:
+    if cursor.uncommitted:
         await _by_itself(session, lambda _: session.execute("COMMIT"))
     return result
 
 
-def _check_not_failed(session: Session) -> None:
-    if session.failed:
+def _check_can_commit(session: Session, cursor: Cursor) -> None:
+    if cursor.uncommitted and not session.can_commit:
         raise DatabaseError("work went on after a statement had failed")
 
 
@@ -218,7 +251,11 @@ async def _by_itself(session: Session, work: Work[T]) -> T:
     try:
         return await work(Cursor(session))
     except ConnectionLost as error:
-        raise DatabaseError(f"outcome unknown, {error}") from error
+        raise _unknown(error) from error
+
+
+def _unknown(error: ConnectionLost) -> DatabaseError:
+    return DatabaseError(f"outcome unknown, {error}")
 
 
 def _no_connection(result: object, _seconds: float) -> Failure:

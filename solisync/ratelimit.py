@@ -48,8 +48,8 @@ class RateLimiter:
                 raise TooMany(ceil(until - now))
             del self._refused_until[bucket]
         wait = await self._database.once(rate_limits.hit, bucket, most=limit.most, seconds=limit.seconds)
-        if wait:
+        if wait is not None:
             if len(self._refused_until) >= REMEMBERED:
                 del self._refused_until[next(iter(self._refused_until))]
             self._refused_until[bucket] = self._reactor.seconds() + wait
-            raise TooMany(wait)
+            raise TooMany(ceil(wait))

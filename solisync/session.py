@@ -6,7 +6,9 @@ failures that may be retried from those that may not.
 """
 
 import re
-from collections.abc import Callable, Mapping
+import select
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -14,7 +16,7 @@ from typing import Any, cast
 import psycopg2
 from psycopg2 import extensions
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IDelayedCall
 from txpostgres import txpostgres
@@ -53,31 +55,90 @@ class Statement:
         count = max((int(number) for number in re.findall(r"\$(\d+)", self.sql)), default=0)
         return f"EXECUTE {self.name}({', '.join(['%s'] * count)})" if count else f"EXECUTE {self.name}"
 
-    @cached_property
-    def inline(self) -> str:
-        """The whole statement with placeholders %(1)s, %(2)s, …, for connections that can't keep prepared ones."""
-        return re.sub(r"\$(\d+)", r"%(\1)s", self.sql.replace("%", "%%"))
+    def inline(self, step: int) -> str:
+        """The whole statement with placeholders %(step.1)s, …, for connections that can't keep prepared ones."""
+        return re.sub(r"\$(\d+)", rf"%({step}.\1)s", self.sql.replace("%", "%%"))
 
 
-class _Connection(txpostgres.Connection):  # type: ignore[misc]
+Step = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters
+
+
+class _Polling:
+    """Two changes to how txpostgres polls, for connections and cursors: when in doubt, close the connection."""
+
+    def poll(self) -> Deferred[Any]:
+        # Cancelling txpostgres' own Deferred asks the server to cancel, over a connection that blocks, and fails with
+        # an exception of its own. Cancelling this one leaves a connection in mid-statement, which is not `usable`.
+        outcome: Deferred[Any] = Deferred()
+        polling: Deferred[Any] = super().poll()  # type: ignore[misc]
+        polling.addBoth(lambda result: None if outcome.called else outcome.callback(result))
+        return outcome
+
+    def continuePolling(self, swallowErrors: bool = False) -> None:
+        # What is raised here has nobody to go to but the reactor's log: the server hung up on an idle connection, or
+        # libpq wants a socket to be watched that it has lost (ValueError, OSError).
+        try:
+            super().continuePolling(swallowErrors)  # type: ignore[misc]
+        except (psycopg2.Error, ValueError, OSError):
+            self._give_up()
+
+    def _give_up(self) -> None:
+        raise NotImplementedError
+
+
+class _Cursor(_Polling, txpostgres.Cursor):  # type: ignore[misc]
+    def _doit(self, name: str, *arguments: Any) -> Deferred[Any]:
+        # Sending can fail, and libpq then closes the socket. The connection must not be its reader at that moment,
+        # or the reactor would believe the next socket of that number to be watched already.
+        connection = self._connection
+        connection.reactor.removeReader(connection)
+        running: Deferred[Any] = super()._doit(name, *arguments)
+        if not connection.disconnected and self not in connection._cursors:  # it was never sent
+            connection.reactor.addReader(connection)
+        return running
+
+    def _give_up(self) -> None:
+        self._connection.close()
+
+
+class _Connection(_Polling, txpostgres.Connection):  # type: ignore[misc]
+    cursorFactory = _Cursor
     on_lost: Callable[[], None] | None = None
+    _ended = False
 
     def doRead(self) -> None:
-        # Reached while idle only. The server hung up: txpostgres would let that escape into the reactor's log.
-        try:
-            super().doRead()
-        except psycopg2.Error:
-            self.close()
+        # Not Connection's own, which would watch the socket even after connecting has failed and there is none.
+        connecting = self._pollingD is not None
+        super(txpostgres.Connection, self).doRead()
+        if not connecting and not self.disconnected:
+            self.reactor.addReader(self)
+
+    def catch_up(self) -> None:
+        """Read what has arrived since the reactor last looked, above all that the server hung up."""
+        poll = select.poll()
+        while not self.disconnected:
+            poll.register(self.fileno(), select.POLLIN)
+            if not poll.poll(0):
+                return
+            self.doRead()
 
     def close(self) -> None:
-        # A cursor that is still polling is the reactor's reader for this socket. Left there, it would shadow
-        # whichever connection gets the same file descriptor next.
-        for cursor in list(self._cursors):
-            self.reactor.removeReader(cursor)
-            self.reactor.removeWriter(cursor)
+        # Also for a connection that libpq has found broken: it holds its socket, and its place in the pool, until it
+        # is closed. A cursor that is still polling is the reactor's reader; left there, it would shadow whichever
+        # connection gets the same file descriptor next.
+        if self._ended:
+            return
+        self._ended = True
+        for descriptor in (self, *self._cursors):
+            self.reactor.removeReader(descriptor)
+            self.reactor.removeWriter(descriptor)
+        self._connection.close()
         super().close()
         if self.on_lost is not None:
             self.on_lost()
+
+    def _give_up(self) -> None:
+        self.close()
 
 
 class Session:
@@ -98,9 +159,17 @@ class Session:
     ) -> "Session":
         """Connect, set the session's timeouts (unless not `bounded`) and prepare `statements`.
 
-        Raises ConnectionFailed, also after CONNECT_SECONDS without an answer: libpq ignores connect_timeout when
-        it connects asynchronously.
+        Of several hosts in the DSN the first that answers is taken. Raises ConnectionFailed when none does, each
+        within CONNECT_SECONDS: libpq ignores connect_timeout when it connects asynchronously.
         """
+        *others, last = each_host(dsn)
+        for place in others:
+            with suppress(ConnectionFailed):
+                return await cls._open(reactor, place, statements, bounded)
+        return await cls._open(reactor, last, statements, bounded)
+
+    @classmethod
+    async def _open(cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool) -> "Session":
         connection = _Connection(reactor)
         timer: IDelayedCall | None = None
         try:
@@ -112,7 +181,7 @@ class Session:
             setup += [statement.preparation for statement in statements]
             if setup:
                 await connection.cursor().execute("; ".join(setup))
-        except (psycopg2.Error, ConnectionDone, CancelledError) as error:
+        except (psycopg2.Error, ConnectionDone, CancelledError) as error:  # cancelled: it took statement_timeout
             if connection.pollable() is not None:
                 connection.close()
             timed_out = timer is not None and not timer.active()
@@ -123,28 +192,34 @@ class Session:
                 timer.cancel()
         return cls(connection, prepared=bool(statements))
 
-    async def run(self, statement: Statement, *parameters: object, opening: str = "") -> list[Row]:
-        """Run `statement` and return its rows; `opening` is SQL to send in front of it, in the same round trip."""
+    async def run(self, *steps: Step, before: str = "", after: str = "") -> list[Row]:
+        """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
         if self._prepared:
-            return await self.execute(opening + statement.execution, parameters)
-        named = {str(number): value for number, value in enumerate(parameters, 1)}
-        return await self.execute(opening + statement.inline, named)
+            sql = "; ".join(statement.execution for statement, *_ in steps)
+            return await self.execute(before + sql + after, [value for _, *values in steps for value in values])
+        sql = "; ".join(statement.inline(number) for number, (statement, *_) in enumerate(steps))
+        named = {
+            f"{number}.{position}": value
+            for number, (_, *values) in enumerate(steps)
+            for position, value in enumerate(values, 1)
+        }
+        return await self.execute(before + sql + after, named)
 
-    async def execute(self, sql: str, parameters: tuple[object, ...] | Mapping[str, object] = ()) -> list[Row]:
-        """Run any SQL and return the rows of its last statement.
+    async def execute(self, sql: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> list[Row]:
+        """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
         Raises TransactionAborted for what left nothing behind and may be run again, ConnectionLost when the
         connection ended meanwhile (only the caller knows whether a commit was on its way), else DatabaseError.
         """
         try:
             cursor = self._connection.cursor()
-            await cursor.execute(sql, parameters or None)
+            await cursor.execute(sql, parameters)
             return cast(list[Row], cursor.fetchall()) if cursor.description else []
         except CancelledError as error:  # what txpostgres makes of 57014
             raise DatabaseError("the statement was cancelled, most likely by statement_timeout") from error
         except (psycopg2.Error, ConnectionDone) as error:
             code = getattr(error, "pgcode", None) or ""
-            if code in _LOST or code.startswith("08") or not self._open:
+            if code in _LOST or code.startswith("08") or self._connection.disconnected:
                 self.close()
                 raise ConnectionLost(f"connection lost: {error}".strip()) from error
             if code in _OUTDATED:
@@ -154,41 +229,51 @@ class Session:
                 raise TransactionAborted(str(error).strip()) from error
             raise DatabaseError(str(error).strip()) from error
 
-    @property
-    def _open(self) -> bool:
-        return not cast(bool, self._connection.disconnected)
+    # These three ask libpq, not the server.
 
     @property
-    def in_transaction(self) -> bool:
-        """Whether a transaction is open on the server; asks libpq, not the server."""
+    def can_commit(self) -> bool:
+        """Whether a transaction is open and no statement in it has failed: else COMMIT would answer with a rollback."""
+        return self._is(extensions.TRANSACTION_STATUS_INTRANS)
+
+    @property
+    def can_roll_back(self) -> bool:
+        """Whether a transaction is open and nothing is running."""
         return self._is(extensions.TRANSACTION_STATUS_INTRANS, extensions.TRANSACTION_STATUS_INERROR)
-
-    @property
-    def failed(self) -> bool:
-        """Whether the open transaction can only be rolled back: PostgreSQL would answer COMMIT with a rollback."""
-        return self._is(extensions.TRANSACTION_STATUS_INERROR)
 
     @property
     def usable(self) -> bool:
         """Whether the next user gets a clean connection: open, nothing running, no transaction left behind."""
         return self._is(extensions.TRANSACTION_STATUS_IDLE)
 
+    def still_usable(self) -> bool:
+        """Whether it is `usable` after a while in the pool: the server may have closed it this very moment."""
+        self._connection.catch_up()
+        return self.usable
+
     def _is(self, *statuses: int) -> bool:
-        return self._open and self._connection.get_transaction_status() in statuses
+        return not self._connection.disconnected and self._connection.get_transaction_status() in statuses
 
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is closed, by whichever side."""
-
-        def once() -> None:
-            self._connection.on_lost = None
-            callback()
-
-        self._connection.on_lost = once
+        self._connection.on_lost = callback
 
     def close(self) -> None:
-        """Close the connection now; a statement that is running fails with TransactionAborted."""
-        if self._open:
-            self._connection.close()
+        """Close the connection now; a statement that is running fails with ConnectionLost."""
+        self._connection.close()
+
+
+def each_host(dsn: str) -> tuple[str, ...]:
+    """The DSN once for each host in it: libpq alone would wait for a silent first one and never try the second."""
+    given = extensions.parse_dsn(dsn)
+    listed = {name: given[name].split(",") for name in ("host", "hostaddr", "port") if given.get(name)}
+    count = max((len(values) for name, values in listed.items() if name != "port"), default=1)
+    if count == 1 or any(len(values) not in (1, count) for values in listed.values()):
+        return (dsn,)  # libpq says what is wrong with it
+    return tuple(
+        extensions.make_dsn(**given | {name: values[index % len(values)] for name, values in listed.items()})
+        for index in range(count)
+    )
 
 
 def _defaults(dsn: str) -> dict[str, object]:

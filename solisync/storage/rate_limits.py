@@ -10,36 +10,44 @@ from ..session import Statement
 from .rows import one
 
 # clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.
+# A time in the future was logged before somebody set the clock back; it must not shut anybody out until then.
 HIT = Statement(
     "rate_limit_hit",
     """
     INSERT INTO rate_limits AS r (bucket, hits, admitted)
     VALUES ($1::text, ARRAY[clock_timestamp()], true)
     ON CONFLICT (bucket) DO UPDATE SET (hits, admitted) = (
-        SELECT CASE WHEN fits THEN r.hits[cardinality(r.hits) - $2::int + 2:] || clock_timestamp() ELSE r.hits END, fits
-        FROM (SELECT cardinality(r.hits) < $2::int
-                  OR r.hits[1] <= clock_timestamp() - make_interval(secs => $3::int) AS fits) AS verdict
+        SELECT CASE WHEN fits THEN r.hits[cardinality(r.hits) - $2::int + 2:] || now ELSE r.hits END, fits
+        FROM clock_timestamp() AS now,
+            LATERAL (SELECT r.hits[cardinality(r.hits) - $2::int + 1] AS oldest) AS log,
+            LATERAL (SELECT coalesce(oldest <= now - make_interval(secs => $3::int) OR oldest > now, true) AS fits)
+                AS verdict
     )
-    RETURNING CASE WHEN admitted THEN 0 ELSE greatest(1,
-        ceil(extract(epoch FROM hits[1] - clock_timestamp()) + $3::int)) END::int
+    RETURNING CASE WHEN NOT admitted THEN
+        extract(epoch FROM hits[cardinality(hits) - $2::int + 1] - clock_timestamp())::float8 + $3::int
+    END
     """,
 )
 
 PRUNE = Statement(
     "prune_rate_limits",
     """
-    DELETE FROM rate_limits WHERE bucket IN (
-        SELECT bucket FROM rate_limits
+    DELETE FROM rate_limits WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM rate_limits
         WHERE hits[cardinality(hits)] < clock_timestamp() - make_interval(secs => $1::int)
         LIMIT $2::int FOR UPDATE SKIP LOCKED
-    ) RETURNING true
+    )) RETURNING true
     """,
 )
 
 
-async def hit(cursor: Cursor, bucket: str, *, most: int, seconds: int) -> int:
-    """Count one request against `bucket`: 0 when it is admitted, else in how many whole seconds there is room."""
-    return one(int, await cursor.run(HIT, bucket, most, seconds))
+async def hit(cursor: Cursor, bucket: str, *, most: int, seconds: int) -> float | None:
+    """Count one request against `bucket`: None when it is admitted, else in how many seconds there is room."""
+    return one(_wait, await cursor.run(HIT, bucket, most, seconds))
+
+
+def _wait(seconds: float | None) -> float | None:
+    return seconds
 
 
 async def prune(cursor: Cursor, *, idle_seconds: int, most: int) -> int:

@@ -1,0 +1,218 @@
+"""The service when clients hang up and the database goes away: nobody else is harmed, and it heals."""
+
+import json
+import os
+import random
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import psycopg2
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync.database import RECONNECT_SECONDS, Database
+from solisync.embedded import EmbeddedPostgres
+from solisync.errors import DatabaseError, Unavailable
+from solisync.session import Statement
+from tests.conftest import PASSWORD, QUICK, connect, new_address, run_sql, truncate
+from tests.test_races import ask, at_once, players, refresh
+
+PID = Statement("pid", "SELECT pg_backend_pid()")
+HEAL_SECONDS = 2.0
+SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SIGKILL}
+
+
+@pytest.fixture(scope="module")
+def own_postgres(reactor):
+    """A server of this module's own, to be stopped and killed; what it has acknowledged survives a crash."""
+    options = (*QUICK, "synchronous_commit=on")
+    with tempfile.TemporaryDirectory(prefix="solisync faults ") as name:
+        Path(name).chmod(0o755)
+        server = EmbeddedPostgres(reactor=reactor, data_dir=Path(name), options=options)
+        server.claim()
+        pytest_twisted.blockon(Deferred.fromCoroutine(server.start()))
+        yield server
+        pytest_twisted.blockon(Deferred.fromCoroutine(server.stop()))
+
+
+def stop_server(server, how):
+    """End the server in one of SIGNALS' ways; EmbeddedPostgres starts it again."""
+    (postmaster,) = (server._data_dir / "postgresql" / "postmaster.pid").read_text().splitlines()[:1]
+    os.kill(int(postmaster), SIGNALS[how])
+    return int(postmaster)
+
+
+def wait_for_server(server, old):
+    """Wait (in a thread) until another server than `old` takes connections."""
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        try:
+            connect(server.dsn).close()
+            if (server._data_dir / "postgresql" / "postmaster.pid").read_text().split()[0] != str(old):
+                return time.monotonic()
+        except (psycopg2.Error, OSError, IndexError):
+            pass
+        time.sleep(0.01)
+    raise AssertionError("the server did not come back")
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("how", SIGNALS)
+async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, how):
+    """Every connection is replaced soon after the server is back, and work waits for that while it can."""
+    database = Database(reactor=reactor, size=4, statements=(PID,))
+    database.open(own_postgres.dsn)
+    try:
+        await database.once(lambda cursor: cursor.run(PID))
+        old = stop_server(own_postgres, how)
+        back = await deferToThread(wait_for_server, own_postgres, old)
+        while True:
+            try:
+                await database.transact(lambda cursor: cursor.run(PID))
+                break
+            except (DatabaseError, Unavailable):
+                assert time.monotonic() < back + 10 * RECONNECT_SECONDS
+        print(f"{how}: healed {time.monotonic() - back:.2f} s after the server was back")
+    finally:
+        await database.close(0)
+
+
+class Load:
+    """Players who register, refresh and look at themselves, and remember what they were told."""
+
+    def __init__(self, process):
+        self.process = process
+        self.stopped = threading.Event()
+        self.registered = []
+        self.statuses = Counter()
+        self.successes = []  # when a request that needs the database succeeded
+        self.wrong = []
+
+    def run(self, number):
+        turn = 0
+        while not self.stopped.is_set():
+            turn += 1
+            name = f"p{number}_{turn}"
+            status, pair = self.ask("POST", "/api/auth/register", {"username": name, "password": PASSWORD})
+            if status != 200:
+                continue
+            self.registered.append(name)
+            for _ in range(3):
+                spent = pair["refresh_token"]
+                self.ask("GET", "/api/me", bearer=pair["access_token"])
+                status, pair = self.ask("POST", "/api/auth/refresh", {"refresh_token": spent})
+                again, _ = self.ask("POST", "/api/auth/refresh", {"refresh_token": spent})
+                if status == again == 200:
+                    self.wrong.append("a token was spent twice")
+                if status != 200:
+                    break
+
+    def ask(self, *words, **more):
+        try:
+            status, body, headers = ask(self.process, *words, **more)
+        except Exception as error:
+            self.wrong.append(repr(error))
+            return 0, None
+        self.statuses[status] += 1
+        if status == 200:
+            self.successes.append(time.monotonic())
+        elif status >= 500:
+            texts = {500: "internal server error", 503: "service unavailable"}
+            if body != {"error": texts.get(status)} or (status == 503) != ("Retry-After" in headers):
+                self.wrong.append((status, body, dict(headers)))
+        elif status not in (401, 409):
+            self.wrong.append((status, body))
+        return status, body
+
+
+@pytest.mark.limit(120)
+async def test_restarts_under_load_give_no_wrong_answer(own_postgres, serve, reactor):
+    """However the server goes away: no token is spent twice, no acknowledged player is lost, and the service heals."""
+    process = await serve(own_postgres.dsn)
+    load = Load(process)
+    running = Deferred.fromCoroutine(at_once(6, load.run, range(6)))
+    healed = {}
+    try:
+        for how in SIGNALS:
+            await deferLater(reactor, 0.3)
+            old = stop_server(own_postgres, how)
+            back = await deferToThread(wait_for_server, own_postgres, old)
+            while not any(moment > back for moment in load.successes[-50:]):
+                assert time.monotonic() < back + 10 * HEAL_SECONDS
+                await deferLater(reactor, 0.01)
+            healed[how] = round(next(moment for moment in load.successes if moment > back) - back, 2)
+        await deferLater(reactor, 0.3)
+    finally:
+        load.stopped.set()
+        await running
+    print(healed, dict(load.statuses), len(load.registered), "registered")
+    assert load.wrong == []
+    names = {name for (name,) in process.sql("SELECT username FROM users")}
+    assert set(load.registered) <= names
+    assert load.statuses[200] > 100
+    assert (await deferToThread(ask, process, "GET", "/api/health/ready"))[0] == 200
+    assert process.stop() == 0
+    assert "Unhandled" not in process.log
+
+
+def hang_up(process, rng, requests):
+    """Send one request and close the connection a moment later, before or after the answer."""
+    method, path, body, bearer = rng.choice(requests)
+    delay = rng.choice([0, rng.uniform(0, 0.005), rng.uniform(0, 0.03)])
+    abort = rng.random() < 0.5
+    data = json.dumps(body).encode() if body else b""
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {new_address()}\r\nContent-Length: {len(data)}\r\n"
+    if bearer:
+        head += f"Authorization: Bearer {bearer}\r\n"
+    with socket.create_connection(("127.0.0.1", process.port)) as connection:
+        if abort:  # RST instead of FIN
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        connection.sendall(head.encode() + b"\r\n" + data)
+        time.sleep(delay)
+
+
+@pytest.mark.limit(60)
+async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
+    """Clients that leave at any moment leave no transaction open, no unhandled error, and no other client worse off."""
+    truncate(shared_dsn)
+    seed = 20261120
+    print("seed", seed)
+    rng = random.Random(seed)
+    process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
+    everybody = players(shared_dsn, 100)
+    _, ann, _ = await deferToThread(
+        ask, process, "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD}
+    )
+    requests = [("POST", "/api/auth/login", {"username": "ann", "password": PASSWORD}, None)] * 60
+    requests += [("GET", "/api/me", None, ann["access_token"])] * 60
+    requests += [("POST", "/api/auth/refresh", {"refresh_token": token}, None) for _, token, _ in everybody[:60]]
+    requests += [("POST", "/api/auth/register", {"username": f"new{n}", "password": PASSWORD}, None) for n in range(60)]
+    rngs = [random.Random(rng.random()) for _ in range(300)]
+    await at_once(20, lambda own: hang_up(process, own, requests), rngs)
+
+    def others(number):
+        _, token, access = everybody[60 + number % 40]
+        if number < 40:
+            return refresh(process, token)[0]
+        if number % 2:
+            return ask(process, "POST", "/api/auth/login", {"username": "ann", "password": PASSWORD})[0]
+        return ask(process, "GET", "/api/me", bearer=access)[0]
+
+    assert Counter(await at_once(10, others, range(500))) == {200: 500}
+    busy = "SELECT state, query FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'"
+    assert run_sql(shared_dsn, busy + " AND pid <> pg_backend_pid()") == []
+    half_done = (
+        "SELECT count(*) FROM users WHERE username LIKE 'new%' AND id NOT IN (SELECT user_id FROM refresh_tokens)"
+    )
+    assert run_sql(shared_dsn, half_done) == [(0,)]
+    assert process.stop() == 0
+    for sign in ("Unhandled", "Traceback", "after its client had gone"):
+        assert sign not in process.log

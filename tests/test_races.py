@@ -1,0 +1,280 @@
+"""Races, over HTTP against two processes on one database: the database decides, and it decides once."""
+
+import http.client
+import itertools
+import json
+import os
+import sys
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from random import Random
+from uuid import uuid4
+
+import bcrypt
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync.database import Database
+from solisync.session import Statement
+from solisync.storage import STATEMENTS, accounts, sessions
+from solisync.tokens import Tokens, refresh_expiry
+from tests.conftest import (
+    PASSWORD,
+    ROOT,
+    SECRET,
+    Served,
+    connect,
+    environment,
+    free_port,
+    new_address,
+    ready,
+    run_sql,
+    truncate,
+)
+
+LEFT = Statement(
+    "left_sessions", "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHERE username = $1"
+)
+
+_local = threading.local()
+
+
+def ask(process, method, path, body=None, *, bearer=None, address=None):
+    """One blocking request on this thread's own connection to the process: (status, JSON, headers)."""
+    headers = {"X-Forwarded-For": address or new_address()}
+    if bearer is not None:
+        headers["Authorization"] = f"Bearer {bearer}"
+    connections = _local.__dict__.setdefault("connections", {})
+    connection = connections.get(process.port)
+    if connection is None:
+        connection = connections[process.port] = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read()), response.headers
+    except (OSError, http.client.HTTPException):
+        connection.close()
+        raise
+
+
+def refresh(process, token):
+    return ask(process, "POST", "/api/auth/refresh", {"refresh_token": token})
+
+
+async def at_once(threads, job, items):
+    """`job(item)` for every item, on this many threads; the results in the order of the items."""
+
+    def run():
+        with ThreadPoolExecutor(threads) as executor:
+            return list(executor.map(job, items))
+
+    return await deferToThread(run)
+
+
+def started(coroutine):
+    return Deferred.fromCoroutine(coroutine)
+
+
+@pytest.fixture(scope="module")
+def processes(shared_dsn, reactor, logs):
+    """Two services of the module's own on one database."""
+    running = []
+    for number in (1, 2):
+        port = free_port()
+        env = os.environ | environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+        words = [sys.executable, str(ROOT / "tests" / "serve.py")]
+        running.append(Served(words, env, logs / f"race-{number}.log", port, shared_dsn))
+    for process in running:
+        pytest_twisted.blockon(started(ready(reactor, process.client())))
+    yield running
+    for process in running:
+        process.stop()
+        assert "Traceback" not in process.log
+
+
+@pytest.fixture
+def two(processes):
+    """Alternates between the two processes, whose database is empty."""
+    truncate(processes[0].dsn)
+    return itertools.cycle(processes)
+
+
+@pytest.fixture
+def database(reactor, shared_dsn):
+    database = Database(reactor=reactor, size=4, statements=(*STATEMENTS, LEFT))
+    database.open(shared_dsn)
+    yield database
+    pytest_twisted.blockon(started(database.close(1)))
+
+
+def deadlocks(postgres):
+    """How many the server has logged; pg_stat_database learns of them later."""
+    return postgres._log_file.read_text().count("deadlock detected")
+
+
+def players(dsn, count):
+    """Players with one live session each: (id, refresh token, access token)."""
+    now = datetime.now(UTC)
+    tokens = Tokens(SECRET.encode())
+    made = [(str(uuid4()), str(uuid4())) for _ in range(count)]
+    connection = connect(dsn)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO users (id, username, password_hash, created_at) VALUES (%s, %s, 'none', now())",
+            [(user, f"player{number}") for number, (user, _) in enumerate(made)],
+        )
+        cursor.executemany(
+            "INSERT INTO refresh_tokens VALUES (%s, %s, %s)", [(jti, user, refresh_expiry(now)) for user, jti in made]
+        )
+    connection.close()
+    return [(user, tokens.refresh(user, jti, now), tokens.access(user, now)) for user, jti in made]
+
+
+@pytest.mark.limit(60)
+async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn):
+    """1,000 uses of one token over 50 connections to 2 processes: one 200, 999 times 401."""
+    ((_, token, _),) = players(shared_dsn, 1)
+    answers = await at_once(50, lambda process: refresh(process, token), itertools.islice(two, 1000))
+    assert Counter(status for status, _, _ in answers) == {200: 1, 401: 999}
+    assert {body["error"] for status, body, _ in answers if status == 401} == {"unauthorized"}
+    assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens") == [(1,)]
+
+
+async def test_one_of_a_hundred_registrations_wins(two, shared_dsn):
+    """100 registrations of one name at once: one 200, 99 times 409, one player with one session."""
+    body = {"username": "ann", "password": PASSWORD}
+    answers = await at_once(
+        100, lambda process: ask(process, "POST", "/api/auth/register", body), itertools.islice(two, 100)
+    )
+    assert Counter(status for status, _, _ in answers) == {200: 1, 409: 99}
+    counts = "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM refresh_tokens)"
+    assert run_sql(shared_dsn, counts) == [(1, 1)]
+    (winner,) = (body for status, body, _ in answers if status == 200)
+    assert refresh(next(two), winner["refresh_token"])[0] == 200
+
+
+@pytest.mark.limit(90)
+async def test_no_session_older_than_a_reset_survives_it(two, processes, shared_dsn, database, postgres, reactor):
+    """1,000 times a reset, a login with the old password and a refresh at once: nothing is left to refresh with."""
+    passwords = [PASSWORD, PASSWORD + " again"]
+    hashes = [bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode() for password in passwords]
+    statuses = Counter()
+    before = deadlocks(postgres)
+    random = Random(1)
+
+    async def rounds(number):
+        name = f"player{number}"
+        await database.transact(accounts.reset_password, name, hashes[0])
+        login, again = processes if number % 2 else reversed(processes)
+        for turn in range(100):
+            body = {"username": name, "password": passwords[turn % 2]}
+            status, pair, _ = await deferToThread(ask, login, "POST", "/api/auth/login", body)
+            assert status == 200
+            outcomes = await gatherResults(
+                [
+                    deferToThread(refresh, again, pair["refresh_token"]),
+                    started(reset(name, hashes[(turn + 1) % 2])),
+                    deferToThread(ask, login, "POST", "/api/auth/login", body),
+                ]
+            )
+            assert outcomes[1] is True
+            statuses.update([("refresh", outcomes[0][0]), ("login", outcomes[2][0])])
+            assert await database.once(lambda cursor: cursor.run(LEFT, name)) == [(0,)]
+
+    async def reset(name, password_hash):
+        await deferLater(reactor, random.uniform(0, 0.03))
+        return await database.transact(accounts.reset_password, name, password_hash)
+
+    players(shared_dsn, 10)
+    await gatherResults([started(rounds(number)) for number in range(10)])
+    print(statuses)
+    assert deadlocks(postgres) == before
+    assert set(statuses) == {(kind, status) for kind in ("refresh", "login") for status in (200, 401)}
+
+
+@pytest.mark.limit(90)
+async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn, postgres):
+    """1,000 times a refresh and the deletion of its player at once: no deadlock, no 5xx, nothing left behind."""
+    before = deadlocks(postgres)
+
+    def job(item):
+        kind, token = item
+        if kind == "refresh":
+            return kind, refresh(next(two), token)[0]
+        return kind, ask(next(two), "DELETE", "/api/account", bearer=token)[0]
+
+    pairs = [[("refresh", token), ("delete", access)] for _, token, access in players(shared_dsn, 1000)]
+    for number, pair in enumerate(pairs):
+        if number % 2:
+            pair.reverse()
+    answers = Counter(await at_once(20, job, itertools.chain.from_iterable(pairs)))
+    print(answers)
+    assert set(answers) == {("delete", 200), ("refresh", 200), ("refresh", 401)}
+    assert answers["delete", 200] == 1000
+    assert run_sql(shared_dsn, "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM refresh_tokens)") == [(0, 0)]
+    assert deadlocks(postgres) == before
+
+
+def expire(dsn, owner, count):
+    """Give a player sessions that have expired."""
+    run_sql(
+        dsn,
+        "INSERT INTO refresh_tokens SELECT gen_random_uuid(), %s, now() - n * interval '1 second'"
+        " FROM generate_series(1, %s) AS n",
+        (owner, count),
+    )
+
+
+def expired(dsn):
+    return run_sql(dsn, "SELECT count(*) FROM refresh_tokens WHERE expires_at <= now()")[0][0]
+
+
+async def test_a_refresh_prunes_a_thousand_expired_tokens_of_anybody(two, shared_dsn):
+    """A refresh removes at most 1,000, skips those that others hold, and a refused one removes none."""
+    (_, token, _), (other, _, _) = players(shared_dsn, 2)
+    expire(shared_dsn, other, 1001)
+    assert refresh(next(two), token + "x")[0] == 401
+    status, pair, _ = await deferToThread(refresh, next(two), token)
+    assert (status, expired(shared_dsn)) == (200, 1)
+    expire(shared_dsn, other, 9)
+    holder = connect(shared_dsn)
+    holder.cursor().execute("BEGIN; SELECT FROM refresh_tokens WHERE expires_at <= now() LIMIT 4 FOR UPDATE")
+    status, pair, _ = await deferToThread(refresh, next(two), pair["refresh_token"])
+    assert (status, expired(shared_dsn)) == (200, 4)
+    holder.close()
+    assert refresh(next(two), token)[0] == 401
+    assert expired(shared_dsn) == 4
+
+
+@pytest.mark.limit(60)
+async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, postgres):
+    """300 players refresh, some delete themselves and housekeeping runs while 20,000 expired tokens lie around."""
+    before = deadlocks(postgres)
+    everybody = players(shared_dsn, 300)
+    for owner, _, _ in everybody[:20]:
+        expire(shared_dsn, owner, 1000)
+
+    def job(player):
+        number, (_, token, access) = player
+        if number < 20:
+            return ask(next(two), "DELETE", "/api/account", bearer=access)[0]
+        return refresh(next(two), token)[0]
+
+    order = sorted(enumerate(everybody), key=lambda player: player[0] % 15)
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    statuses, pruned = await gatherResults(
+        [
+            started(at_once(30, job, order)),
+            gatherResults([started(database.once(sessions.prune, soon, most=100)) for _ in range(50)]),
+        ]
+    )
+    assert set(statuses) == {200}
+    assert max(pruned) <= 100
+    assert expired(shared_dsn) == 0
+    assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens") == [(280,)]
+    assert deadlocks(postgres) == before

@@ -1,0 +1,198 @@
+"""The rate limit: a sliding log in PostgreSQL that every process shares (contract §3)."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import Clock
+
+from solisync import ratelimit
+from solisync.database import Database
+from solisync.errors import TooMany
+from solisync.housekeeping import Housekeeping
+from solisync.ratelimit import AUTH, Limit, RateLimiter
+from solisync.storage import STATEMENTS, rate_limits
+from tests.conftest import new_address, run_sql, start, truncate
+
+
+def started(coroutine):
+    return Deferred.fromCoroutine(coroutine)
+
+
+class Counted:
+    """A database that counts what it is asked."""
+
+    def __init__(self, database):
+        self._database = database
+        self.asked = 0
+
+    async def once(self, *arguments, **options):
+        self.asked += 1
+        return await self._database.once(*arguments, **options)
+
+
+@pytest.fixture
+def database(reactor, shared_dsn):
+    truncate(shared_dsn)
+    database = Database(reactor=reactor, size=8, statements=STATEMENTS)
+    database.open(shared_dsn)
+    yield Counted(database)
+    pytest_twisted.blockon(started(database.close(1)))
+
+
+@pytest.fixture
+def limiter(database):
+    return RateLimiter(database=database, reactor=Clock())
+
+
+async def wait(limiter, client="a", limit=AUTH):
+    """Seconds that the client is told to wait; 0 when it is admitted."""
+    try:
+        await limiter.admit(limit, client)
+    except TooMany as error:
+        return error.retry_after
+    return 0
+
+
+def rewind(dsn, seconds, bucket="auth:a"):
+    """Let time pass for a bucket."""
+    run_sql(
+        dsn,
+        "UPDATE rate_limits SET hits = ARRAY(SELECT hit - make_interval(secs => %s) FROM unnest(hits) AS hit)"
+        " WHERE bucket = %s",
+        (seconds, bucket),
+    )
+
+
+async def test_ten_requests_in_any_sixty_seconds(limiter, database, shared_dsn):
+    """The eleventh is refused until the first leaves the window, the twelfth until the second does, and so on."""
+    for _ in range(10):
+        rewind(shared_dsn, 3)
+        assert await wait(limiter) == 0
+    fresh = RateLimiter(database=database, reactor=Clock())  # another process
+    assert await wait(fresh) == 60 - 27
+    rewind(shared_dsn, 33)
+    fresh = RateLimiter(database=database, reactor=Clock())
+    assert [await wait(fresh), await wait(fresh)] == [0, 3]
+
+
+async def test_a_client_that_waits_as_told_is_admitted(limiter, database, shared_dsn):
+    """Retry-After is not a second too short, and not a second too long."""
+    for _ in range(10):
+        await wait(limiter)
+    seconds = await wait(limiter)
+    assert seconds == 60
+    rewind(shared_dsn, seconds - 1)
+    assert await wait(RateLimiter(database=database, reactor=Clock())) == 1
+    rewind(shared_dsn, 1)
+    limiter._reactor.advance(seconds)
+    assert await wait(limiter) == 0
+
+
+async def test_memory_refuses_no_longer_than_the_database(limiter, shared_dsn):
+    """What a process remembers is exact: a client is admitted in the very moment when there is room."""
+    for _ in range(10):
+        await wait(limiter)
+    rewind(shared_dsn, 58.5)
+    assert await wait(limiter) == 2
+    limiter._reactor.advance(0.6)
+    assert await wait(limiter) == 1
+    rewind(shared_dsn, 1.5)
+    limiter._reactor.advance(0.9)
+    assert await wait(limiter) == 0
+
+
+async def test_refused_requests_do_not_count(limiter, database, shared_dsn):
+    """However often a client is refused, by however many processes, it waits no longer for that."""
+    for _ in range(10):
+        await wait(limiter)
+    before = run_sql(shared_dsn, "SELECT hits FROM rate_limits")
+    for _ in range(20):
+        assert await wait(RateLimiter(database=database, reactor=Clock()))
+    assert run_sql(shared_dsn, "SELECT hits FROM rate_limits") == before
+
+
+async def test_a_refused_client_costs_no_statement(limiter, database):
+    """After the first refusal a process answers from memory until there is room again."""
+    for _ in range(11):
+        await wait(limiter)
+    asked = database.asked
+    for _ in range(1000):
+        assert await wait(limiter) == 60
+    assert database.asked == asked
+
+
+async def test_memory_is_bounded(limiter, database, monkeypatch):
+    """At most REMEMBERED clients are remembered; one that was forgotten is refused by the database."""
+    monkeypatch.setattr(ratelimit, "REMEMBERED", 3)
+    none = Limit("none", most=1, seconds=60)
+    for client in range(5):
+        assert [await wait(limiter, client, none), await wait(limiter, client, none)] == [0, 60]
+    assert len(limiter._refused_until) == 3
+    asked = database.asked
+    assert [await wait(limiter, client, none) for client in (4, 0)] == [60, 60]
+    assert database.asked == asked + 1
+
+
+async def test_thirty_at_once_admit_ten(database):
+    """A new client's simultaneous requests through two processes: exactly ten are admitted."""
+    limiters = [RateLimiter(database=database, reactor=Clock()) for _ in range(2)]
+    answers = await gatherResults([started(wait(limiters[n % 2])) for n in range(30)])
+    assert Counter(answers) == {0: 10, 60: 20}
+
+
+async def test_clients_and_limits_are_separate(limiter):
+    """One client's requests, or those against another limit, take nothing from the next."""
+    for client in ("a", "b"):
+        assert [bool(await wait(limiter, client)) for _ in range(11)] == [False] * 10 + [True]
+    assert await wait(limiter, "a", Limit("other", most=5, seconds=60)) == 0
+
+
+async def test_a_clock_that_was_set_back_shuts_nobody_out(limiter, shared_dsn):
+    """Requests logged in what is now the future are forgotten, not waited for."""
+    for _ in range(10):
+        await wait(limiter)
+    rewind(shared_dsn, -3600)
+    assert await wait(limiter) == 0
+
+
+@pytest.mark.parametrize("most", [4, 10])
+async def test_a_limit_that_changes_applies_at_once(limiter, database, most):
+    """During an upgrade two builds may share a bucket with different limits; each keeps its own."""
+    for _ in range(5):
+        await wait(limiter, limit=Limit("auth", most=5, seconds=60))
+    assert bool(await wait(limiter, limit=Limit("auth", most=most, seconds=60))) is (most == 4)
+
+
+async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
+    """Housekeeping deletes buckets that no longer refuse anybody, in batches, and no others."""
+    run_sql(
+        shared_dsn,
+        "INSERT INTO rate_limits SELECT 'auth:' || n, ARRAY[now() - interval '61 s'], true"
+        " FROM generate_series(1, 2500) AS n",
+    )
+    await wait(limiter)
+    assert await database.once(rate_limits.prune, idle_seconds=60, most=100) == 100
+    await Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC)).prune()
+    assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
+
+
+async def test_the_limit_holds_across_processes_before_the_body_is_read(reactor, shared_dsn, server):
+    """Eleven empty requests of one client, turn by turn to two services and three routes: ten 400, then a 429."""
+    other = await start(reactor, shared_dsn)
+    address, neighbour = new_address(), new_address()
+    routes = ["register", "login", "refresh"]
+    answers = [
+        await (server, other)[turn % 2].ask("POST", f"/api/auth/{routes[turn % 3]}", body=b"", address=address)
+        for turn in range(12)
+    ]
+    assert [answer.status for answer in answers] == [400] * 10 + [429] * 2
+    assert answers[10].json == {"error": "too many requests"}
+    assert 58 <= int(answers[10].headers["retry-after"]) <= 60
+    rewind(shared_dsn, int(answers[10].headers["retry-after"]), f"auth:{address}")
+    third = await start(reactor, shared_dsn)
+    assert (await third.ask("POST", "/api/auth/login", body=b"", address=address)).status == 400
+    assert (await server.ask("POST", "/api/auth/login", body=b"", address=neighbour)).status == 400
+    await gatherResults([other.service.stopService(), third.service.stopService()])
