@@ -9,7 +9,10 @@ import msgspec
 import treq
 
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from .rules.challenge import DailyChallenge
+from .rules.leaderboard import Entry, OptIn
 from .rules.shapes import ErrorBody, Ok
+from .rules.sync import Payload, SyncAnswer
 from .web.health import Alive, Ready
 
 T = TypeVar("T")
@@ -60,6 +63,32 @@ class Client:
         done = await self._as_player("DELETE", "/api/account", Ok)
         self.tokens = None
         return done
+
+    # Progress, leaderboard, daily challenge.
+
+    async def pull(self) -> SyncAnswer:
+        """The player's stored progress."""
+        return await self._as_player("GET", "/api/sync/pull", SyncAnswer)
+
+    async def push(self, payload: Payload) -> SyncAnswer:
+        """Merge this progress into the stored one; the answer has the result."""
+        return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=payload)
+
+    async def leaderboard(self) -> list[Entry]:
+        """The best players who want to be seen."""
+        return await self._as_player("GET", "/api/leaderboard", list[Entry])
+
+    async def opt_in(self, display_name: str) -> Ok:
+        """Appear on the leaderboard under this name."""
+        return await self._as_player("POST", "/api/leaderboard/opt-in", Ok, body=OptIn(display_name))
+
+    async def opt_out(self) -> Ok:
+        """Disappear from the leaderboard."""
+        return await self._as_player("DELETE", "/api/leaderboard/opt-in", Ok)
+
+    async def daily_challenge(self) -> DailyChallenge:
+        """The deal of the day and its goal."""
+        return await self._call("GET", "/api/daily-challenge", DailyChallenge)
 
     # Health.
 

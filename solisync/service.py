@@ -10,16 +10,20 @@ Starting is top down, stopping bottom up and one after the other, because MultiS
 take the database away from requests that still run.
 """
 
+import atexit
+import encodings.idna  # noqa: F401  every request needs it, and under twistd's --uid it may be out of reach by then
 import os
-import signal
+import socket
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from twisted.application.service import Service
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.endpoints import serverFromString
+from twisted.internet.endpoints import UNIXServerEndpoint, serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.internet.task import deferLater
@@ -34,15 +38,19 @@ from .housekeeping import Housekeeping
 from .migrate import Migration, load_migrations, migrate
 from .passwords import Passwords
 from .ratelimit import RateLimiter
+from .remembered import Remembered
 from .settings import Settings
 from .storage import STATEMENTS
 from .tokens import Tokens
 from .web.accounts import Accounts
 from .web.app import App, routes
+from .web.challenge import Challenge
 from .web.health import Health
+from .web.leaderboard import Leaderboard, load_board
 from .web.openapi import OpenApi
 from .web.sessions import Sessions
 from .web.site import Site
+from .web.sync import Sync
 
 DATABASE_STOP_SECONDS = 2.0
 
@@ -64,7 +72,8 @@ def make_service(
     """
     embedded = None
     if settings.database_url is None:
-        embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=postgres_options)
+        room = f"max_connections={settings.database_connections + 30}"  # for admin commands and psql
+        embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(room, *postgres_options))
     migrations = load_migrations()
     database = Database(
         reactor=reactor,
@@ -76,11 +85,15 @@ def make_service(
     hashing = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=at_once, cost=bcrypt_cost)
     tokens = Tokens(settings.jwt_secret)
     openapi = OpenApi()
+    board = Remembered(lambda: load_board(database), reactor=reactor)
     table = routes(
-        Accounts(database=database, passwords=hashing, tokens=tokens, now=now, new_id=new_id),
-        Sessions(database=database, passwords=hashing, tokens=tokens, now=now, new_id=new_id),
-        Health(database=database, schema_number=migrations[-1].number),
-        openapi,
+        accounts=Accounts(database=database, passwords=hashing, tokens=tokens, board=board, now=now, new_id=new_id),
+        sessions=Sessions(database=database, passwords=hashing, tokens=tokens, now=now, new_id=new_id),
+        sync=Sync(database=database, board=board, now=now),
+        leaderboard=Leaderboard(database=database, board=board, now=now),
+        challenge=Challenge(now=now),
+        health=Health(database=database, schema_number=migrations[-1].number),
+        openapi=openapi,
     )
     openapi.describe(table)
     app = App(table, reactor=reactor, limiter=RateLimiter(database=database, reactor=reactor), tokens=tokens, now=now)
@@ -141,13 +154,9 @@ class Solisync(Service):
     def privilegedStartService(self) -> None:
         """Take what may need root: the data directory and the port. Raises CannotStart."""
         super().privilegedStartService()
-        try:
-            if self._embedded is not None:
-                self._embedded.claim(self._uid)
-            self._port = _listen(self._reactor, self._settings.listen, self._site)
-        except CannotStart as error:
-            self._log.critical("{error}", error=error)  # for a daemon, whose standard error is gone
-            raise
+        if self._embedded is not None:
+            self._embedded.claim(self._uid)
+        self._port = _listen(self._reactor, self._settings.listen, self._site)
 
     def startService(self) -> None:
         """Begin to open the database; requests are answered with 503 until that is done."""
@@ -201,18 +210,42 @@ class Solisync(Service):
         else:
             self.failure = CannotStart("solisync: could not start, see the log")
             self._log.failure("could not start", failure)
-        os.kill(os.getpid(), signal.SIGTERM)  # the way out that every door knows, with a status that is not 0
+        # twistd ends with status 0, or by the signal that stopped it; a supervisor takes both for a success
+        atexit.register(_exit_1)
+        self._reactor.callWhenRunning(self._reactor.stop)
+
+
+def _exit_1() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _listen(reactor: ReactorBase, description: str, site: Site) -> IListeningPort:
-    try:
-        listening = serverFromString(reactor, description).listen(site)
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
-        raise CannotStart(f"solisync: {description!r} is no endpoint to listen on: {error}") from None
+    endpoint = serverFromString(reactor, description)
+    if isinstance(endpoint, UNIXServerEndpoint):
+        _remove_stale_socket(endpoint._address)
     outcome: list[IListeningPort | Failure] = []
-    listening.addBoth(outcome.append)
+    endpoint.listen(site).addBoth(outcome.append)
     (port,) = outcome  # these endpoints listen at once or fail at once
     if isinstance(port, Failure):
         reason = port.value.socketError if isinstance(port.value, CannotListenError) else port.value
         raise CannotStart(f"solisync: can't listen on {description}: {getattr(reason, 'strerror', None) or reason}")
     return port
+
+
+def _remove_stale_socket(path: str) -> None:
+    """Remove a socket on which nobody listens, left by a process that was killed.
+
+    Twisted does so itself while its lock file is still there and no process has the number in it. In a container the
+    same numbers come back.
+    """
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            for leftover in (path, f"{path}.lock"):
+                with suppress(OSError):
+                    os.unlink(leftover)
+        except OSError:
+            pass  # listening will say what is wrong with it

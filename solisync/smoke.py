@@ -5,6 +5,7 @@ import string
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from msgspec.structs import replace
 from twisted.internet.base import ReactorBase
 from twisted.internet.error import ConnectError
 from twisted.internet.task import deferLater
@@ -55,6 +56,16 @@ class _Smoke:
         await self._refused("spent refresh token", 401, client.refresh)
         client.tokens = fresh
         await self._refused("wrong password", 401, lambda: client.login(name, password + "!"))
+        challenge = await self._step("daily challenge", client.daily_challenge)
+        print(f"     {challenge.date}: {challenge.description}")
+        progress = (await self._step("pull", client.pull)).merged
+        progress = replace(progress, stats=replace(progress.stats, games_won=1, best_single_score=1))
+        await self._step("push", lambda: client.push(progress))
+        merged = (await self._step("pull again", client.pull)).merged
+        _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
+        await self._step("leaderboard opt-in", lambda: client.opt_in(name))
+        await self._step("leaderboard", client.leaderboard)
+        await self._step("leaderboard opt-out", client.opt_out)
         await self._step("delete account", client.delete_account)
         await self._refused("login after deletion", 401, lambda: client.login(name, password))
 

@@ -12,13 +12,13 @@ DOORS = {"main", "tap", "reset_password", "admin"}
 FLOORS = [
     {"errors", "__init__", "rules"},
     {"client_address", "session", "tokens", "passwords", "database", "storage", "ratelimit", "migrate", "embedded"},
-    {"settings", "housekeeping"},
+    {"settings", "housekeeping", "remembered"},
     {"web"},
     {"service", "client"},
     {"smoke", "admin"},
     {"main", "tap", "reset_password"},
 ]
-NOUNS = ["accounts", "sessions", "health"]
+NOUNS = ["accounts", "sessions", "sync", "leaderboard", "challenge", "health"]
 # Who may know a library.
 KNOWN_TO = {
     "klein": {"web.app"},

@@ -1,5 +1,6 @@
 """The documents tell the truth."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -92,16 +93,39 @@ def curl(words):
 async def test_the_examples_of_the_protocol_do_what_they_say(server):
     """Every curl command of docs/protocol.md is answered with 200 and the fields that stand below it."""
     examples = re.findall(r"^    \$ (curl .+)\n    (.+)$", DOCS["protocol.md"], re.M)
-    assert len(examples) >= 8
+    assert len(examples) >= 14
+    payload = re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1]
     variables = {"URL": ""}
     for command, shown in examples:
         for name, value in variables.items():
             command = command.replace(f"${name}", value)
         method, path, headers, body = curl(shlex.split(command)[1:])
-        answer = await server.ask(method, path, headers, body)
-        assert answer.status == 200, command
-        fields = set(re.findall(r'"(\w+)":', shown))
-        assert fields <= set(answer.json), command
-        assert fields == set(answer.json) or shown.rstrip("}").endswith("…"), command
-        if "access_token" in answer.json:
-            variables |= {name.upper(): token for name, token in answer.json.items()}
+        answer = await server.ask(method, path, headers, payload.encode() if body == b"@payload.json" else body)
+        assert answer.status == 200, (command, answer)
+        (answered,) = answer.json if isinstance(answer.json, list) else [answer.json]
+        fields = set(re.findall(r'[{,] ?"(\w+)":', re.sub(r"\[.*?\]", "[]", shown.strip("[]"))))
+        assert fields <= set(answered), command
+        assert fields == set(answered) or shown.rstrip("}").endswith("…"), command
+        if "access_token" in answered:
+            variables |= {name.upper(): token for name, token in answered.items()}
+
+
+async def test_the_merge_of_the_sync_page_happens_as_told(server):
+    """The example of two devices in docs/sync.md: counts, times, and the conflict seen from both sides."""
+    payload = json.loads(re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1])
+    payload["stats"]["win_streak_current"] = 0
+    tablet = json.loads(json.dumps(payload))
+    tablet["stats"] |= {"games_won": 3, "fastest_win_seconds": 80, "win_streak_current": 3}
+    client = await server.player("ann")
+    answers = [
+        (await server.ask("POST", "/api/sync/push", body=body, bearer=client.tokens.access_token)).json
+        for body in (payload, tablet, payload)
+    ]
+    conflict = {"field": "win_streak_current", "local_value": "3", "remote_value": "0"}
+    assert [answer["conflicts"] for answer in answers] == [
+        [],
+        [conflict],
+        [conflict | {"local_value": "0", "remote_value": "3"}],
+    ]
+    stats = answers[2]["merged"]["stats"]
+    assert (stats["games_won"], stats["fastest_win_seconds"], stats["win_streak_current"]) == (50, 80, 3)

@@ -1,11 +1,11 @@
 """SQL and nothing else: one module per noun, each function `async def name(cursor, …)` over named statements."""
 
 from ..session import Statement
-from . import accounts, rate_limits, schema, sessions
+from . import accounts, leaderboard, rate_limits, schema, sessions, sync
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     value
-    for module in (accounts, rate_limits, schema, sessions)
+    for module in (accounts, leaderboard, rate_limits, schema, sessions, sync)
     for value in vars(module).values()
     if isinstance(value, Statement)
 )

@@ -6,10 +6,12 @@ from datetime import datetime
 from ..database import Database
 from ..errors import Conflict, NotFound, Unauthorized
 from ..passwords import Passwords
+from ..remembered import Remembered
 from ..rules.accounts import AuthRequest, Me, TokenPair, avatar_url, check_new_password, check_username
 from ..rules.shapes import Ok
 from ..storage import accounts
 from ..tokens import Tokens, refresh_expiry
+from .reply import Reply
 
 
 class Accounts:
@@ -21,12 +23,14 @@ class Accounts:
         database: Database,
         passwords: Passwords,
         tokens: Tokens,
+        board: Remembered[Reply],
         now: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
         self._database = database
         self._passwords = passwords
         self._tokens = tokens
+        self._board = board
         self._now = now
         self._new_id = new_id
 
@@ -63,4 +67,5 @@ class Accounts:
     async def delete(self, *, player: str) -> Ok:
         """Delete the account and all that is the player's; the same answer when it is gone already."""
         await self._database.once(accounts.delete, player)
+        self._board.forget()
         return Ok()

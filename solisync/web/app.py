@@ -17,21 +17,36 @@ from twisted.python.failure import Failure
 from .. import ratelimit
 from ..ratelimit import RateLimiter
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.challenge import DailyChallenge
+from ..rules.leaderboard import Entry, OptIn
 from ..rules.shapes import Ok
+from ..rules.sync import Payload, SyncAnswer
 from ..tokens import Tokens
 from .accounts import Accounts
+from .challenge import Challenge
 from .error_replies import error_reply
 from .health import Alive, Health, Ready
+from .leaderboard import Leaderboard
 from .openapi import OpenApi
 from .reply import Reply
 from .request import Request, read_json
 from .routes import Route
 from .sessions import Sessions
+from .sync import Sync
 
 HANDLER_SECONDS = 15.0
 
 
-def routes(accounts: Accounts, sessions: Sessions, health: Health, openapi: OpenApi) -> tuple[Route, ...]:
+def routes(
+    *,
+    accounts: Accounts,
+    sessions: Sessions,
+    sync: Sync,
+    leaderboard: Leaderboard,
+    challenge: Challenge,
+    health: Health,
+    openapi: OpenApi,
+) -> tuple[Route, ...]:
     """Every route of the service."""
     return (
         Route(
@@ -80,6 +95,60 @@ def routes(accounts: Accounts, sessions: Sessions, health: Health, openapi: Open
             summary="Delete one's account and all that belongs to it",
             protected=True,
             answer=Ok,
+        ),
+        Route(
+            method="GET",
+            path="/api/sync/pull",
+            handler=sync.pull,
+            summary="Show one's stored progress",
+            protected=True,
+            answer=SyncAnswer,
+            errors=(404,),
+        ),
+        Route(
+            method="POST",
+            path="/api/sync/push",
+            handler=sync.push,
+            summary="Merge a device's progress into the stored one",
+            protected=True,
+            body=Payload,
+            raw=True,
+            answer=SyncAnswer,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/leaderboard",
+            handler=leaderboard.show,
+            summary="List the best players who want to be seen",
+            protected=True,
+            answer=list[Entry],
+        ),
+        Route(
+            method="POST",
+            path="/api/leaderboard/opt-in",
+            handler=leaderboard.opt_in,
+            summary="Appear on the leaderboard, or change one's name there",
+            protected=True,
+            body=OptIn,
+            answer=Ok,
+            errors=(404,),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/leaderboard/opt-in",
+            handler=leaderboard.opt_out,
+            summary="Disappear from the leaderboard",
+            protected=True,
+            answer=Ok,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/daily-challenge",
+            handler=challenge.daily,
+            summary="Show the deal of the day and its goal",
+            answer=DailyChallenge,
         ),
         *(
             Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
@@ -148,6 +217,8 @@ class App:
             arguments["player"] = self._tokens.read_access(request.bearer, self._now())
         if route.body is not None:
             arguments["body"] = read_json(request.body(), route.body)
+        if route.raw:
+            arguments["raw"] = request.body()
         answer = await route.handler(**arguments)
         reply = answer if isinstance(answer, Reply) else Reply.of(answer)
         return reply.send(request)

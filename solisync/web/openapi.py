@@ -43,9 +43,8 @@ class OpenApi:
 
 def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
-    shapes = {shape for route in routes for shape in (route.body, route.answer) if shape is not None} | {ErrorBody}
-    ordered = sorted(shapes, key=lambda shape: shape.__name__)
-    _, schemas = msgspec.json.schema_components(ordered, ref_template=_SCHEMA)
+    shapes = [shape for route in routes for shape in (route.body, route.answer) if shape is not None]
+    _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -80,7 +79,7 @@ def _operation(route: Route) -> dict[str, Any]:
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": _json(route.body.__name__)}
+        operation["requestBody"] = {"required": True, "content": _json(route.body)}
     return operation
 
 
@@ -90,7 +89,7 @@ def _operation_id(route: Route) -> str:
 
 
 def _responses(route: Route) -> dict[str, Any]:
-    content = {"application/json": {}} if route.answer is None else _json(route.answer.__name__)
+    content = {"application/json": {}} if route.answer is None else _json(route.answer)
     statuses = {500, 503, *route.errors}
     if route.body is not None:
         statuses |= {400, 413}
@@ -102,11 +101,12 @@ def _responses(route: Route) -> dict[str, Any]:
 
 
 def _error(status: int) -> dict[str, Any]:
-    error: dict[str, Any] = {"description": _MEANING[status], "content": _json("ErrorBody")}
+    error: dict[str, Any] = {"description": _MEANING[status], "content": _json(ErrorBody)}
     if status in (429, 503):
         error["headers"] = _RETRY_AFTER
     return error
 
 
-def _json(name: str) -> dict[str, Any]:
-    return {"application/json": {"schema": {"$ref": _SCHEMA.format(name=name)}}}
+def _json(shape: Any) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([shape], ref_template=_SCHEMA)
+    return {"application/json": {"schema": schema}}

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -13,8 +14,9 @@ from .reply import Reply
 class Route:
     """One method of one path: who may call it, how often, what goes in and what comes out.
 
-    The handler is called with keyword arguments: each variable of the path, `body` when there is a shape for it, and
-    `player`, the user id of the access token, when the route is protected.
+    The handler is called with keyword arguments: each variable of the path, `body` when there is a shape for it, with
+    `raw` also the bytes that it was decoded from, and `player`, the user id of the access token, when the route is
+    protected. `answer` is a shape or a list of one.
     """
 
     method: str
@@ -24,7 +26,8 @@ class Route:
     protected: bool = False
     limit: Limit | None = None
     body: type[msgspec.Struct] | None = None
-    answer: type[msgspec.Struct] | None = None
+    raw: bool = False
+    answer: Any = None
     errors: tuple[int, ...] = ()
 
     @property

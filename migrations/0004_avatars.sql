@@ -1,0 +1,10 @@
+-- Avatars live in the database: they move, back up, replicate and die with the account, and any node serves them.
+
+CREATE TABLE avatars (
+    user_id uuid  PRIMARY KEY REFERENCES users ON DELETE CASCADE,
+    image   bytea NOT NULL,
+    etag    text  NOT NULL
+);
+
+-- the four formats are compressed already
+ALTER TABLE avatars ALTER COLUMN image SET STORAGE EXTERNAL;

@@ -1,0 +1,44 @@
+"""The daily challenge: a pure function of the UTC date, the same on every node for ever (contract §9)."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+from msgspec import Struct
+
+from .fields import U64
+
+# (target score, most seconds, description), picked by seed mod 6
+_GOALS = (
+    (None, 300, "Win within 5 minutes"),
+    (4_000, None, "Score 4,000 points or more"),
+    (None, 180, "Win within 3 minutes"),
+    (5_000, None, "Score 5,000 points or more"),
+    (None, 480, "Win within 8 minutes"),
+    (None, None, "Win the deal of the day"),
+)
+
+
+class DailyChallenge(Struct, frozen=True, kw_only=True):
+    """The deal of one day and its goal."""
+
+    date: date
+    seed: U64
+    description: str
+    target_score: int | None
+    max_time_secs: int | None
+
+
+def daily_challenge(day: date) -> DailyChallenge:
+    """The challenge of `day`."""
+    seed = 0
+    for byte in day.isoformat().encode("ascii"):
+        seed = (seed * 31 + byte) % 2**64
+    target_score, max_time_secs, description = _GOALS[seed % len(_GOALS)]
+    return DailyChallenge(
+        date=day, seed=seed, description=description, target_score=target_score, max_time_secs=max_time_secs
+    )
+
+
+def seconds_left(now: datetime) -> int:
+    """Whole seconds until the next challenge, at UTC midnight; at least 1."""
+    midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
+    return max(1, int((midnight - now).total_seconds()))

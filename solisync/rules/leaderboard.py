@@ -1,0 +1,62 @@
+"""The leaderboard: names, and which bests count (contract §8)."""
+
+import unicodedata
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
+
+from ..errors import BadRequest
+from .fields import Time
+from .sync import Stats
+
+DISPLAY_NAME_MAX = 32
+BEST_MAX = 2**31 - 1  # clients read a 32-bit signed integer
+ENTRIES = 100
+
+_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+class OptIn(Struct, frozen=True):
+    """The name under which a player wants to be seen."""
+
+    display_name: Annotated[str, Meta(description="1-32 code points after trimming, no control characters")]
+
+
+class Entry(Struct, frozen=True):
+    """A line of the leaderboard."""
+
+    display_name: str
+    best_score: int | None
+    best_time_secs: int | None
+    recorded_at: Time
+
+
+class Bests(NamedTuple):
+    """What can improve an entry; None leaves it as it is."""
+
+    score: int | None
+    seconds: int | None
+
+
+NO_BESTS = Bests(None, None)
+
+
+def check_display_name(text: str) -> str:
+    """Trim and check a display name; raises BadRequest."""
+    name = text.strip()
+    if not name:
+        raise BadRequest("display_name must not be empty")
+    if len(name) > DISPLAY_NAME_MAX:
+        raise BadRequest("display_name must be at most 32 characters")
+    if any(unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROLS for character in name):
+        raise BadRequest("display_name must not contain control characters")
+    return name
+
+
+def bests_of(stats: Stats) -> Bests:
+    """The bests of a player's progress: scores of 0 and times of 0 or never don't count, scores end at 2^31-1."""
+    seconds = stats.fastest_win_seconds
+    return Bests(
+        score=min(stats.best_single_score, BEST_MAX) or None,
+        seconds=seconds if 0 < seconds <= BEST_MAX else None,
+    )

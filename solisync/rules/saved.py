@@ -1,0 +1,73 @@
+"""Progress that is not a fresh push: what a player has before the first one, and what is read back from storage."""
+
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from .fields import EPOCH, U64_MAX
+from .sync import NEVER, Achievement, Document, Extras, Payload, Progress, Stats, Unknown, read_fields, read_unknown
+
+_decode = msgspec.json.Decoder(Payload).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def default_document(user_id: str, now: datetime) -> Document:
+    """What a player has who never pushed."""
+    payload = Payload(
+        user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
+    )
+    return Document(payload, Extras({}, {}, {}, {}))
+
+
+def read_saved(raw: bytes) -> Document:
+    """A document as it was stored, perhaps by an older version that didn't know some of today's fields.
+
+    What doesn't fit such a field counts as absent: nobody had checked it.
+    """
+    try:
+        payload = _decode(raw)
+    except msgspec.ValidationError:
+        payload = _decode(_repaired(raw))
+    return Document(payload, read_unknown(raw))
+
+
+def _repaired(raw: bytes) -> bytes:
+    document = read_fields(raw)
+    records = msgspec.json.decode(document["achievements"], type=list[Unknown])
+    locked = Achievement(id="", unlocked=False, unlock_date=None, reward_granted=False)
+    document["stats"] = _fitting(read_fields(document["stats"]), _default_stats())
+    document["progress"] = _fitting(read_fields(document["progress"]), _default_progress())
+    document["achievements"] = Raw(_encode([_fitting(record, locked) for record in records]))
+    return _encode(document)
+
+
+def _fitting(fields: Unknown, default: Struct) -> Raw:
+    """The fields that fit the shape of `default`, and the default for the others."""
+    values = structs.asdict(default)
+    for field in structs.fields(default):
+        try:
+            value = msgspec.json.decode(fields[field.name], type=field.type)
+        except (KeyError, msgspec.ValidationError):
+            continue
+        if type(value) is not int or value <= U64_MAX:
+            values[field.name] = value
+    return Raw(_encode(values))
+
+
+def _default_stats() -> Stats:
+    zeros = {field.name: 0 for field in structs.fields(Stats)}
+    return Stats(**zeros | {"fastest_win_seconds": NEVER, "last_modified": EPOCH})  # type: ignore[arg-type]
+
+
+def _default_progress() -> Progress:
+    return Progress(
+        total_xp=0,
+        level=0,
+        daily_challenge_last_completed=None,
+        daily_challenge_streak=0,
+        weekly_goal_progress={},
+        unlocked_card_backs=[0],
+        unlocked_backgrounds=[0],
+        last_modified=EPOCH,
+    )

@@ -1,0 +1,150 @@
+"""The progress that follows a player: its shapes (contract §7).
+
+What this server doesn't know, the fields of a newer client, rides along in `Extras` byte for byte: an old server must
+never eat a new client's data.
+"""
+
+from datetime import date
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta, Raw, Struct, structs
+
+from .fields import U32, U64, U64_MAX, Checked, Time
+
+NEVER = U64_MAX  # fastest_win_seconds of a player who never won
+HISTORY_DAYS = 365
+PAYLOAD_MAX_BYTES = 1_048_576
+
+Key = Annotated[str, Meta(min_length=1, max_length=64)]
+Unknown = dict[str, Raw]
+_encode = msgspec.json.Encoder().encode
+
+
+class Stats(Checked, frozen=True, kw_only=True):
+    """Games and records of a player. Times are in seconds; of the fastest per mode, 0 means never."""
+
+    games_played: U32
+    games_won: U32
+    games_lost: U32
+    win_streak_current: U32
+    win_streak_best: U32
+    avg_time_seconds: U64
+    fastest_win_seconds: Annotated[U64, Meta(description=f"{NEVER} means never")]
+    lifetime_score: U64
+    best_single_score: U32
+    draw_one_wins: U32
+    draw_three_wins: U32
+    classic_best_score: U32 = 0
+    classic_fastest_win_seconds: U64 = 0
+    zen_best_score: U32 = 0
+    zen_fastest_win_seconds: U64 = 0
+    challenge_best_score: U32 = 0
+    challenge_fastest_win_seconds: U64 = 0
+    last_modified: Time
+
+
+class Achievement(Checked, frozen=True, kw_only=True):
+    """One achievement; unlocked ones stay unlocked."""
+
+    id: Key
+    unlocked: bool
+    unlock_date: Time | None
+    reward_granted: bool
+
+
+class Progress(Checked, frozen=True, kw_only=True):
+    """Experience, daily challenges, weekly goals, and what has been unlocked."""
+
+    total_xp: U64
+    level: U32
+    daily_challenge_last_completed: date | None
+    daily_challenge_streak: U32
+    daily_challenge_longest_streak: U32 = 0
+    daily_challenge_history: list[date] = msgspec.field(default_factory=list)
+    weekly_goal_week_iso: str | None = None
+    weekly_goal_progress: dict[Key, U32]
+    unlocked_card_backs: list[U32]
+    unlocked_backgrounds: list[U32]
+    challenge_index: U32 = 0
+    last_modified: Time
+
+
+class Payload(Checked, frozen=True, kw_only=True):
+    """What a device pushes and pulls: the whole progress of one player."""
+
+    user_id: str
+    stats: Stats
+    achievements: list[Achievement]
+    progress: Progress
+    last_modified: Time
+
+
+class SyncConflict(Struct, frozen=True):
+    """A value that differed between the devices, for the game to tell the player; local is what was pushed."""
+
+    field: str
+    local_value: str
+    remote_value: str
+
+
+class SyncAnswer(Struct, frozen=True):
+    """What push and pull answer."""
+
+    merged: Payload
+    server_time: Time
+    conflicts: list[SyncConflict]
+
+
+class Extras(NamedTuple):
+    """Fields that this server doesn't know, by where they stood; of achievements by id."""
+
+    payload: Unknown
+    stats: Unknown
+    progress: Unknown
+    achievements: dict[str, Unknown]
+
+
+class Document(NamedTuple):
+    """A payload with its unknown fields: what is merged and stored."""
+
+    payload: Payload
+    extras: Extras
+
+    def encode(self) -> bytes:
+        """The document as JSON, the known fields first."""
+        known, extras = self.payload, self.extras
+        return _encode(
+            structs.asdict(known)
+            | {
+                "stats": structs.asdict(known.stats) | extras.stats,
+                "progress": structs.asdict(known.progress) | extras.progress,
+                "achievements": [
+                    structs.asdict(record) | extras.achievements.get(record.id, {}) for record in known.achievements
+                ],
+            }
+            | extras.payload
+        )
+
+
+def read_unknown(raw: bytes) -> Extras:
+    """The fields of a valid payload that its shapes don't have."""
+    payload = read_fields(raw)
+    achievements: dict[str, Unknown] = {}
+    for record in _decode_records(payload["achievements"]):
+        achievements.setdefault(_decode_text(record["id"]), {}).update(_without(record, Achievement))
+    return Extras(
+        payload=_without(payload, Payload),
+        stats=_without(read_fields(payload["stats"]), Stats),
+        progress=_without(read_fields(payload["progress"]), Progress),
+        achievements=achievements,
+    )
+
+
+def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
+    return {name: value for name, value in fields.items() if name not in shape.__struct_fields__}
+
+
+read_fields = msgspec.json.Decoder(Unknown).decode
+_decode_records = msgspec.json.Decoder(list[Unknown]).decode
+_decode_text = msgspec.json.Decoder(str).decode

@@ -1,0 +1,70 @@
+"""The leaderboard: one entry for each player who ever opted in, hidden or visible (contract §8)."""
+
+from datetime import datetime
+
+from ..database import Cursor
+from ..rules.leaderboard import Bests, Entry
+from ..session import Statement
+from .rows import many
+
+TOP = Statement(
+    "leaderboard_top",
+    """
+    SELECT display_name, best_score, best_time_secs, recorded_at FROM leaderboard
+    WHERE visible
+    ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
+    LIMIT $1::int
+    """,
+)
+
+# greatest and least ignore nulls, so a best that doesn't count (null) leaves the entry as it is.
+IMPROVE = Statement(
+    "leaderboard_improve",
+    """
+    UPDATE leaderboard
+    SET best_score = greatest(best_score, $2::int),
+        best_time_secs = least(best_time_secs, $3::int),
+        recorded_at = $4::timestamptz
+    WHERE user_id = $1::uuid
+      AND (greatest(best_score, $2::int), least(best_time_secs, $3::int)) IS DISTINCT FROM (best_score, best_time_secs)
+    RETURNING visible
+    """,
+)
+
+OPT_IN = Statement(
+    "leaderboard_opt_in",
+    """
+    INSERT INTO leaderboard AS known (user_id, display_name, best_score, best_time_secs, recorded_at, visible)
+    VALUES ($1::uuid, $2::text, $3::int, $4::int, $5::timestamptz, true)
+    ON CONFLICT (user_id) DO UPDATE SET
+        display_name = excluded.display_name,
+        best_score = greatest(known.best_score, excluded.best_score),
+        best_time_secs = least(known.best_time_secs, excluded.best_time_secs),
+        recorded_at = excluded.recorded_at,
+        visible = true
+    """,
+)
+
+# Answers with a row whenever there is such a player, entry or not.
+OPT_OUT = Statement(
+    "leaderboard_opt_out",
+    """
+    WITH hidden AS (UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible)
+    SELECT true FROM users WHERE id = $1::uuid
+    """,
+)
+
+
+async def top(cursor: Cursor, most: int) -> list[Entry]:
+    """The best visible entries, best first."""
+    return many(Entry, await cursor.run(TOP, most))
+
+
+async def opt_out(cursor: Cursor, user_id: str) -> bool:
+    """Hide the player's entry, keeping its bests; False when there is no such player."""
+    return bool(await cursor.run(OPT_OUT, user_id))
+
+
+async def opt_in(cursor: Cursor, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
+    """Make the player's entry visible under this name, with these bests folded in, and commit. Needs their lock."""
+    await cursor.commit_with((OPT_IN, user_id, display_name, bests.score, bests.seconds, now))

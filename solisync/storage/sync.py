@@ -1,0 +1,77 @@
+"""What players pushed: one merged document each (contract §7)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..database import Cursor
+from ..rules.leaderboard import Bests
+from ..session import Statement
+from . import leaderboard
+from .rows import maybe
+
+PULL = Statement(
+    "sync_pull",
+    "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
+)
+
+LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
+
+# A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
+LOAD = Statement(
+    "sync_load",
+    """
+    SELECT payload, coalesce(visible, false), display_name IS NOT NULL, best_score, best_time_secs
+    FROM users
+    LEFT JOIN sync_states ON sync_states.user_id = id
+    LEFT JOIN leaderboard ON leaderboard.user_id = id
+    WHERE id = $1::uuid
+    """,
+)
+
+SAVE = Statement(
+    "sync_save",
+    """
+    INSERT INTO sync_states (user_id, payload) VALUES ($1::uuid, $2::text)
+    ON CONFLICT (user_id) DO UPDATE SET payload = excluded.payload
+    """,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A player, and what they pushed, if they ever did."""
+
+    payload: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a push is merged into: the document, and the player's leaderboard entry."""
+
+    payload: str | None
+    visible: bool
+    has_entry: bool
+    best_score: int | None
+    best_time_secs: int | None
+
+    def improved_by(self, bests: Bests) -> bool:
+        """Whether the player has an entry and one of these is better."""
+        score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
+        time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
+        return self.has_entry and (score or time)
+
+
+async def pull(cursor: Cursor, user_id: str) -> Pulled | None:
+    """What the player pushed; None when there is no such player."""
+    return maybe(Pulled, await cursor.run(PULL, user_id))
+
+
+async def load(cursor: Cursor, user_id: str) -> Saved | None:
+    """Lock the player and read what they have; None when they are gone. One round trip of a transaction."""
+    return maybe(Saved, await cursor.run_all((LOCK, user_id), (LOAD, user_id)))
+
+
+async def save(cursor: Cursor, user_id: str, payload: str, bests: Bests | None, now: datetime) -> None:
+    """Store the merged document, improve the entry with `bests` if there are any, and commit. One round trip."""
+    steps = [] if bests is None else [(leaderboard.IMPROVE, user_id, bests.score, bests.seconds, now)]
+    await cursor.commit_with((SAVE, user_id, payload), *steps)

@@ -1,0 +1,51 @@
+"""The leaderboard over HTTP (contract §8)."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..database import Cursor, Database
+from ..errors import NotFound
+from ..remembered import Remembered
+from ..rules.leaderboard import ENTRIES, NO_BESTS, OptIn, bests_of, check_display_name
+from ..rules.saved import read_saved
+from ..rules.shapes import Ok
+from ..storage import leaderboard, sync
+from .reply import Reply
+
+
+class Leaderboard:
+    """Shows the best, and lets players appear among them or not."""
+
+    def __init__(self, *, database: Database, board: Remembered[Reply], now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._board = board
+        self._now = now
+
+    async def show(self, *, player: str) -> Reply:
+        """The best hundred players who want to be seen."""
+        return await self._board.get()
+
+    async def opt_in(self, *, player: str, body: OptIn) -> Ok:
+        """Show the player under this name, with what they have pushed so far."""
+        await self._database.transact(self._opt_in, player, check_display_name(body.display_name))
+        self._board.forget()
+        return Ok()
+
+    async def opt_out(self, *, player: str) -> Ok:
+        """Hide the player; their bests are kept for when they come back."""
+        if not await self._database.once(leaderboard.opt_out, player):
+            raise NotFound("user not found")
+        self._board.forget()
+        return Ok()
+
+    async def _opt_in(self, cursor: Cursor, player: str, display_name: str) -> None:
+        saved = await sync.load(cursor, player)
+        if saved is None:
+            raise NotFound("user not found")
+        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload.encode()).payload.stats)
+        await leaderboard.opt_in(cursor, player, display_name, bests, self._now())
+
+
+async def load_board(database: Database) -> Reply:
+    """The list as it is sent."""
+    return Reply.of(await database.once(leaderboard.top, ENTRIES))

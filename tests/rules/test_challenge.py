@@ -1,0 +1,54 @@
+"""The daily challenge (contract §9)."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.rules.challenge import daily_challenge, seconds_left
+
+GOALS = {
+    0: (None, 300, "Win within 5 minutes"),
+    1: (4000, None, "Score 4,000 points or more"),
+    2: (None, 180, "Win within 3 minutes"),
+    3: (5000, None, "Score 5,000 points or more"),
+    4: (None, 480, "Win within 8 minutes"),
+    5: (None, None, "Win the deal of the day"),
+}
+
+
+@pytest.mark.parametrize(
+    ("day", "seed", "goal"),
+    [(date(2026, 4, 26), 1364344767969826, 4), (date(2026, 11, 20), 1364344768803968, 2)],
+)
+def test_days_that_are_known(day, seed, goal):
+    """These days have had these challenges, and always will."""
+    challenge = daily_challenge(day)
+    assert (challenge.date, challenge.seed) == (day, seed)
+    assert (challenge.target_score, challenge.max_time_secs, challenge.description) == GOALS[goal]
+
+
+@given(st.dates())
+def test_every_day_has_a_seed_and_the_goal_it_picks(day):
+    """The seed folds the date's text, the goal is the seed's remainder."""
+    seed = 0
+    for character in str(day):
+        seed = seed * 31 + ord(character)
+    challenge = daily_challenge(day)
+    assert challenge.seed == seed % 2**64
+    assert (challenge.target_score, challenge.max_time_secs, challenge.description) == GOALS[challenge.seed % 6]
+
+
+@pytest.mark.parametrize(
+    ("before_midnight", "expected"),
+    [
+        (timedelta(microseconds=1), 1),
+        (timedelta(seconds=1), 1),
+        (timedelta(seconds=90, microseconds=5), 90),
+        (timedelta(1), 86_400),
+    ],
+)
+def test_a_cache_may_keep_it_until_midnight(before_midnight, expected):
+    """Never longer, and at least a second."""
+    assert seconds_left(datetime(2026, 11, 21, tzinfo=UTC) - before_midnight) == expected

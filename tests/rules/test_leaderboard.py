@@ -1,0 +1,54 @@
+"""Names and bests on the leaderboard (contract §8)."""
+
+import pytest
+
+from solisync.errors import BadRequest
+from solisync.rules.leaderboard import bests_of, check_display_name
+from tests.rules.test_merge import U32, U64, example
+
+I32 = 2**31 - 1
+
+
+@pytest.mark.parametrize("name", ["A", " A ", "x" * 32, "😀" * 32, "Ann the Älder", "名前"])
+def test_a_name_has_up_to_32_code_points(name):
+    """Names are trimmed and counted in code points, whatever the script."""
+    assert check_display_name(name) == name.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "display_name must not be empty"),
+        (" \t\n ", "display_name must not be empty"),
+        ("x" * 33, "display_name must be at most 32 characters"),
+        ("😀" * 33, "display_name must be at most 32 characters"),
+        ("a\0b", "display_name must not contain control characters"),
+        ("a\nb", "display_name must not contain control characters"),
+        ("a\x85b", "display_name must not contain control characters"),
+        ("a\u202eb", "display_name must not contain control characters"),
+        ("a\u2066b", "display_name must not contain control characters"),
+        ("a\u200fb", "display_name must not contain control characters"),
+        ("\ud800", "display_name must not contain control characters"),
+    ],
+)
+def test_what_no_name_may_be(name, message):
+    """Empty, too long, or able to disturb how others' names are shown."""
+    with pytest.raises(BadRequest, match=message):
+        check_display_name(name)
+
+
+@pytest.mark.parametrize(
+    ("score", "seconds", "expected"),
+    [
+        (0, U64, (None, None)),
+        (0, 0, (None, None)),
+        (1, 1, (1, 1)),
+        (I32, I32, (I32, I32)),
+        (I32 + 1, I32 + 1, (I32, None)),
+        (U32, U64 - 1, (I32, None)),
+    ],
+)
+def test_which_bests_count(score, seconds, expected):
+    """No score and no time don't count; scores end where a client's i32 does, longer times don't count."""
+    stats = example(stats__best_single_score=score, stats__fastest_win_seconds=seconds).payload.stats
+    assert tuple(bests_of(stats)) == expected

@@ -1,0 +1,293 @@
+"""How two devices' progress becomes one (contract §7)."""
+
+import json
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solisync.rules.merge import level, merge
+from solisync.rules.saved import default_document, read_saved
+from solisync.rules.sync import HISTORY_DAYS, Document, Payload, read_unknown
+from tests.rules import progress
+from tests.rules.progress import NIL, U32, U64, encode, payloads
+
+MAXIMA = [
+    "games_won",
+    "games_played",
+    "win_streak_best",
+    "win_streak_current",
+    "best_single_score",
+    "lifetime_score",
+    "classic_best_score",
+    "zen_best_score",
+    "challenge_best_score",
+]
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MANY = settings(max_examples=100, deadline=None)
+# where the two sides can't both be kept and the contract says "pushed"
+PUSHED_WINS = {"avg_time_seconds", "draw_one_wins", "draw_three_wins"}
+
+
+def document(payload):
+    raw = encode(payload)
+    return Document(msgspec.json.decode(raw, type=Payload), read_unknown(raw))
+
+
+documents = payloads.map(document)
+
+
+def plain(merged):
+    return json.loads(merged.encode())
+
+
+def push(*pushed):
+    """The state after these pushes, one after the other."""
+    state = None
+    for each in pushed:
+        state, _ = merge(each, state, NOW)
+    return state
+
+
+@MANY
+@given(documents, documents)
+def test_pushing_the_same_again_changes_nothing(first, second):
+    """Merging is idempotent: a push that was already merged leaves all but the time as it is."""
+    state = push(first, second)
+    again, conflicts = merge(state, state, NOW)
+    assert plain(again) == plain(state)
+    assert conflicts == []
+
+
+@MANY
+@given(documents, documents)
+def test_no_best_goes_down_and_nothing_unlocked_is_lost(first, second):
+    """Bests, unlocks, achievements and dates of both sides are in the result."""
+    before, merged = [first.payload, second.payload], push(first, second).payload
+    for name in MAXIMA:
+        assert getattr(merged.stats, name) >= max(getattr(side.stats, name) for side in before), name
+    assert merged.stats.fastest_win_seconds == min(side.stats.fastest_win_seconds for side in before)
+    for name in ("classic", "zen", "challenge"):
+        times = [getattr(side.stats, f"{name}_fastest_win_seconds") for side in before]
+        best = min((seconds for seconds in times if seconds), default=0)
+        assert getattr(merged.stats, f"{name}_fastest_win_seconds") == best
+    for name in ["total_xp", "daily_challenge_streak", "daily_challenge_longest_streak", "challenge_index"]:
+        assert getattr(merged.progress, name) >= max(getattr(side.progress, name) for side in before), name
+    for name in ("unlocked_card_backs", "unlocked_backgrounds"):
+        everything = {number for side in before for number in getattr(side.progress, name)}
+        assert getattr(merged.progress, name) == sorted(everything)
+    unlocked = {record.id for side in before for record in side.achievements if record.unlocked}
+    assert unlocked == {record.id for record in merged.achievements if record.unlocked}
+    assert [record.id for record in merged.achievements] == sorted(
+        {record.id for side in before for record in side.achievements}
+    )
+    days = {day for side in before for day in side.progress.daily_challenge_history}
+    assert merged.progress.daily_challenge_history == sorted(days)[-HISTORY_DAYS:]
+
+
+@MANY
+@given(documents, documents)
+def test_games_add_up(first, second):
+    """Won and lost games are never more than were played."""
+    stats = push(first, second).payload.stats
+    assert stats.games_won + stats.games_lost == stats.games_played
+    assert stats.avg_time_seconds == 0 or stats.games_won
+
+
+@MANY
+@given(documents, documents)
+def test_the_order_of_pushes_matters_only_where_the_pushed_one_wins(first, second):
+    """Either order gives the same, but for ties, achievements that both sides have locked, and unknown fields."""
+    one, other = push(first, second).payload, push(second, first).payload
+    for name in one.stats.__struct_fields__:
+        tie = first.payload.stats.games_won == second.payload.stats.games_won
+        if not (tie and name in PUSHED_WINS):
+            assert getattr(one.stats, name) == getattr(other.stats, name), name
+    assert one.progress == other.progress
+    for mine, theirs in zip(one.achievements, other.achievements, strict=True):
+        assert mine.id == theirs.id
+        assert mine == theirs or not mine.unlocked
+
+
+@MANY
+@given(st.lists(documents, min_size=1, max_size=4))
+def test_unknown_fields_survive_any_number_of_pushes(pushed):
+    """A field that this server doesn't know keeps the value that was pushed last."""
+    merged = plain(push(*pushed))
+    for each in pushed:
+        raw = plain(each)
+        for name in set(raw) - set(Payload.__struct_fields__):
+            last = [plain(other)[name] for other in pushed if name in plain(other)][-1]
+            assert merged[name] == last
+        for part in ("stats", "progress"):
+            for name in (name for name in raw[part] if name.startswith("zz_")):
+                last = [plain(other)[part][name] for other in pushed if name in plain(other)[part]][-1]
+                assert merged[part][name] == last
+
+
+@MANY
+@given(documents)
+def test_a_first_push_keeps_its_own_times_and_has_no_conflicts(first):
+    """A first push is merged with itself."""
+    merged, conflicts = merge(first, None, NOW)
+    assert conflicts == []
+    assert merged.payload.stats.last_modified == first.payload.stats.last_modified
+    assert merged.payload.progress.last_modified == first.payload.progress.last_modified
+    assert merged.payload.last_modified == NOW
+
+
+@MANY
+@given(documents)
+def test_what_is_stored_is_read_back_as_it_was(first):
+    """A stored document survives being written and read."""
+    state = push(first)
+    assert plain(read_saved(state.encode())) == plain(state)
+    assert read_saved(state.encode()).payload == state.payload
+
+
+def example(**changes):
+    """The progress of nobody in particular, with changes like stats__games_won=5."""
+    payload = plain(default_document(NIL, NOW))
+    for path, value in changes.items():
+        part, _, name = path.partition("__")
+        if name:
+            payload[part][name] = value
+        else:
+            payload[part] = value
+    return document(payload)
+
+
+@pytest.mark.parametrize(
+    ("xp", "expected"),
+    [(0, 0), (499, 0), (500, 1), (4_999, 9), (5_000, 10), (5_999, 10), (6_000, 11), (U64, U32)],
+)
+def test_the_level_follows_from_experience(xp, expected):
+    """Every 500 up to level 10, every 1,000 from there, capped where a client's u32 ends."""
+    assert level(xp) == expected
+
+
+def test_the_level_of_the_cap():
+    """The cap is reached exactly where it must be."""
+    assert level(5_000 + (U32 - 10) * 1_000) == U32
+    assert level(5_000 + (U32 - 10) * 1_000 - 1) == U32 - 1
+
+
+def test_differing_streaks_are_conflicts_told_as_text():
+    """Local is what was pushed, remote what was stored; the higher streak stays."""
+    stored = example(stats__win_streak_current=3, progress__daily_challenge_streak=9)
+    pushed = example(stats__win_streak_current=5, progress__daily_challenge_streak=2)
+    merged, conflicts = merge(pushed, stored, NOW)
+    assert [tuple(msgspec.structs.astuple(conflict)) for conflict in conflicts] == [
+        ("win_streak_current", "5", "3"),
+        ("daily_challenge_streak", "2", "9"),
+    ]
+    assert (merged.payload.stats.win_streak_current, merged.payload.progress.daily_challenge_streak) == (5, 9)
+    assert merged.payload.progress.daily_challenge_longest_streak == 9
+
+
+def test_averages_follow_the_side_with_more_wins():
+    """Averages and wins by draw mode belong together: they come from one side, the pushed one on a tie."""
+    stored = example(stats__games_won=5, stats__avg_time_seconds=100, stats__draw_one_wins=4, stats__draw_three_wins=1)
+    fewer = example(stats__games_won=4, stats__avg_time_seconds=50, stats__draw_one_wins=9, stats__draw_three_wins=9)
+    tie = example(stats__games_won=5, stats__avg_time_seconds=70, stats__draw_one_wins=3, stats__draw_three_wins=2)
+    for pushed, expected in ((fewer, (100, 4, 1)), (tie, (70, 3, 2))):
+        stats = merge(pushed, stored, NOW)[0].payload.stats
+        assert (stats.avg_time_seconds, stats.draw_one_wins, stats.draw_three_wins) == expected
+
+
+def test_the_later_week_brings_its_goals():
+    """Goals are of one week; in the same week each goal keeps its higher count."""
+    old = example(progress__weekly_goal_week_iso="2026-W16", progress__weekly_goal_progress={"a": 9, "b": 1})
+    new = example(progress__weekly_goal_week_iso="2026-W17", progress__weekly_goal_progress={"a": 1})
+    same = example(progress__weekly_goal_week_iso="2026-W17", progress__weekly_goal_progress={"a": 0, "c": 2})
+    none = example(progress__weekly_goal_week_iso=None, progress__weekly_goal_progress={"z": 1})
+    for sides, expected in (
+        ((old, new), ("2026-W17", {"a": 1})),
+        ((new, old), ("2026-W17", {"a": 1})),
+        ((new, same), ("2026-W17", {"a": 1, "c": 2})),
+        ((none, old), ("2026-W16", {"a": 9, "b": 1})),
+    ):
+        merged = push(*sides).payload.progress
+        assert (merged.weekly_goal_week_iso, merged.weekly_goal_progress) == expected
+
+
+def achievement(unlocked, date=None, granted=False, **more):
+    return {"id": "a", "unlocked": unlocked, "unlock_date": date, "reward_granted": granted, **more}
+
+
+@pytest.mark.parametrize(
+    ("stored", "pushed", "expected"),
+    [
+        ((True, "2026-01-02T00:00:00Z", False), (False, None, True), (True, "2026-01-02T00:00:00Z", False)),
+        ((False, None, True), (True, None, False), (True, None, False)),
+        (
+            (True, "2026-01-02T00:00:00Z", True),
+            (True, "2026-01-01T00:00:00Z", False),
+            (True, "2026-01-01T00:00:00Z", True),
+        ),
+        ((True, None, False), (True, "2026-01-01T00:00:00Z", False), (True, "2026-01-01T00:00:00Z", False)),
+        ((False, None, True), (False, "2026-01-01T00:00:00Z", False), (False, "2026-01-01T00:00:00Z", False)),
+    ],
+)
+def test_an_unlocked_achievement_stays_unlocked(stored, pushed, expected):
+    """Unlocked beats locked; both unlocked: the earlier date and any reward; both locked: the pushed one."""
+    merged = push(example(achievements=[achievement(*stored)]), example(achievements=[achievement(*pushed)]))
+    assert plain(merged)["achievements"] == [achievement(*expected)]
+
+
+def test_the_same_achievement_twice_in_one_push():
+    """Doubled ids merge with each other, unknown fields included."""
+    pushed = example(achievements=[achievement(True, new=1), achievement(False, other=[2])])
+    assert plain(push(pushed))["achievements"] == [achievement(True, new=1, other=[2])]
+
+
+def test_history_keeps_the_newest_365_days():
+    """Older dates leave when there are more."""
+    days = [f"{year}-{month:02d}-{day:02d}" for year in (2024, 2025) for month in range(1, 13) for day in range(1, 29)]
+    merged = push(example(progress__daily_challenge_history=days[::-1] + days))
+    assert plain(merged)["progress"]["daily_challenge_history"] == days[-HISTORY_DAYS:]
+
+
+def test_a_stored_value_that_fits_no_more_counts_as_absent():
+    """What an older server kept as an unknown field may be anything; the rest of the document is not lost for it."""
+    stored = plain(example(stats__games_won=7, progress__total_xp=600))
+    stored["stats"]["zen_best_score"] = "many"
+    stored["stats"]["classic_fastest_win_seconds"] = 2**70
+    stored["progress"]["challenge_index"] = -1
+    stored["progress"]["daily_challenge_history"] = ["yesterday"]
+    stored["zz_new"] = {"kept": 1e300}
+    stored["achievements"] = [achievement(True, zz=1)]
+    read = read_saved(encode(stored))
+    stats, gone = read.payload.stats, read.payload.progress
+    assert (stats.games_won, stats.zen_best_score, stats.classic_fastest_win_seconds) == (7, 0, 0)
+    assert (gone.total_xp, gone.challenge_index, gone.daily_challenge_history) == (600, 0, [])
+    assert plain(read)["zz_new"] == {"kept": 1e300}
+    assert plain(read)["achievements"] == [achievement(True, zz=1)]
+
+
+@pytest.mark.parametrize(
+    "spelling", ["1E400", "-0.0", "123456789012345678901234567890", '"\\u0000"', '{"a": [ 1.50 ]}']
+)
+def test_unknown_values_keep_their_spelling(spelling):
+    """Numbers beyond any type and escapes that no column holds ride along as they were written."""
+    raw = f'{{"zz": {spelling}, '.encode() + encode(plain(example()))[1:]
+    first = Document(msgspec.json.decode(raw, type=Payload), read_unknown(raw))
+    assert f'"zz":{spelling.replace(" ", "")}'.encode() in push(first, first).encode().replace(b" ", b"")
+
+
+@given(progress.times())
+def test_times_come_out_in_utc(text):
+    """Any offset and up to nine digits go in, the same instant in UTC to the microsecond comes out."""
+    shown = plain(example(last_modified=text))["last_modified"]
+    assert shown.endswith("Z")
+    parsed = datetime.fromisoformat(text[:19] + text[19:].lstrip(".0123456789"))
+    assert abs(datetime.fromisoformat(shown) - parsed.astimezone(UTC)).total_seconds() <= 1
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-01:00", "2026-01-01T00:00:00", "x"])
+def test_times_outside_of_the_years_are_refused(text):
+    """The instant in UTC lies in the years 1 to 9999, and there must be an offset."""
+    with pytest.raises(msgspec.ValidationError):
+        example(last_modified=text)

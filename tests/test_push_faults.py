@@ -1,0 +1,126 @@
+"""Pushes that meet everything else: deletions, resets, opt-ins, and the end of the process (contract §7)."""
+
+import random
+import signal
+
+import bcrypt
+import pytest
+import pytest_twisted
+from twisted.internet import defer
+from twisted.internet.error import ConnectionLost, ConnectionRefusedError
+from twisted.internet.task import deferLater
+from twisted.web.client import RequestNotSent, RequestTransmissionFailed, ResponseFailed
+
+from solisync.database import Database
+from solisync.storage import STATEMENTS, accounts
+from tests.conftest import PASSWORD, truncate
+from tests.web.test_sync import deadlocks, progress_of, pull, push
+
+CUT = (ConnectionLost, ConnectionRefusedError, RequestNotSent, RequestTransmissionFailed, ResponseFailed)
+
+
+@pytest_twisted.async_yield_fixture
+async def database(reactor, shared_dsn):
+    """The database as the reset script uses it."""
+    truncate(shared_dsn)
+    database = Database(reactor=reactor, size=2, statements=STATEMENTS)
+    database.open(shared_dsn)
+    yield database
+    await database.close(1)
+
+
+@pytest.mark.limit(120)
+async def test_pushes_among_deletions_resets_and_opt_ins(serve, database, shared_dsn):
+    """1,000 rounds of everything at random on a few players: no 5xx, no deadlock, no row without its player."""
+    nodes = [await serve(shared_dsn), await serve(shared_dsn)]
+    before = deadlocks(nodes[0])
+    chance = random.Random(11)
+    names = [f"player_{number}" for number in range(12)]
+    players = {name: await nodes[0].player(name) for name in names}
+    quick_hash = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+    statuses = []
+
+    async def ask(method, path, name, body=None):
+        token = players[name].tokens.access_token
+        answer = await chance.choice(nodes).ask(method, path, body=body, bearer=token)
+        statuses.append(answer.status)
+
+    async def again(name):
+        client = chance.choice(nodes).client()
+        answer = await client_register(client, name)
+        if answer:
+            players[name] = client
+
+    async def client_register(client, name):
+        try:
+            return await client.register(name, PASSWORD)
+        except Exception as error:
+            statuses.append(error.status)
+            return None
+
+    async def step(number):
+        name = chance.choice(names)
+        kind = chance.choices(
+            ["push", "pull", "opt in", "opt out", "reset", "delete", "register"], [9, 2, 3, 1, 2, 1, 2]
+        )[0]
+        if kind == "push":
+            await ask("POST", "/api/sync/push", name, progress_of(stats__best_single_score=number + 1))
+        elif kind == "pull":
+            await ask("GET", "/api/sync/pull", name)
+        elif kind == "opt in":
+            await ask("POST", "/api/leaderboard/opt-in", name, {"display_name": name})
+        elif kind == "opt out":
+            await ask("DELETE", "/api/leaderboard/opt-in", name)
+        elif kind == "reset":
+            await database.transact(accounts.reset_password, name, quick_hash)
+        elif kind == "delete":
+            await ask("DELETE", "/api/account", name)
+        else:
+            await again(name)
+
+    gate = defer.DeferredSemaphore(16)
+    await defer.gatherResults(
+        [gate.run(lambda number=number: defer.ensureDeferred(step(number))) for number in range(1_000)],
+        consumeErrors=True,
+    )
+    print({status: statuses.count(status) for status in sorted(set(statuses))})
+    assert set(statuses) <= {200, 404, 409}
+    assert statuses.count(200) > 300
+    assert deadlocks(nodes[0]) == before
+    for table in ("sync_states", "leaderboard", "refresh_tokens"):
+        orphans = f"SELECT count(*) FROM {table} WHERE user_id NOT IN (SELECT id FROM users)"
+        assert nodes[0].sql(orphans) == [(0,)], table
+
+
+@pytest.mark.limit(150)
+async def test_an_acknowledged_push_survives_the_death_of_the_process(reactor, serve, shared_dsn):
+    """kill -9 twenty times under load: every push that was answered is in the stored progress."""
+    truncate(shared_dsn)
+    node = await serve(shared_dsn)
+    players = [await node.player(f"player_{number}") for number in range(4)]
+    acknowledged = [set() for _ in players]
+    sent = iter(range(1_000_000))
+
+    async def keep_pushing(node, index, alive):
+        while alive:
+            number = next(sent)
+            try:
+                answer = await push(node, players[index], progress_of(progress__unlocked_card_backs=[number]))
+            except CUT:
+                return
+            assert answer.status == 200
+            acknowledged[index].add(number)
+
+    for _ in range(20):
+        alive = [True]
+        pushing = [defer.ensureDeferred(keep_pushing(node, index, alive)) for index in range(4) for _ in range(2)]
+        await deferLater(reactor, 0.1)
+        node.stop(signal.SIGKILL)
+        alive.clear()
+        await defer.gatherResults(pushing, consumeErrors=True)
+        node = await serve(shared_dsn)
+    for client, expected in zip(players, acknowledged, strict=True):
+        stored = set((await pull(node, client))["progress"]["unlocked_card_backs"])
+        assert expected <= stored
+    print(f"{sum(map(len, acknowledged))} acknowledged pushes, all there")
+    assert all(acknowledged)

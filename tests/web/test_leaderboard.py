@@ -1,0 +1,194 @@
+"""The leaderboard over HTTP (contract §8)."""
+
+import json
+
+import pytest
+from twisted.internet.task import deferLater
+
+from tests.conftest import truncate
+from tests.web.test_sync import progress_of, push
+
+I32 = 2**31 - 1
+
+
+async def opt_in(server, client, name):
+    return await server.ask(
+        "POST", "/api/leaderboard/opt-in", body={"display_name": name}, bearer=client.tokens.access_token
+    )
+
+
+async def opt_out(server, client):
+    return await server.ask("DELETE", "/api/leaderboard/opt-in", bearer=client.tokens.access_token)
+
+
+async def board(server, client):
+    """The entries as (name, score, seconds)."""
+    answer = await server.ask("GET", "/api/leaderboard", bearer=client.tokens.access_token)
+    assert answer.status == 200
+    return [(entry["display_name"], entry["best_score"], entry["best_time_secs"]) for entry in answer.json]
+
+
+async def test_opting_in_shows_what_was_pushed_before(server):
+    """An entry folds in what the player has pushed, and follows later pushes at once."""
+    client = await server.player("ann")
+    await push(server, client, progress_of(stats__best_single_score=700, stats__fastest_win_seconds=95))
+    assert await board(server, client) == []
+    assert (await opt_in(server, client, " Ann ")).json == {"ok": True}
+    assert await board(server, client) == [("Ann", 700, 95)]
+    await push(server, client, progress_of(stats__best_single_score=900, stats__fastest_win_seconds=99))
+    assert await board(server, client) == [("Ann", 900, 95)]
+
+
+async def test_a_player_without_any_best_is_listed_last(server):
+    """Bests that don't count are null, and nulls come last."""
+    client, other = await server.player("ann"), await server.player("bob")
+    await opt_in(server, client, "Ann")
+    await opt_in(server, other, "Bob")
+    await push(server, other, progress_of(stats__best_single_score=1))
+    assert await board(server, client) == [("Bob", 1, None), ("Ann", None, None)]
+
+
+async def test_opting_out_hides_and_opting_in_again_shows(server):
+    """A hidden entry keeps its bests, goes on improving, and comes back under a new name."""
+    client = await server.player("ann")
+    await opt_in(server, client, "Ann")
+    await push(server, client, progress_of(stats__best_single_score=5))
+    for _ in range(2):
+        assert (await opt_out(server, client)).json == {"ok": True}
+    assert await board(server, client) == []
+    await push(server, client, progress_of(stats__best_single_score=8))
+    await opt_in(server, client, "Anna")
+    assert await board(server, client) == [("Anna", 8, None)]
+
+
+@pytest.mark.parametrize(
+    ("score", "seconds", "shown"),
+    [(2**32 - 1, 1, (I32, 1)), (I32 + 1, I32 + 1, (I32, None)), (1, 2**64 - 1, (1, None)), (0, 0, (None, None))],
+)
+async def test_absurd_bests_do_not_break_the_board(server, score, seconds, shown):
+    """Scores end where a client's i32 does; times that no client could read don't count."""
+    client = await server.player("ann")
+    await opt_in(server, client, "Ann")
+    await push(server, client, progress_of(stats__best_single_score=score, stats__fastest_win_seconds=seconds))
+    assert await board(server, client) == [("Ann", *shown)]
+
+
+async def test_the_order_and_its_ties(server):
+    """Score, then time, then who was there first, then the id; at most a hundred."""
+    client = await server.player("ann")
+    server.sql(
+        "INSERT INTO users (id, username, password_hash, created_at)"
+        " SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'p' || n, 'x', now()"
+        " FROM generate_series(1, 105) AS n"
+    )
+    rows = [
+        (1, "second by time", 10, 6, 0, True),
+        (2, "first", 10, 5, 0, True),
+        (3, "hidden", 99, 1, 0, False),
+        (5, "tie, higher id", 9, None, 0, True),
+        (4, "tie, lower id", 9, None, 0, True),
+        (6, "later", 9, None, 1, True),
+        (7, "no score", None, 1, 0, True),
+        (8, "nothing", None, None, 0, True),
+    ]
+    for number, name, score, seconds, later, visible in rows:
+        server.sql(
+            "INSERT INTO leaderboard VALUES (('00000000-0000-4000-8000-' || lpad(%s::text, 12, '0'))::uuid,"
+            " %s, %s, %s, '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => %s), %s)",
+            (number, name, score, seconds, later, visible),
+        )
+    await opt_out(server, client)  # so that the list is not remembered from before
+    names = [name for name, _, _ in await board(server, client)]
+    expected = ["first", "second by time", "tie, lower id", "tie, higher id", "later", "no score", "nothing"]
+    assert names == expected
+    server.sql(
+        "INSERT INTO leaderboard SELECT id, 'x', 1, 1, now(), true FROM users WHERE username LIKE 'p%%'"
+        " ON CONFLICT DO NOTHING"
+    )
+    await opt_out(server, client)
+    assert len(await board(server, client)) == 100
+
+
+async def test_recorded_at_moves_when_a_best_improves_or_the_entry_is_named(server):
+    """A push without a new best leaves the time, a new best or a name moves it."""
+    client = await server.player("ann")
+    seen = []
+    for step in (
+        lambda: opt_in(server, client, "Ann"),
+        lambda: push(server, client, progress_of(stats__best_single_score=5)),
+        lambda: push(server, client, progress_of(stats__best_single_score=4)),
+        lambda: push(server, client, progress_of(stats__fastest_win_seconds=50)),
+        lambda: opt_in(server, client, "Anna"),
+    ):
+        await step()
+        seen += server.sql("SELECT recorded_at FROM leaderboard")
+    assert seen[0] < seen[1] == seen[2] < seen[3] < seen[4]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 33, "a\0b", "a\u202eb", 5, None])
+async def test_a_name_that_may_not_be_is_a_400(server, name):
+    """The rules of names are answered in words."""
+    client = await server.player("ann")
+    answer = await opt_in(server, client, name)
+    assert answer.status == 400
+    assert "display_name" in answer.json["error"]
+
+
+async def test_a_deleted_player_leaves_the_board_at_once(server):
+    """Deletion takes the entry with it; opting in or out afterwards is a 404."""
+    client, other = await server.player("ann"), await server.player("bob")
+    await opt_in(server, client, "Ann")
+    assert len(await board(server, other)) == 1
+    tokens = client.tokens
+    await client.delete_account()
+    assert await board(server, other) == []
+    client.tokens = tokens
+    assert (await opt_in(server, client, "Ann")).status == 404
+    assert (await opt_out(server, client)).status == 404
+
+
+async def test_other_processes_forget_within_a_second(reactor, serve, shared_dsn):
+    """What one process commits, another shows after at most a second."""
+    truncate(shared_dsn)
+    nodes = [await serve(shared_dsn), await serve(shared_dsn)]
+    client = await nodes[0].player("ann")
+    assert await board(nodes[1], client) == []
+    await opt_in(nodes[0], client, "Ann")
+    assert await board(nodes[0], client) == [("Ann", None, None)]
+    await deferLater(reactor, 1.1)
+    assert await board(nodes[1], client) == [("Ann", None, None)]
+
+
+@pytest.mark.limit(60)
+async def test_a_hundred_thousand_entries_are_served_by_indexes(server):
+    """The list reads the ranking index without a sort, and a push updates by the primary key."""
+    server.sql(
+        "INSERT INTO users (id, username, password_hash, created_at)"
+        " SELECT gen_random_uuid(), 'p' || n, 'x', now() FROM generate_series(1, 100000) AS n"
+    )
+    server.sql(
+        "INSERT INTO leaderboard SELECT id, 'x', 1 + (random() * 100000)::int, 1 + (random() * 5000)::int, now(), true"
+        " FROM users"
+    )
+    server.sql("ANALYZE leaderboard")
+
+    def plan(sql):
+        ((tree,),) = server.sql(f"EXPLAIN (FORMAT JSON) {sql}")
+        text = json.dumps(tree)
+        print("\n".join(line for (line,) in server.sql(f"EXPLAIN {sql}")))
+        return text
+
+    listed = plan(
+        "SELECT display_name, best_score, best_time_secs, recorded_at FROM leaderboard WHERE visible ORDER BY"
+        " best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id LIMIT 100"
+    )
+    assert "leaderboard_ranking" in listed
+    assert '"Sort"' not in listed
+    ((someone,),) = server.sql("SELECT user_id FROM leaderboard LIMIT 1")
+    updated = plan(
+        "UPDATE leaderboard SET best_score = greatest(best_score, 5), best_time_secs = least(best_time_secs, 5),"
+        f" recorded_at = now() WHERE user_id = '{someone}' AND (greatest(best_score, 5), least(best_time_secs, 5))"
+        " IS DISTINCT FROM (best_score, best_time_secs)"
+    )
+    assert "leaderboard_pkey" in updated
+    assert "Seq Scan" not in updated

@@ -1,0 +1,300 @@
+"""Cloud saves over HTTP (contract §7)."""
+
+import json
+import random
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from twisted.internet import defer
+
+from solisync.rules.saved import default_document
+from solisync.rules.sync import PAYLOAD_MAX_BYTES
+from tests.conftest import truncate
+from tests.rules.progress import NIL, U32, U64, encode, payloads
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def progress_of(user_id=NIL, **changes):
+    """The payload of a player who did little, with changes like stats__games_won=5."""
+    payload = json.loads(default_document(user_id, NOW).encode())
+    for path, value in changes.items():
+        part, _, name = path.partition("__")
+        if name:
+            payload[part][name] = value
+        else:
+            payload[part] = value
+    return payload
+
+
+async def push(server, client, payload):
+    """Push and return the answer."""
+    body = payload if isinstance(payload, bytes) else encode(payload)
+    return await server.ask("POST", "/api/sync/push", body=body, bearer=client.tokens.access_token)
+
+
+async def pull(server, client):
+    """Pull and return the merged payload."""
+    answer = await server.ask("GET", "/api/sync/pull", bearer=client.tokens.access_token)
+    assert answer.status == 200
+    return answer.json["merged"]
+
+
+async def test_who_never_pushed_pulls_the_defaults(server):
+    """Zeros, never, and times older than any push; nothing is stored by looking."""
+    client = await server.player("ann")
+    me = await client.me()
+    answer = await server.ask("GET", "/api/sync/pull", bearer=client.tokens.access_token)
+    merged = answer.json["merged"]
+    assert answer.json["conflicts"] == []
+    assert merged["user_id"] == me.id
+    assert merged["stats"]["fastest_win_seconds"] == U64
+    assert merged["stats"]["last_modified"] == merged["progress"]["last_modified"] == "1970-01-01T00:00:00Z"
+    assert merged["progress"]["unlocked_card_backs"] == [0]
+    assert merged["last_modified"] == answer.json["server_time"]
+    assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
+
+
+async def test_what_was_pushed_is_pulled(server):
+    """Pull gives what the last push answered."""
+    client = await server.player("ann")
+    answer = await push(server, client, progress_of(stats__games_won=3, stats__games_played=5, zz_new={"a": [1.50]}))
+    assert answer.status == 200
+    assert await pull(server, client) == answer.json["merged"]
+    assert answer.json["merged"]["zz_new"] == {"a": [1.50]}
+    assert answer.json["merged"]["stats"]["games_lost"] == 2
+
+
+async def test_the_bytes_of_a_rust_client(server):
+    """The nil id, nine digits of a second, offsets, absent fields and 2^64-1 are accepted, and fit going back."""
+    client = await server.player("ann")
+    body = b"""{"user_id":"00000000-0000-0000-0000-000000000000","stats":{"games_played":4294967295,
+    "games_won":4294967295,"games_lost":0,"win_streak_current":7,"win_streak_best":9,"avg_time_seconds":18446744073709551615,
+    "fastest_win_seconds":18446744073709551615,"lifetime_score":18446744073709551615,"best_single_score":4294967295,
+    "draw_one_wins":1,"draw_three_wins":0,"last_modified":"2026-04-26T10:11:12.123456789Z"},"achievements":[
+    {"id":"first_win","unlocked":true,"unlock_date":"2026-04-26T12:11:12.999999999+02:00","reward_granted":false}],
+    "progress":{"total_xp":18446744073709551615,"level":3,"daily_challenge_last_completed":null,
+    "daily_challenge_streak":0,"weekly_goal_progress":{"\\ud83d\\ude00":4294967295},"unlocked_card_backs":[0,4294967295],
+    "unlocked_backgrounds":[],"last_modified":"2026-04-26T12:11:12.5+02:00"},
+    "last_modified":"2026-04-26T10:11:12.000000001Z"}"""
+    answer = await push(server, client, body)
+    assert answer.status == 200, answer
+    merged = answer.json["merged"]
+    assert b"18446744073709551615" in answer.content
+    assert merged["user_id"] == NIL
+    assert merged["stats"]["last_modified"] == "2026-04-26T10:11:12.123457Z"
+    assert merged["achievements"][0]["unlock_date"] == "2026-04-26T10:11:13Z"
+    assert merged["progress"]["level"] == U32
+    assert merged["progress"]["daily_challenge_history"] == []
+    for name, value in [*merged["stats"].items(), *merged["progress"].items()]:
+        if type(value) is int:
+            wide = name in ("avg_time_seconds", "lifetime_score", "total_xp") or name.endswith("fastest_win_seconds")
+            assert 0 <= value <= (U64 if wide else U32), name
+
+
+async def test_the_id_comes_back_in_the_form_that_was_pushed(server):
+    """Nil or the player's own, in any spelling; anybody else's is refused."""
+    client = await server.player("ann")
+    mine = (await client.me()).id
+    other = (await (await server.player("bob")).me()).id
+    for spelled in (mine, mine.upper(), f"{{{mine}}}", f"urn:uuid:{mine}", UUID(mine).hex):
+        answer = await push(server, client, progress_of(spelled))
+        assert answer.json["merged"]["user_id"] == mine
+    await push(server, client, progress_of(NIL))
+    assert (await pull(server, client))["user_id"] == NIL
+    for wrong in (other, "", "me", "\0", NIL[:-1] + "1"):
+        answer = await push(server, client, progress_of(wrong))
+        assert (answer.status, answer.json) == (400, {"error": "user_id mismatch"})
+
+
+async def test_a_second_device_merges(server):
+    """The second push is merged with what is stored, and conflicts are told."""
+    phone = await server.player("ann")
+    tablet = server.client()
+    await tablet.login("ann", "canary password")
+    await push(
+        server, phone, progress_of(stats__games_won=50, stats__win_streak_current=0, stats__fastest_win_seconds=95)
+    )
+    answer = await push(
+        server, tablet, progress_of(stats__games_won=3, stats__win_streak_current=3, stats__fastest_win_seconds=80)
+    )
+    stats = answer.json["merged"]["stats"]
+    assert (stats["games_won"], stats["fastest_win_seconds"], stats["win_streak_current"]) == (50, 80, 3)
+    assert answer.json["conflicts"] == [{"field": "win_streak_current", "local_value": "3", "remote_value": "0"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"stats__games_won": -1}, "$.stats.games_won"),
+        ({"stats__games_won": U32 + 1}, "$.stats.games_won"),
+        ({"stats__games_won": 1.0}, "$.stats.games_won"),
+        ({"stats__games_won": "1"}, "$.stats.games_won"),
+        ({"stats__games_won": None}, "$.stats.games_won"),
+        ({"stats__games_won": True}, "$.stats.games_won"),
+        ({"stats__lifetime_score": U64 + 1}, "$.stats"),
+        ({"stats__last_modified": "yesterday"}, "$.stats.last_modified"),
+        ({"stats__last_modified": "0001-01-01T00:00:00+02:00"}, "$.stats"),
+        ({"progress__daily_challenge_history": ["2026-02-30"]}, "$.progress.daily_challenge_history[0]"),
+        ({"progress__weekly_goal_progress": {"x" * 65: 1}}, "$.progress.weekly_goal_progress"),
+        ({"progress__weekly_goal_progress": {"": 1}}, "$.progress.weekly_goal_progress"),
+        ({"progress__unlocked_card_backs": [U32 + 1]}, "$.progress.unlocked_card_backs[0]"),
+        (
+            {"achievements": [{"id": "", "unlocked": True, "unlock_date": None, "reward_granted": True}]},
+            "$.achievements[0].id",
+        ),
+        ({"achievements": {}}, "$.achievements"),
+        ({"stats": None}, "$.stats"),
+    ],
+)
+async def test_a_wrong_field_is_named_by_its_path(server, change, path):
+    """Out of range, of the wrong type, missing: a 400 that says where, and nothing is stored."""
+    client = await server.player("ann")
+    answer = await push(server, client, progress_of(**change))
+    assert answer.status == 400
+    assert path in answer.json["error"]
+    assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
+
+
+async def test_every_field_that_must_be_there_is_asked_for(server):
+    """Leaving out a required field is a 400, leaving out an optional one is not."""
+    client = await server.player("ann")
+    optional = {
+        "daily_challenge_longest_streak",
+        "daily_challenge_history",
+        "weekly_goal_week_iso",
+        "challenge_index",
+        *(
+            f"{mode}_{best}"
+            for mode in ("classic", "zen", "challenge")
+            for best in ("best_score", "fastest_win_seconds")
+        ),
+    }
+    for part in (None, "stats", "progress"):
+        for name in progress_of()[part] if part else progress_of():
+            payload = progress_of()
+            del (payload[part] if part else payload)[name]
+            answer = await push(server, client, payload)
+            assert answer.status == (200 if name in optional else 400), name
+            assert answer.status == 200 or f"`{name}`" in answer.json["error"]
+
+
+async def test_a_result_that_is_too_large_is_refused_and_nothing_stored(server):
+    """Two halves that fit alone don't fit together: 400, and the first half is still there."""
+    client = await server.player("ann")
+    half = "x" * (PAYLOAD_MAX_BYTES * 6 // 10)
+    first = await push(server, client, progress_of(zz_a=half))
+    assert first.status == 200
+    answer = await push(server, client, progress_of(zz_b=half))
+    assert (answer.status, answer.json) == (400, {"error": "sync payload too large"})
+    assert await pull(server, client) == first.json["merged"]
+
+
+async def test_a_deleted_player_can_neither_push_nor_pull(server):
+    """A good token of a player who is gone is a 404, and the deletion took the progress with it."""
+    client = await server.player("ann")
+    tokens = client.tokens
+    await push(server, client, progress_of())
+    await client.delete_account()
+    client.tokens = tokens
+    answer = await push(server, client, progress_of())
+    assert (answer.status, answer.json) == (404, {"error": "user not found"})
+    assert (await server.ask("GET", "/api/sync/pull", bearer=tokens.access_token)).status == 404
+    assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
+
+
+@pytest.mark.limit(60)
+async def test_any_legal_payload_survives_postgresql(server):
+    """What hypothesis can think of is pushed, pulled, pushed again: always a 200, and the same each time."""
+    client = await server.player("ann")
+    examples = []
+
+    @settings(max_examples=150, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(payloads)
+    def collect(payload):
+        examples.append(payload)
+
+    collect()
+    for payload in examples:
+        server.sql("DELETE FROM sync_states")
+        answer = await push(server, client, payload)
+        assert answer.status == 200, answer
+        merged = await pull(server, client)
+        assert merged == answer.json["merged"]
+        again = (await push(server, client, merged)).json["merged"]
+        for part in (merged, again):
+            part["last_modified"] = part["stats"]["last_modified"] = part["progress"]["last_modified"] = None
+        assert again == merged
+
+
+async def at_once(number, send):
+    """Run `send(0)` … `send(number - 1)` together."""
+    return await defer.gatherResults([defer.ensureDeferred(send(each)) for each in range(number)], consumeErrors=True)
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("has_row", [False, True], ids=["the first push", "later pushes"])
+async def test_simultaneous_pushes_of_one_player_are_all_kept(serve, shared_dsn, has_row):
+    """200 pushes at once, over two processes: every acknowledged value is in the final state."""
+    truncate(shared_dsn)
+    nodes = [await serve(shared_dsn), await serve(shared_dsn)]
+    client = await nodes[0].player("ann")
+    if has_row:
+        await push(nodes[0], client, progress_of())
+
+    async def send(number):
+        payload = progress_of(
+            progress__unlocked_card_backs=[number],
+            progress__weekly_goal_progress={f"goal {number}": number},
+            achievements=[{"id": f"a{number}", "unlocked": True, "unlock_date": None, "reward_granted": False}],
+        )
+        answer = await push(nodes[number % 2], client, payload)
+        return number if answer.status == 200 else None
+
+    acknowledged = {number for number in await at_once(200, send) if number is not None}
+    merged = await pull(nodes[1], client)
+    assert len(acknowledged) == 200
+    assert acknowledged <= set(merged["progress"]["unlocked_card_backs"])
+    assert {f"a{number}" for number in acknowledged} == {record["id"] for record in merged["achievements"]}
+    assert set(merged["progress"]["weekly_goal_progress"]) == {f"goal {number}" for number in acknowledged}
+
+
+def deadlocks(server):
+    ((count,),) = server.sql("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+    return count
+
+
+@pytest.mark.limit(90)
+async def test_pushes_of_many_players_do_not_deadlock(serve, shared_dsn):
+    """1,000 pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
+    truncate(shared_dsn)
+    nodes = [await serve(shared_dsn), await serve(shared_dsn)]
+    before = deadlocks(nodes[0])
+    players = await at_once(100, lambda number: nodes[number % 2].player(f"player_{number}"))
+    chance = random.Random(7)
+    order = [number for number in range(100) for _ in range(10)]
+    chance.shuffle(order)
+    statuses = []
+
+    async def send(index):
+        client = players[order[index]]
+        if index % 20 == 0:
+            answer = await nodes[index % 2].ask(
+                "POST", "/api/leaderboard/opt-in", body={"display_name": "x"}, bearer=client.tokens.access_token
+            )
+        else:
+            payload = progress_of(stats__best_single_score=index + 1, progress__unlocked_card_backs=[index])
+            answer = await push(nodes[index % 2], client, payload)
+        statuses.append(answer.status)
+
+    for offset in range(0, 1_000, 100):
+        await at_once(100, lambda number, offset=offset: send(offset + number))
+    assert set(statuses) == {200}
+    assert deadlocks(nodes[0]) == before
+    assert nodes[0].sql(
+        "SELECT count(*) FROM leaderboard JOIN sync_states USING (user_id)"
+        " WHERE best_score IS DISTINCT FROM (payload::jsonb #>> '{stats,best_single_score}')::int"
+        " AND (payload::jsonb #>> '{stats,best_single_score}')::int > 0"
+    ) == [(0,)]
