@@ -66,6 +66,8 @@ Step = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters
 class _Polling:
     """Two changes to how txpostgres polls, for connections and cursors: when in doubt, close the connection."""
 
+    reactor: Any
+
     def poll(self) -> Deferred[Any]:
         # Cancelling txpostgres' own Deferred asks the server to cancel, over a connection that blocks, and fails with
         # an exception of its own. Cancelling this one leaves a connection in mid-statement, which is not `usable`.
@@ -78,6 +80,11 @@ class _Polling:
         # What is raised here has nobody to go to but the reactor's log: the server hung up on an idle connection, or
         # libpq wants a socket to be watched that it has lost (ValueError, OSError).
         try:
+            # libpq may close the socket while it polls. A registration left behind would make the reactor believe the
+            # next socket of that number to be watched already. There can be one: an event for the former owner of
+            # this number makes a connection that waits to write read instead.
+            self.reactor.removeReader(self)
+            self.reactor.removeWriter(self)
             super().continuePolling(swallowErrors)  # type: ignore[misc]
         except (psycopg2.Error, ValueError, OSError):
             self._give_up()
@@ -93,8 +100,8 @@ class _Cursor(_Polling, txpostgres.Cursor):  # type: ignore[misc]
         connection = self._connection
         connection.reactor.removeReader(connection)
         running: Deferred[Any] = super()._doit(name, *arguments)
-        if not connection.disconnected and self not in connection._cursors:  # it was never sent
-            connection.reactor.addReader(connection)
+        if self not in connection._cursors:  # it was never sent
+            connection.watch()
         return running
 
     def _give_up(self) -> None:
@@ -110,8 +117,22 @@ class _Connection(_Polling, txpostgres.Connection):  # type: ignore[misc]
         # Not Connection's own, which would watch the socket even after connecting has failed and there is none.
         connecting = self._pollingD is not None
         super(txpostgres.Connection, self).doRead()
-        if not connecting and not self.disconnected:
+        if not connecting:
+            self.watch()
+
+    def cursorFinished(self, cursor: _Cursor) -> None:
+        self._cursors.remove(cursor)
+        self.watch()
+
+    def watch(self) -> None:
+        """Have the reactor read what the server says while nothing runs."""
+        if not self.disconnected:
             self.reactor.addReader(self)
+
+    @property
+    def disconnected(self) -> bool:
+        """Whether there is no socket any more: psycopg2 may learn that later than libpq."""
+        return bool(self._connection.closed) or self._connection.fileno() < 0
 
     def catch_up(self) -> None:
         """Read what has arrived since the reactor last looked, above all that the server hung up."""
@@ -129,13 +150,15 @@ class _Connection(_Polling, txpostgres.Connection):  # type: ignore[misc]
         if self._ended:
             return
         self._ended = True
-        for descriptor in (self, *self._cursors):
-            self.reactor.removeReader(descriptor)
-            self.reactor.removeWriter(descriptor)
-        self._connection.close()
-        super().close()
-        if self.on_lost is not None:
-            self.on_lost()
+        try:
+            for descriptor in (self, *self._cursors):
+                self.reactor.removeReader(descriptor)
+                self.reactor.removeWriter(descriptor)
+        finally:  # whatever happens, whoever waits is told and the pool makes another
+            self._connection.close()
+            super().close()
+            if self.on_lost is not None:
+                self.on_lost()
 
     def _give_up(self) -> None:
         self.close()
@@ -181,7 +204,12 @@ class Session:
             setup += [statement.preparation for statement in statements]
             if setup:
                 await connection.cursor().execute("; ".join(setup))
-        except (psycopg2.Error, ConnectionDone, CancelledError) as error:  # cancelled: it took statement_timeout
+        except (
+            psycopg2.Error,
+            ConnectionDone,
+            CancelledError,
+            ValueError,
+        ) as error:  # cancelled: it took statement_timeout
             if connection.pollable() is not None:
                 connection.close()
             timed_out = timer is not None and not timer.active()

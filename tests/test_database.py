@@ -436,6 +436,17 @@ async def test_a_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
         await check_new_connections(reactor, dsn)
 
 
+async def test_a_connection_waits_for_one_thing_at_a_time(reactor, dsn):
+    """An event for the former owner of its file descriptor leaves no registration that libpq doesn't know of."""
+    connection = connections._Connection(reactor)
+    connecting = connection.connect(dsn)
+    assert connection in reactor.getWriters()
+    connection.doRead()
+    assert (connection in reactor.getReaders(), connection in reactor.getWriters()) == (True, False)
+    await connecting
+    connection.close()
+
+
 async def check_new_connections(reactor, dsn):
     """Open more connections than were closed and use all of them at once."""
     fresh = [await Session.open(reactor, dsn) for _ in range(10)]
