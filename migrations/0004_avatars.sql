@@ -3,7 +3,8 @@
 CREATE TABLE avatars (
     user_id uuid  PRIMARY KEY REFERENCES users ON DELETE CASCADE,
     image   bytea NOT NULL,
-    etag    text  NOT NULL
+    -- as HTTP spells it; made here, so that it can't be another image's
+    etag    text  NOT NULL GENERATED ALWAYS AS ('"' || encode(sha256(image), 'hex') || '"') STORED
 );
 
 -- the four formats are compressed already

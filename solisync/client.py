@@ -3,20 +3,24 @@
 It keeps the pair of tokens it was given, and when an access token is refused it refreshes once and tries again.
 """
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import treq
 
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from .rules.analytics import Batch, Receipt
 from .rules.challenge import DailyChallenge
 from .rules.leaderboard import Entry, OptIn
+from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
 from .web.health import Alive, Ready
 
 T = TypeVar("T")
+Body = msgspec.Struct | msgspec.Raw | bytes
 
+JSON = "application/json"
 REQUEST_SECONDS = 20.0
 
 
@@ -58,6 +62,14 @@ class Client:
         """The player's profile."""
         return await self._as_player("GET", "/api/me", Me)
 
+    async def upload_avatar(self, image: bytes, media_type: str) -> Me:
+        """Make this image the player's avatar."""
+        return await self._as_player("PUT", "/api/me/avatar", Me, body=image, content_type=media_type)
+
+    async def avatar(self, avatar_url: str) -> bytes:
+        """The image at an `avatar_url`, this player's or another's."""
+        return await self._as_player("GET", avatar_url, bytes)
+
     async def delete_account(self) -> Ok:
         """Delete the player and forget the tokens."""
         done = await self._as_player("DELETE", "/api/account", Ok)
@@ -86,9 +98,25 @@ class Client:
         """Disappear from the leaderboard."""
         return await self._as_player("DELETE", "/api/leaderboard/opt-in", Ok)
 
+    async def upload_replay(self, replay: bytes) -> str:
+        """Store a replay to the byte; the result is its id."""
+        return (await self._as_player("POST", "/api/replays", Uploaded, body=msgspec.Raw(replay))).id
+
+    async def recent_replays(self, limit: int = RECENT_DEFAULT) -> list[Recent]:
+        """The newest replays of everybody."""
+        return await self._call("GET", f"/api/replays/recent?limit={limit}", list[Recent])
+
+    async def replay(self, replay_id: str) -> bytes:
+        """A replay as it was uploaded."""
+        return bytes(await self._call("GET", f"/api/replays/{replay_id}", msgspec.Raw))
+
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""
         return await self._call("GET", "/api/daily-challenge", DailyChallenge)
+
+    async def report(self, batch: Batch) -> Receipt:
+        """Tell what happened in a game; may be repeated, an event counts once."""
+        return await self._call("POST", "/api/analytics", Receipt, body=batch)
 
     # Health.
 
@@ -110,30 +138,44 @@ class Client:
         self.tokens = await self._call("POST", path, TokenPair, body=body)
         return self.tokens
 
-    async def _as_player(self, method: str, path: str, shape: type[T], body: msgspec.Struct | None = None) -> T:
+    async def _as_player(
+        self, method: str, path: str, shape: type[T], body: Body | None = None, content_type: str = JSON
+    ) -> T:
         assert self.tokens is not None, "register or log in first"
         try:
-            return await self._call(method, path, shape, body=body, token=self.tokens.access_token)
+            return await self._call(
+                method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
+            )
         except ApiError as error:
             if error.status != 401:
                 raise
         tokens = await self.refresh()
-        return await self._call(method, path, shape, body=body, token=tokens.access_token)
+        return await self._call(method, path, shape, body=body, content_type=content_type, token=tokens.access_token)
 
     async def _call(
-        self, method: str, path: str, shape: type[T], *, body: msgspec.Struct | None = None, token: str | None = None
+        self,
+        method: str,
+        path: str,
+        shape: type[T],
+        *,
+        body: Body | None = None,
+        content_type: str = JSON,
+        token: str | None = None,
     ) -> T:
+        """The answer decoded into `shape`, or as it came when that is bytes; a body of bytes is sent as it is."""
         headers = dict(self._headers)
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         data = None
         if body is not None:
-            headers["Content-Type"] = "application/json"
-            data = msgspec.json.encode(body)
+            headers["Content-Type"] = content_type
+            data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         response = await self._http.request(
             method, self._url + path, headers=headers, data=data, timeout=REQUEST_SECONDS
         )
         content = await response.content()
+        if response.code == 200 and shape is bytes:
+            return cast(T, content)
         if response.code == 200:
             return msgspec.json.decode(content, type=shape)
         retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]

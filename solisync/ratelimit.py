@@ -27,7 +27,8 @@ class Limit:
 
 
 AUTH = Limit("auth", most=10, seconds=60)
-LIMITS = (AUTH,)
+ANALYTICS = Limit("analytics", most=5, seconds=60)
+LIMITS = (AUTH, ANALYTICS)
 
 
 class RateLimiter:

@@ -40,19 +40,24 @@ from .passwords import Passwords
 from .ratelimit import RateLimiter
 from .remembered import Remembered
 from .settings import Settings
-from .storage import STATEMENTS
+from .storage import STATEMENTS, replays
 from .tokens import Tokens
 from .web.accounts import Accounts
+from .web.analytics import Analytics
 from .web.app import App, routes
+from .web.avatars import Avatars
 from .web.challenge import Challenge
 from .web.health import Health
 from .web.leaderboard import Leaderboard, load_board
 from .web.openapi import OpenApi
+from .web.replays import Replays
+from .web.routes import body_refusals
 from .web.sessions import Sessions
 from .web.site import Site
 from .web.sync import Sync
 
 DATABASE_STOP_SECONDS = 2.0
+MIB = 2**20
 
 
 def make_service(
@@ -86,12 +91,25 @@ def make_service(
     tokens = Tokens(settings.jwt_secret)
     openapi = OpenApi()
     board = Remembered(lambda: load_board(database), reactor=reactor)
+    recent = Remembered(lambda: database.once(replays.recent), reactor=reactor)
     table = routes(
-        accounts=Accounts(database=database, passwords=hashing, tokens=tokens, board=board, now=now, new_id=new_id),
+        accounts=Accounts(
+            database=database, passwords=hashing, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
+        ),
         sessions=Sessions(database=database, passwords=hashing, tokens=tokens, now=now, new_id=new_id),
+        avatars=Avatars(database=database),
         sync=Sync(database=database, board=board, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),
         challenge=Challenge(now=now),
+        replays=Replays(
+            database=database,
+            board=board,
+            recent=recent,
+            quota_bytes=settings.replay_quota_mb * MIB or None,
+            now=now,
+            new_id=new_id,
+        ),
+        analytics=Analytics(database=database, now=now),
         health=Health(database=database, schema_number=migrations[-1].number),
         openapi=openapi,
     )
@@ -102,7 +120,7 @@ def make_service(
         reactor,
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,
-        body_refusals={},
+        body_refusals=body_refusals(table),
     )
     return Solisync(
         settings=settings,
@@ -111,7 +129,7 @@ def make_service(
         embedded=embedded,
         migrations=migrations,
         database=database,
-        housekeeping=Housekeeping(database=database, reactor=reactor, now=now),
+        housekeeping=Housekeeping(database=database, reactor=reactor, now=now, analytics_days=settings.analytics_days),
         site=site,
     )
 

@@ -30,7 +30,7 @@ class Setting:
 
     field: str
     variable: str
-    option: str
+    option: str  # "" for a setting that has only a variable
     metavar: str
     read: Callable[[str], Any]
     default: str | None
@@ -59,6 +59,8 @@ class Settings:
     database_connections: int
     stop_seconds: float
     prepare: bool
+    replay_quota_mb: int
+    analytics_days: int | None
 
     @classmethod
     def from_environ(
@@ -75,7 +77,7 @@ class Settings:
         for setting in TABLE:
             if setting.serving and not serving:
                 continue
-            given = (options or {}).get(setting.option)
+            given = (options or {}).get(setting.option) if setting.option else None
             names[setting.field] = setting.variable if given is None else f"--{setting.option}"
             text = given if given is not None else environ.get(setting.variable) or setting.default
             try:
@@ -299,5 +301,23 @@ TABLE = (
         "on",
         "don't prepare statements: for a PgBouncer in transaction mode, which can't keep them",
         flag="off",
+    ),
+    Setting(
+        "replay_quota_mb",
+        "SOLISYNC_REPLAY_QUOTA_MB",
+        "",
+        "MIB",
+        _whole(0, 1_000_000),
+        "64",
+        "how much one account's replays may take, in MiB; 0 for no limit",
+    ),
+    Setting(
+        "analytics_days",
+        "SOLISYNC_ANALYTICS_DAYS",
+        "",
+        "DAYS",
+        _whole(1, 36_500),
+        None,
+        "after how many days analytics events are deleted; unset, they are kept",
     ),
 )

@@ -1,9 +1,12 @@
-"""The smoke check: one whole session against a running service, step by step, leaving nothing behind."""
+"""The smoke check: one whole session against a running service, step by step, leaving one nameless event behind."""
 
 import secrets
 import string
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import TypeVar
+from uuid import uuid4
 
 from msgspec.structs import replace
 from twisted.internet.base import ReactorBase
@@ -13,10 +16,13 @@ from twisted.web.client import ResponseFailed
 
 from .client import ApiError, Client
 from .errors import CannotStart
+from .rules.analytics import Batch, Event
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 120
+# a PNG of one black pixel
+PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==")
 
 
 async def smoke(url: str, reactor: ReactorBase) -> str:
@@ -49,6 +55,9 @@ class _Smoke:
         await self._step("register", lambda: client.register(name, password))
         me = await self._step("me", client.me)
         _expect(me.username == name, f"me is {me.username}")
+        url = (await self._step("upload avatar", lambda: client.upload_avatar(PIXEL, "image/png"))).avatar_url or ""
+        avatar = await self._step("avatar", lambda: client.avatar(url))
+        _expect(avatar == PIXEL, "the avatar is not the one that was uploaded")
         await self._step("login", lambda: client.login(name, password))
         spent = await self._step("refresh", client.refresh)
         await self._step("refresh again", client.refresh)
@@ -66,6 +75,19 @@ class _Smoke:
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))
         await self._step("leaderboard", client.leaderboard)
         await self._step("leaderboard opt-out", client.opt_out)
+        replay = b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1.50,'
+        replay += b' "recorded_at": "2026-01-01", "moves": [ ]}'
+        replay_id = await self._step("upload replay", lambda: client.upload_replay(replay))
+        recent = await self._step("recent replays", client.recent_replays)
+        _expect(replay_id in [line.id for line in recent], "the replay is not among the recent ones")
+        fetched = await self._step("fetch replay", lambda: client.replay(replay_id))
+        _expect(fetched == replay, "the replay came back changed")
+        event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))
+        batch = Batch(session_id=name, user_id=me.id, events=[event])
+        receipt = await self._step("analytics", lambda: client.report(batch))
+        _expect(receipt.accepted == 1, "the event was not accepted")
+        receipt = await self._step("analytics again", lambda: client.report(batch))
+        _expect(receipt.duplicates == 1, "the same event was stored twice")
         await self._step("delete account", client.delete_account)
         await self._refused("login after deletion", 401, lambda: client.login(name, password))
 

@@ -20,7 +20,7 @@ class Options(TwistedOptions):
     """The settings that are no secrets; without an option, its environment variable counts."""
 
     optParameters = [  # noqa: RUF012
-        [setting.option, None, None, setting.description] for setting in TABLE if not setting.flag
+        [setting.option, None, None, setting.description] for setting in TABLE if setting.option and not setting.flag
     ]
     optFlags = [  # noqa: RUF012
         [setting.option, None, setting.description] for setting in TABLE if setting.flag

@@ -11,14 +11,25 @@ DOORS = {"main", "tap", "reset_password", "admin"}
 # A module may import from its own floor and from those below.
 FLOORS = [
     {"errors", "__init__", "rules"},
-    {"client_address", "session", "tokens", "passwords", "database", "storage", "ratelimit", "migrate", "embedded"},
+    {
+        "client_address",
+        "session",
+        "tokens",
+        "passwords",
+        "database",
+        "storage",
+        "ratelimit",
+        "migrate",
+        "embedded",
+        "postgres_programs",
+    },
     {"settings", "housekeeping", "remembered"},
     {"web"},
     {"service", "client"},
     {"smoke", "admin"},
     {"main", "tap", "reset_password"},
 ]
-NOUNS = ["accounts", "sessions", "sync", "leaderboard", "challenge", "health"]
+NOUNS = ["accounts", "sessions", "avatars", "sync", "leaderboard", "challenge", "analytics", "health"]
 # Who may know a library.
 KNOWN_TO = {
     "klein": {"web.app"},

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from solisync.settings import TABLE
+from solisync.smoke import PIXEL
 from tests.conftest import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -82,7 +83,7 @@ def curl(words):
         elif word == "-H":
             name, _, value = next(words).partition(": ")
             headers[name] = value
-        elif word == "-d":
+        elif word in ("-d", "--data-binary"):
             body = next(words).encode()
             headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
         else:
@@ -95,19 +96,20 @@ async def test_the_examples_of_the_protocol_do_what_they_say(server):
     examples = re.findall(r"^    \$ (curl .+)\n    (.+)$", DOCS["protocol.md"], re.M)
     assert len(examples) >= 14
     payload = re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1]
+    files = {b"@payload.json": payload.encode(), b"@avatar.png": PIXEL}
     variables = {"URL": ""}
     for command, shown in examples:
         for name, value in variables.items():
             command = command.replace(f"${name}", value)
         method, path, headers, body = curl(shlex.split(command)[1:])
-        answer = await server.ask(method, path, headers, payload.encode() if body == b"@payload.json" else body)
+        answer = await server.ask(method, path, headers, files.get(body, body))
         assert answer.status == 200, (command, answer)
         (answered,) = answer.json if isinstance(answer.json, list) else [answer.json]
         fields = set(re.findall(r'[{,] ?"(\w+)":', re.sub(r"\[.*?\]", "[]", shown.strip("[]"))))
         assert fields <= set(answered), command
         assert fields == set(answered) or shown.rstrip("}").endswith("…"), command
-        if "access_token" in answered:
-            variables |= {name.upper(): token for name, token in answered.items()}
+        kept = ("access_token", "refresh_token", "id")
+        variables |= {name.upper(): answered[name] for name in kept if name in answered}
 
 
 async def test_the_merge_of_the_sync_page_happens_as_told(server):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ..errors import BadRequest
+from ..errors import BadRequest, Unauthorized
 
 USERNAME_LENGTH = range(3, 33)
 PASSWORD_MIN_BYTES = 8
@@ -75,3 +75,10 @@ def check_new_password(text: str) -> bytes:
 def avatar_url(user_id: str, extension: str | None) -> str | None:
     """Where the avatar of a player is served, or None when there is none."""
     return None if extension is None else f"/avatars/{user_id}.{extension}"
+
+
+def me(user_id: str, username: str | None, avatar_extension: str | None) -> Me:
+    """The profile of a player; raises Unauthorized for one without a name, met only in a database altered by hand."""
+    if username is None:
+        raise Unauthorized
+    return Me(user_id, username, avatar_url(user_id, avatar_extension))

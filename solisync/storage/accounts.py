@@ -24,6 +24,9 @@ class Credentials:
     password_hash: str
 
 
+# What every transaction begins with that writes what is a player's.
+LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
+
 TAKEN = Statement("username_taken", "SELECT EXISTS (SELECT FROM users WHERE username = $1)")
 
 # One statement, so that a new player and the first refresh token appear together or not at all.
@@ -44,7 +47,20 @@ REGISTER = Statement(
 
 PROFILE = Statement("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid")
 CREDENTIALS = Statement("credentials", "SELECT id, password_hash FROM users WHERE username = $1")
-DELETE = Statement("delete_account", "DELETE FROM users WHERE id = $1::uuid")
+
+# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID.
+DELETE = Statement(
+    "delete_account",
+    """
+    WITH player AS (
+        DELETE FROM users WHERE id = $1::uuid RETURNING id::text, username
+    )
+    DELETE FROM analytics_names USING player
+    WHERE name = ANY (ARRAY[
+        player.id, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid::text END
+    ])
+    """,
+)
 SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
 REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid")
 
@@ -79,7 +95,7 @@ async def credentials(cursor: Cursor, username: str) -> Credentials | None:
 
 
 async def delete(cursor: Cursor, user_id: str) -> None:
-    """Delete a player and, by cascade, all that is theirs; no error when they are gone already."""
+    """Delete a player, by cascade all that is theirs, and their names; no error when they are gone already."""
     await cursor.run(DELETE, user_id)
 
 

@@ -1,20 +1,38 @@
 """The leaderboard: one entry for each player who ever opted in, hidden or visible (contract §8)."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from ..database import Cursor
-from ..rules.leaderboard import Bests, Entry
+from ..rules.leaderboard import ENTRIES, Bests, Entry
 from ..session import Statement
 from .rows import many
 
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A player's own entry, if they ever opted in."""
+
+    has_entry: bool
+    best_score: int | None
+    best_time_secs: int | None
+
+    def improved_by(self, bests: Bests) -> bool:
+        """Whether there is an entry and one of these is better."""
+        score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
+        time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
+        return self.has_entry and (score or time)
+
+
+# The limit is no parameter: a plan that didn't know it would expect to read a tenth of the table, and sort.
 TOP = Statement(
     "leaderboard_top",
-    """
+    f"""
     SELECT display_name, best_score, best_time_secs, recorded_at FROM leaderboard
     WHERE visible
     ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
-    LIMIT $1::int
-    """,
+    LIMIT {ENTRIES}
+    """,  # noqa: S608
 )
 
 # greatest and least ignore nulls, so a best that doesn't count (null) leaves the entry as it is.
@@ -55,9 +73,9 @@ OPT_OUT = Statement(
 )
 
 
-async def top(cursor: Cursor, most: int) -> list[Entry]:
-    """The best visible entries, best first."""
-    return many(Entry, await cursor.run(TOP, most))
+async def top(cursor: Cursor) -> list[Entry]:
+    """The best visible entries, best first, up to ENTRIES."""
+    return many(Entry, await cursor.run(TOP))
 
 
 async def opt_out(cursor: Cursor, user_id: str) -> bool:

@@ -7,6 +7,8 @@ from ..database import Cursor
 from ..rules.leaderboard import Bests
 from ..session import Statement
 from . import leaderboard
+from .accounts import LOCK
+from .leaderboard import Standing
 from .rows import maybe
 
 PULL = Statement(
@@ -14,13 +16,11 @@ PULL = Statement(
     "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
 )
 
-LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
-
 # A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
 LOAD = Statement(
     "sync_load",
     """
-    SELECT payload, coalesce(visible, false), display_name IS NOT NULL, best_score, best_time_secs
+    SELECT payload, leaderboard.user_id IS NOT NULL, best_score, best_time_secs
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id
@@ -46,19 +46,10 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a push is merged into: the document, and the player's leaderboard entry."""
+    """What a push is merged into: the document, and how the player stands on the leaderboard."""
 
     payload: str | None
-    visible: bool
-    has_entry: bool
-    best_score: int | None
-    best_time_secs: int | None
-
-    def improved_by(self, bests: Bests) -> bool:
-        """Whether the player has an entry and one of these is better."""
-        score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
-        time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
-        return self.has_entry and (score or time)
+    standing: Standing
 
 
 async def pull(cursor: Cursor, user_id: str) -> Pulled | None:
@@ -68,7 +59,8 @@ async def pull(cursor: Cursor, user_id: str) -> Pulled | None:
 
 async def load(cursor: Cursor, user_id: str) -> Saved | None:
     """Lock the player and read what they have; None when they are gone. One round trip of a transaction."""
-    return maybe(Saved, await cursor.run_all((LOCK, user_id), (LOAD, user_id)))
+    rows = await cursor.run_all((LOCK, user_id), (LOAD, user_id))
+    return maybe(lambda payload, *standing: Saved(payload, Standing(*standing)), rows)
 
 
 async def save(cursor: Cursor, user_id: str, payload: str, bests: Bests | None, now: datetime) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..database import Database
-from ..errors import Conflict, NotFound, Unauthorized
+from ..errors import Conflict, NotFound
 from ..passwords import Passwords
 from ..remembered import Remembered
-from ..rules.accounts import AuthRequest, Me, TokenPair, avatar_url, check_new_password, check_username
+from ..rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ..rules.replays import Recent
 from ..rules.shapes import Ok
 from ..storage import accounts
 from ..tokens import Tokens, refresh_expiry
@@ -24,6 +25,7 @@ class Accounts:
         passwords: Passwords,
         tokens: Tokens,
         board: Remembered[Reply],
+        recent: Remembered[list[Recent]],
         now: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
@@ -31,6 +33,7 @@ class Accounts:
         self._passwords = passwords
         self._tokens = tokens
         self._board = board
+        self._recent = recent
         self._now = now
         self._new_id = new_id
 
@@ -60,12 +63,11 @@ class Accounts:
         profile = await self._database.once(accounts.profile, player)
         if profile is None:
             raise NotFound("user not found")
-        if profile.username is None:
-            raise Unauthorized
-        return Me(player, profile.username, avatar_url(player, profile.avatar_extension))
+        return me(player, profile.username, profile.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:
         """Delete the account and all that is the player's; the same answer when it is gone already."""
         await self._database.once(accounts.delete, player)
         self._board.forget()
+        self._recent.forget()
         return Ok()

@@ -17,18 +17,24 @@ from twisted.python.failure import Failure
 from .. import ratelimit
 from ..ratelimit import RateLimiter
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.analytics import Batch, Receipt
+from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
 from ..rules.leaderboard import Entry, OptIn
+from ..rules.replays import Recent, Replay, Uploaded
 from ..rules.shapes import Ok
 from ..rules.sync import Payload, SyncAnswer
 from ..tokens import Tokens
 from .accounts import Accounts
+from .analytics import Analytics
+from .avatars import Avatars
 from .challenge import Challenge
 from .error_replies import error_reply
 from .health import Alive, Health, Ready
 from .leaderboard import Leaderboard
 from .openapi import OpenApi
-from .reply import Reply
+from .replays import Replays
+from .reply import Refusal, Reply
 from .request import Request, read_json
 from .routes import Route
 from .sessions import Sessions
@@ -41,9 +47,12 @@ def routes(
     *,
     accounts: Accounts,
     sessions: Sessions,
+    avatars: Avatars,
     sync: Sync,
     leaderboard: Leaderboard,
     challenge: Challenge,
+    replays: Replays,
+    analytics: Analytics,
     health: Health,
     openapi: OpenApi,
 ) -> tuple[Route, ...]:
@@ -97,6 +106,27 @@ def routes(
             answer=Ok,
         ),
         Route(
+            method="PUT",
+            path="/api/me/avatar",
+            handler=avatars.upload,
+            summary="Set one's avatar",
+            protected=True,
+            content=AVATAR_TYPES,
+            too_large=Refusal(400, AVATAR_TOO_LARGE),
+            answer=Me,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/avatars/{user_id}.{extension}",
+            handler=avatars.show,
+            summary="Show a player's avatar",
+            protected=True,
+            conditional=True,
+            answer_content=AVATAR_TYPES,
+            errors=(404,),
+        ),
+        Route(
             method="GET",
             path="/api/sync/pull",
             handler=sync.pull,
@@ -144,11 +174,51 @@ def routes(
             errors=(404,),
         ),
         Route(
+            method="POST",
+            path="/api/replays",
+            handler=replays.upload,
+            summary="Store a replay, to the byte",
+            protected=True,
+            raw=True,
+            described=Replay,
+            answer=Uploaded,
+            errors=(400, 404, 413),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/recent",
+            handler=replays.list_recent,
+            summary="List the newest replays of everybody",
+            query=("limit",),
+            answer=list[Recent],
+            errors=(400,),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}",
+            handler=replays.fetch,
+            summary="Get a replay as it was uploaded",
+            conditional=True,
+            answer=Replay,
+            errors=(404,),
+        ),
+        Route(
             method="GET",
             path="/api/daily-challenge",
             handler=challenge.daily,
             summary="Show the deal of the day and its goal",
             answer=DailyChallenge,
+        ),
+        Route(
+            method="POST",
+            path="/api/analytics",
+            handler=analytics.receive,
+            summary="Report what happened in a game",
+            limit=ratelimit.ANALYTICS,
+            raw=True,
+            described=Batch,
+            answer=Receipt,
+            errors=(400, 413),
         ),
         *(
             Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
@@ -219,6 +289,12 @@ class App:
             arguments["body"] = read_json(request.body(), route.body)
         if route.raw:
             arguments["raw"] = request.body()
+        for name in route.query:
+            arguments[name] = [value.decode("latin-1") for value in request.args.get(name.encode(), [])]
+        if route.content:
+            arguments |= {"content": request.body(), "content_type": request.field("Content-Type") or ""}
+        if route.conditional:
+            arguments["if_none_match"] = request.field("If-None-Match")
         answer = await route.handler(**arguments)
         reply = answer if isinstance(answer, Reply) else Reply.of(answer)
         return reply.send(request)

@@ -6,7 +6,7 @@ _TAG = re.compile(r'(?:W/)?("[^"]*")')  # commas may stand inside of one
 
 
 def matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether the answer is 304: the field, None when it wasn't sent, names this strong `etag` (quotes included) or `*`.
+    """Whether the answer is 304: the field, if there is one, is `*` or names `etag`, a strong one with its quotes.
 
     Weak tags match as well, which is the comparison for If-None-Match (RFC 9110 §13.1.2). So a cache that has
     compressed an answer, and has weakened its tag for that, is still told that nothing changed.

@@ -6,7 +6,7 @@ from datetime import datetime
 from ..database import Cursor, Database
 from ..errors import NotFound
 from ..remembered import Remembered
-from ..rules.leaderboard import ENTRIES, NO_BESTS, OptIn, bests_of, check_display_name
+from ..rules.leaderboard import NO_BESTS, OptIn, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok
 from ..storage import leaderboard, sync
@@ -48,4 +48,4 @@ class Leaderboard:
 
 async def load_board(database: Database) -> Reply:
     """The list as it is sent."""
-    return Reply.of(await database.once(leaderboard.top, ENTRIES))
+    return Reply.of(await database.once(leaderboard.top))

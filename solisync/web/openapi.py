@@ -24,6 +24,7 @@ _MEANING = {
     503: "The service declines for now",
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer", "minimum": 1}}}
+_ETAG = {"ETag": {"description": "For If-None-Match", "schema": {"type": "string"}}}
 
 
 class OpenApi:
@@ -43,7 +44,7 @@ class OpenApi:
 
 def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
-    shapes = [shape for route in routes for shape in (route.body, route.answer) if shape is not None]
+    shapes = [shape for route in routes for shape in (route.body, route.described, route.answer) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -76,10 +77,15 @@ def _operation(route: Route) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _VARIABLE.findall(route.path)
     ]
+    if route.conditional:
+        parameters.append({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}})
+    parameters += [{"name": name, "in": "query", "schema": {"type": "string"}} for name in route.query]
     if parameters:
         operation["parameters"] = parameters
-    if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": _json(route.body)}
+    if (route.body or route.described) is not None:
+        operation["requestBody"] = {"required": True, "content": _json(route.body or route.described)}
+    if route.content:
+        operation["requestBody"] = {"required": True, "content": _bytes(route.content)}
     return operation
 
 
@@ -90,14 +96,21 @@ def _operation_id(route: Route) -> str:
 
 def _responses(route: Route) -> dict[str, Any]:
     content = {"application/json": {}} if route.answer is None else _json(route.answer)
+    if route.answer_content:
+        content = _bytes(route.answer_content)
     statuses = {500, 503, *route.errors}
-    if route.body is not None:
-        statuses |= {400, 413}
+    if route.body is not None or route.content:
+        statuses |= {400, 413 if route.too_large is None else route.too_large.status}
     if route.protected:
         statuses.add(401)
     if route.limit is not None:
         statuses.add(429)
-    return {"200": {"description": "Done", "content": content}} | {str(code): _error(code) for code in sorted(statuses)}
+    done: dict[str, Any] = {"description": "Done", "content": content}
+    responses = {"200": done}
+    if route.conditional:
+        done["headers"] = _ETAG
+        responses["304"] = {"description": "The client has it already", "headers": _ETAG}
+    return responses | {str(code): _error(code) for code in sorted(statuses)}
 
 
 def _error(status: int) -> dict[str, Any]:
@@ -110,3 +123,7 @@ def _error(status: int) -> dict[str, Any]:
 def _json(shape: Any) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([shape], ref_template=_SCHEMA)
     return {"application/json": {"schema": schema}}
+
+
+def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:
+    return {media_type: {} for media_type in media_types}  # without a schema, as OpenAPI 3.1 has it for raw bytes

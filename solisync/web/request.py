@@ -64,6 +64,10 @@ class Request(server.Request):
         values = self.requestHeaders.getRawHeaders(name.encode("ascii"), [])
         return [value.decode("latin-1") for value in values]
 
+    def field(self, name: str) -> str | None:
+        """The value of a header field, None when there is none. Several lines make one list (RFC 9110 §5.3)."""
+        return ", ".join(self.fields(name)) or None
+
     @property
     def age_seconds(self) -> float:
         """Seconds since the request began to arrive."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..ratelimit import Limit
-from .reply import Reply
+from .reply import Refusal, Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,12 @@ class Route:
 
     The handler is called with keyword arguments: each variable of the path, `body` when there is a shape for it, with
     `raw` also the bytes that it was decoded from, and `player`, the user id of the access token, when the route is
-    protected. `answer` is a shape or a list of one.
+    protected. `answer` is a shape or a list of one. A handler that decodes its body by itself gets only `raw`, and
+    `described` is the shape of it for the OpenAPI document. Each parameter in `query` is the list of its values.
+
+    What is not JSON has media types instead of shapes: with `content` the handler gets `content`, the bytes of the
+    body, and `content_type`, that header field or "", both unchecked. With `conditional` it gets `if_none_match`, that
+    field or None. `too_large` is what a body over the ceiling is refused with, if that is not what all routes say.
     """
 
     method: str
@@ -27,10 +32,25 @@ class Route:
     limit: Limit | None = None
     body: type[msgspec.Struct] | None = None
     raw: bool = False
+    described: Any = None
+    query: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
+    too_large: Refusal | None = None
+    conditional: bool = False
     answer: Any = None
+    answer_content: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
 
     @property
     def private(self) -> bool:
         """Whether the answer is nobody else's business, so that no cache may keep it."""
         return self.protected or self.path.startswith("/api/auth/")
+
+
+def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
+    """What too large a body is told where that is not what all routes say, by method and path."""
+    return {
+        (route.method.encode("ascii"), route.path.encode("ascii")): route.too_large
+        for route in routes
+        if route.too_large is not None
+    }

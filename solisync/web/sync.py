@@ -62,7 +62,7 @@ class Sync:
         if len(payload) > PAYLOAD_MAX_BYTES:
             raise BadRequest("sync payload too large")
         bests = bests_of(merged.payload.stats)
-        improved = saved.improved_by(bests)
+        improved = saved.standing.improved_by(bests)
         await sync.save(cursor, player, payload.decode(), bests if improved else None, now)
         return _answer(payload, now, conflicts), improved
 

@@ -1,0 +1,142 @@
+r"""Analytics: what a game may report, and what is wrong with an event that breaks a rule (contract §10).
+
+Events are judged one by one, so that a bad one costs no other. For that they are split off undecoded, and before that
+the halves of surrogate pairs, for which msgspec would refuse the whole batch, become U+0000, which is refused as well.
+"""
+
+import re
+from datetime import datetime, timedelta
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from ..errors import BadRequest
+from .escapes import contains_nul, without_lone_surrogates
+from .fields import Checked, Time
+
+EVENTS_MAX = 50
+PAYLOAD_MAX_BYTES = 4_096
+AHEAD_MAX = timedelta(hours=24)
+
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
+
+_HYPHENATED = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_UUID = re.compile(rf"(?:urn:uuid:)?({_HYPHENATED})|\{{({_HYPHENATED})\}}|([0-9a-f]{{32}})", re.IGNORECASE | re.ASCII)
+_NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
+
+
+class Event(Checked, frozen=True, kw_only=True):
+    """Something that happened in a game; its id makes it count once, however often it is sent."""
+
+    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    # "$" alone would accept a line end after the name
+    event_type: Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,63}$(?!\n)")]
+    # a factory, because msgspec can't describe a default of this type
+    payload: Annotated[Raw, Meta(description=f"any JSON of at most {PAYLOAD_MAX_BYTES} bytes, {{}} when absent")] = (
+        msgspec.field(default_factory=lambda: Raw(b"{}"))
+    )
+    client_time: Annotated[Time, Meta(description="at most 24 hours ahead of the server")]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        canonical = canonical_uuid(self.id)
+        if canonical is None:
+            raise ValueError("`id` must be a UUID")
+        msgspec.structs.force_setattr(self, "id", canonical)
+        if len(bytes(self.payload)) > PAYLOAD_MAX_BYTES:
+            raise ValueError(f"`payload` must be at most {PAYLOAD_MAX_BYTES} bytes of JSON")
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """What a game reports at once; `user_id` is the player's id or username, or null for nobody's."""
+
+    session_id: Name
+    user_id: Name | None = None
+    events: Annotated[list[Event], Meta(max_length=EVENTS_MAX)]
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    """A batch as it is decoded: its events are yet to be judged."""
+
+    session_id: Name
+    user_id: Name | None = None
+    events: list[Raw]
+
+
+class Rejected(Struct, frozen=True):
+    """Which event of the batch was skipped, counted from 0, and why."""
+
+    index: int
+    error: str
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What became of a batch: `duplicates` of the accepted events had been accepted before."""
+
+    ok: bool = True
+    accepted: int
+    duplicates: int
+    rejected: list[Rejected]
+
+
+class Judged(NamedTuple):
+    """A batch of which every event has been judged; `events` has each of the accepted ids once."""
+
+    session_id: str
+    name: str | None
+    events: list[Event]
+    accepted: int
+    rejected: list[Rejected]
+
+
+def splittable(body: bytes) -> bytes:
+    """The body with a U+0000 for each half of a surrogate pair, so that it can be decoded as a `Sent`."""
+    return without_lone_surrogates(body, instead=b"\\u0000")
+
+
+def judge(sent: Sent, now: datetime) -> Judged:
+    """Judge every event of a batch; raises BadRequest for a rule that concerns the whole."""
+    if len(sent.events) > EVENTS_MAX:
+        raise BadRequest(f"batch may contain at most {EVENTS_MAX} events")
+    for field in ("session_id", "user_id"):
+        if "\0" in (getattr(sent, field) or ""):
+            raise BadRequest(f"`{field}` {_NO_TEXT}")
+    accepted, rejected = [], []
+    for index, raw in enumerate(sent.events):
+        try:
+            accepted.append(_read_event(bytes(raw), now))
+        except ValueError as error:
+            rejected.append(Rejected(index, str(error)))
+    return Judged(
+        session_id=sent.session_id,
+        name=_name_of(sent.user_id),
+        events=list({event.id: event for event in reversed(accepted)}.values()),  # the first of equals counts
+        accepted=len(accepted),
+        rejected=rejected,
+    )
+
+
+def canonical_uuid(text: str) -> str | None:
+    """A UUID in whatever spelling (RFC 4122 §3, braces, bare digits) as the service spells it; None for other text."""
+    match = _UUID.fullmatch(text)
+    return str(UUID(match[1] or match[2] or match[3])) if match else None
+
+
+def _read_event(raw: bytes, now: datetime) -> Event:
+    if contains_nul(raw):
+        raise ValueError(f"event {_NO_TEXT}")
+    event = _decode(raw)
+    if event.client_time > now + AHEAD_MAX:
+        raise ValueError("`client_time` is more than 24 hours ahead")
+    return event
+
+
+def _name_of(user_id: str | None) -> str | None:
+    """Whom the events name, spelled so that deleting that player finds it: names are trimmed, as logins are."""
+    name = (user_id or "").strip()
+    return canonical_uuid(name) or name or None
+
+
+_decode = msgspec.json.Decoder(Event).decode

@@ -1,0 +1,171 @@
+"""Replays: what is read out of one when it arrives; the rest of it is nobody's business (contract §6).
+
+A replay is JSON that is kept to the byte, so it is looked at only as far as needed, and what the list of recent replays
+shows keeps its spelling too.
+"""
+
+import re
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from math import ceil, floor
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from ..errors import BadRequest
+from .escapes import without_lone_surrogates
+from .fields import U64, U64_MAX, Time
+from .leaderboard import BEST_MAX, NO_BESTS, Bests
+
+Fields = dict[str, Raw]
+
+MODES = ("Classic", "Zen", "Challenge", "TimeAttack", "Difficulty")
+LEVELS = ("Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random")
+DRAW_MODES = ("DrawOne", "DrawThree")
+NUMBER_MAX = 2**53
+SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
+
+RECENT_DEFAULT = 20
+RECENT_MAX = 50
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+class Replay(Struct, frozen=True, kw_only=True):
+    """What a replay must have at its top level; everything else in it is the game's own and kept to the byte."""
+
+    mode: Literal[MODES] | dict[Literal["Difficulty"], Literal[LEVELS]]  # type: ignore[valid-type]
+    draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
+    final_score: Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
+    time_seconds: Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
+    recorded_at: Annotated[str, Meta(description="a date, or a time with an offset (RFC 3339)")]
+    seed: U64 | UnsetType = UNSET
+
+
+class Uploaded(Struct, frozen=True):
+    """Where a replay is found from now on."""
+
+    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What the list of recent replays shows of one; numbers are spelled as they were uploaded."""
+
+    mode: str
+    draw_mode: str
+    final_score: str
+    time_seconds: str
+    seed: int | None
+    recorded_at: str
+
+    @property
+    def bests(self) -> Bests:
+        """What the replay does for its player's leaderboard entry: a Classic one may improve it."""
+        if self.mode != "Classic":
+            return NO_BESTS
+        score, seconds = floor(float(self.final_score)), ceil(float(self.time_seconds))
+        return Bests(
+            score=min(score, BEST_MAX) if score > 0 else None,
+            seconds=seconds if 0 < seconds <= BEST_MAX else None,
+        )
+
+
+class Recent(Struct, frozen=True, kw_only=True):
+    """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
+
+    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    username: str
+    seed: U64 | None
+    draw_mode: str
+    mode: str
+    time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
+    final_score: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
+    recorded_at: str
+    received_at: Time
+
+
+def decodable(body: bytes) -> bytes:
+    """The replay as it can be decoded: half surrogate pairs stand as U+FFFD in this copy."""
+    return without_lone_surrogates(body, instead=b"\\ufffd")
+
+
+def read_header(fields: Fields) -> Header:
+    """What a replay says of itself, given its top-level fields; raises BadRequest that names the field."""
+    return Header(
+        mode=_mode(fields),
+        draw_mode=_choice(fields, "draw_mode", DRAW_MODES),
+        final_score=_number(fields, "final_score", -NUMBER_MAX),
+        time_seconds=_number(fields, "time_seconds", 0),
+        seed=_seed(fields),
+        recorded_at=_moment(fields),
+    )
+
+
+def recent_count(values: list[str]) -> int:
+    """How many recent replays are asked for, given every `limit` of a query; raises BadRequest."""
+    if not values:
+        return RECENT_DEFAULT
+    if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
+        raise BadRequest("limit must be a whole number")
+    return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
+
+
+def _mode(fields: Fields) -> str:
+    spelling = _get(fields, "mode")
+    if not spelling.startswith("{"):
+        return _choice(fields, "mode", MODES)
+    with suppress(msgspec.ValidationError):
+        if msgspec.json.decode(spelling, type=dict[str, str]) in [{"Difficulty": level} for level in LEVELS]:
+            return "Difficulty"
+    raise _wrong("mode", f"one of {', '.join(MODES)}, or Difficulty with one of {', '.join(LEVELS)}")
+
+
+def _choice(fields: Fields, name: str, choices: tuple[str, ...]) -> str:
+    value = _text(fields, name)
+    if value not in choices:
+        raise _wrong(name, f"one of {', '.join(choices)}")
+    return value
+
+
+def _number(fields: Fields, name: str, least: int) -> str:
+    spelling = _get(fields, name)
+    if not _NUMBER.fullmatch(spelling) or not least <= float(spelling) <= NUMBER_MAX:
+        raise _wrong(name, f"a number from {least} to {NUMBER_MAX}")
+    return spelling if len(spelling) <= SPELLING_MAX else repr(float(spelling))
+
+
+def _seed(fields: Fields) -> int | None:
+    try:
+        seed = msgspec.json.decode(fields["seed"], type=int)
+    except (KeyError, msgspec.ValidationError):
+        return None
+    return seed if 0 <= seed <= U64_MAX else None
+
+
+def _moment(fields: Fields) -> str:
+    text = _text(fields, "recorded_at")
+    for kind in (date, Time):
+        with suppress(msgspec.ValidationError, OverflowError):
+            moment = msgspec.convert(text, kind)
+            if isinstance(moment, datetime):
+                moment.astimezone(UTC)
+            return text
+    raise _wrong("recorded_at", "a date like 2026-11-20 or an RFC 3339 time")
+
+
+def _text(fields: Fields, name: str) -> str:
+    try:
+        return msgspec.json.decode(_get(fields, name).encode(), type=str)
+    except msgspec.ValidationError:
+        raise _wrong(name, "text") from None
+
+
+def _get(fields: Fields, name: str) -> str:
+    if name not in fields:
+        raise BadRequest(f"replay lacks `{name}`")
+    return bytes(fields[name]).decode()
+
+
+def _wrong(name: str, wanted: str) -> BadRequest:
+    return BadRequest(f"`{name}` of a replay must be {wanted}")

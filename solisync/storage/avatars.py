@@ -1,0 +1,70 @@
+"""Avatars: at most one image for each player (contract §5).
+
+An upload goes to the server as base64: a bytea parameter takes the reactor three times as long to write, and PostgreSQL
+longer to read. On the way back plain bytea is as quick as anything.
+"""
+
+from binascii import b2a_base64
+from dataclasses import dataclass
+
+from ..database import Cursor
+from ..session import Statement
+from .accounts import Profile
+from .rows import maybe
+
+# Whoever replaces an avatar waits for the player's row in the first part, before the second has begun. The insert then
+# finds the image that was committed meanwhile, although this statement's snapshot is older.
+REPLACE = Statement(
+    "replace_avatar",
+    """
+    WITH player AS (
+        UPDATE users SET avatar_extension = $2::text WHERE id = $1::uuid
+        RETURNING id, username, avatar_extension
+    ), image AS (
+        INSERT INTO avatars (user_id, image) SELECT id, decode($3::text, 'base64') FROM player
+        ON CONFLICT (user_id) DO UPDATE SET image = excluded.image
+    )
+    SELECT username, avatar_extension FROM player
+    """,
+)
+
+ETAG = Statement(
+    "avatar_etag",
+    """
+    SELECT etag FROM avatars JOIN users ON users.id = avatars.user_id
+    WHERE users.id = $1::uuid AND users.avatar_extension = $2::text
+    """,
+)
+
+AVATAR = Statement(
+    "avatar",
+    """
+    SELECT image, etag FROM avatars JOIN users ON users.id = avatars.user_id
+    WHERE users.id = $1::uuid AND users.avatar_extension = $2::text
+    """,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Avatar:
+    """An image, and its strong ETag with the quotes around it."""
+
+    image: bytes
+    etag: str
+
+
+async def replace(cursor: Cursor, user_id: str, extension: str, image: bytes) -> Profile | None:
+    """Make this the player's avatar, whatever was it before; the new profile, or None when the player is gone."""
+    encoded = b2a_base64(image, newline=False).decode("ascii")
+    return maybe(Profile, await cursor.run(REPLACE, user_id, extension, encoded))
+
+
+async def etag(cursor: Cursor, user_id: str, extension: str) -> str | None:
+    """The ETag of the player's avatar, without reading the image; None unless it has this extension."""
+    return maybe(str, await cursor.run(ETAG, user_id, extension))
+
+
+async def avatar(cursor: Cursor, user_id: str, extension: str) -> Avatar | None:
+    """The player's avatar; None unless it has this extension."""
+    rows = await cursor.run(AVATAR, user_id, extension)
+    return maybe(Avatar, [(bytes(image), tag) for image, tag in rows])

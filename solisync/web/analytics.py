@@ -1,0 +1,32 @@
+"""Analytics over HTTP (contract §10)."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..database import Database
+from ..rules.analytics import Receipt, Sent, judge, splittable
+from ..storage import analytics
+from .request import read_json
+
+
+class Analytics:
+    """Takes what games report."""
+
+    def __init__(self, *, database: Database, now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._now = now
+
+    async def receive(self, *, raw: bytes) -> Receipt:
+        """Store the good events of a batch, each once, and say what became of all of them."""
+        now = self._now()
+        judged = judge(read_json(splittable(raw), Sent), now)
+        stored = 0
+        if judged.events:
+            stored = await self._database.once(
+                analytics.store,
+                session_id=judged.session_id,
+                name=judged.name,
+                events=judged.events,
+                now=now,
+            )
+        return Receipt(accepted=judged.accepted, duplicates=judged.accepted - stored, rejected=judged.rejected)

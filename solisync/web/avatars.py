@@ -1,0 +1,46 @@
+"""Avatars over HTTP (contract §5)."""
+
+from ..database import Database
+from ..errors import NotFound
+from ..rules.accounts import Me, me
+from ..rules.avatars import check_avatar, media_type
+from ..rules.ids import is_id
+from ..storage import avatars
+from .conditional import matches
+from .reply import Reply
+
+# A browser that is led to an avatar runs nothing that may hide in it.
+SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
+
+
+class Avatars:
+    """Takes players' images, and shows them to players."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
+        """Make this image the player's avatar, in place of the one before."""
+        extension = check_avatar(content_type, content)
+        profile = await self._database.once(avatars.replace, player, extension, content)
+        if profile is None:
+            raise NotFound("user not found")
+        return me(player, profile.username, profile.avatar_extension)
+
+    async def show(self, *, player: str, user_id: str, extension: str, if_none_match: str | None) -> Reply:
+        """A player's avatar, for any player; caches may keep it for one of them, and ask each time."""
+        content_type = media_type(extension)
+        if content_type is None or not is_id(user_id):
+            raise NotFound("avatar not found")
+        if if_none_match is not None:
+            etag = await self._database.once(avatars.etag, user_id, extension)
+            if etag is not None and matches(if_none_match, etag):
+                return _reply(Reply(status=304, content_type=None), etag)
+        avatar = await self._database.once(avatars.avatar, user_id, extension)
+        if avatar is None:
+            raise NotFound("avatar not found")
+        return _reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)
+
+
+def _reply(reply: Reply, etag: str) -> Reply:
+    return reply.with_headers({"ETag": etag, "Cache-Control": "private, no-cache", **SANDBOX})

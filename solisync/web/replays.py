@@ -1,0 +1,75 @@
+"""Replays over HTTP (contract §6)."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..database import Cursor, Database
+from ..errors import BadRequest, NotFound
+from ..remembered import Remembered
+from ..rules.ids import is_id
+from ..rules.replays import Fields, Header, Recent, Uploaded, decodable, read_header, recent_count
+from ..storage import replays
+from .conditional import matches
+from .reply import Reply
+from .request import read_json
+
+KEPT = {"Cache-Control": "public, max-age=300"}
+
+
+class Replays:
+    """Takes replays, lists the recent ones and gives each back as it came."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        board: Remembered[Reply],
+        recent: Remembered[list[Recent]],
+        quota_bytes: int | None,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._board = board
+        self._recent = recent
+        self._quota_bytes = quota_bytes
+        self._now = now
+        self._new_id = new_id
+
+    async def upload(self, *, player: str, raw: bytes) -> Uploaded:
+        """Store a replay to the byte; a Classic one may improve its player's leaderboard entry."""
+        header = read_header(read_json(decodable(raw), Fields))
+        replay_id = self._new_id()
+        improved = await self._database.transact(self._store, player, replay_id, raw, header)
+        self._recent.forget()
+        if improved:
+            self._board.forget()
+        return Uploaded(replay_id)
+
+    async def list_recent(self, *, limit: list[str]) -> Reply:
+        """The newest replays of everybody."""
+        count = recent_count(limit)
+        return Reply.of((await self._recent.get())[:count])
+
+    async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
+        """A replay as it was uploaded. It never changes, so its id is its tag."""
+        if not is_id(replay_id):
+            raise NotFound("replay not found")
+        headers = {**KEPT, "ETag": f'"{replay_id}"'}
+        if matches(if_none_match, headers["ETag"]) and await self._database.once(replays.exists, replay_id):
+            return Reply(status=304, content_type=None, headers=headers)
+        body = await self._database.once(replays.fetch, replay_id)
+        if body is None:
+            raise NotFound("replay not found")
+        return Reply(body=body.encode(), headers=headers)
+
+    async def _store(self, cursor: Cursor, player: str, replay_id: str, raw: bytes, header: Header) -> bool:
+        room = await replays.room(cursor, player)
+        if room is None:
+            raise NotFound("user not found")
+        if self._quota_bytes is not None and room.used_bytes + len(raw) > self._quota_bytes:
+            raise BadRequest("replay storage is full")
+        improved = room.standing.improved_by(header.bests)
+        bests = header.bests if improved else None
+        await replays.store(cursor, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
+        return improved

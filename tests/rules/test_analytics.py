@@ -1,0 +1,193 @@
+"""Which analytics events count, and what is said of the others (contract §10)."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.errors import BadRequest
+from solisync.rules.analytics import Sent, canonical_uuid, judge, splittable
+from solisync.rules.escapes import contains_nul, without_lone_surrogates
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ID = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
+MISSING = object()
+
+
+def event(**changes):
+    """The JSON of an event; a field that is MISSING is left out."""
+    fields = {"id": ID, "event_type": "game_won", "payload": {}, "client_time": NOW.isoformat()} | changes
+    return json.dumps({name: value for name, value in fields.items() if value is not MISSING}).encode()
+
+
+def judged(*events, now=NOW, session=b'"s"', user=b"null"):
+    """A batch of events, each given as its JSON, from the wire on."""
+    body = b'{"session_id": %b, "user_id": %b, "events": [%b]}' % (session, user, b", ".join(events))
+    return judge(msgspec.json.decode(splittable(body), type=Sent), now)
+
+
+def reason(raw):
+    """Why this event is rejected; None when it is accepted."""
+    rejected = judged(raw).rejected
+    return rejected[0].error if rejected else None
+
+
+NUL_OR_HALF = "event must not contain U+0000 or half of a surrogate pair"
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        (event(id=MISSING), "Object missing required field `id`"),
+        (event(event_type=MISSING), "Object missing required field `event_type`"),
+        (event(client_time=MISSING), "Object missing required field `client_time`"),
+        (event(id=5), "Expected `str`, got `int` - at `$.id`"),
+        (event(id="5"), "`id` must be a UUID"),
+        (event(id=ID + "\n"), "`id` must be a UUID"),
+        (event(id="-" + ID[1:]), "`id` must be a UUID"),
+        (event(event_type=None), "Expected `str`, got `null` - at `$.event_type`"),
+        (event(client_time="2026-11-20"), "Invalid RFC3339 encoded datetime - at `$.client_time`"),
+        (
+            event(client_time="2026-11-20T12:00:00"),
+            "Expected `datetime` with a timezone component - at `$.client_time`",
+        ),
+        (event(client_time="0001-01-01T00:00:00+02:00"), "`client_time` lies outside of the years 1 to 9999"),
+        (event(payload="\0"), NUL_OR_HALF),
+        (event(payload={"\0": 1}), NUL_OR_HALF),
+        (event(payload=["\\\0"]), NUL_OR_HALF),
+        (event(payload="\ud800"), NUL_OR_HALF),
+        (event(payload={"a": ["\udc00\ud800"]}), NUL_OR_HALF),
+        (event(later_field="\udfff"), NUL_OR_HALF),
+        (event(event_type="a\0"), NUL_OR_HALF),
+        (b"5", "Expected `object`, got `int`"),
+        (b"null", "Expected `object`, got `null`"),
+    ],
+)
+def test_a_rejected_event_is_told_why(raw, error):
+    """What is missing, of the wrong type or no text is named."""
+    assert reason(raw) == error
+
+
+@pytest.mark.parametrize("name", ["a", "_", "a" * 64, "game_won2"])
+def test_event_types_that_count(name):
+    """1 to 64 lower-case letters, digits and underscores, no digit first."""
+    assert reason(event(event_type=name)) is None
+
+
+@pytest.mark.parametrize("name", ["", "a" * 65, "2a", "A", "a-b", "é", "a\n", "\na", "a " * 2, "a" * 64 + "\n"])
+def test_event_types_that_don_t(name):
+    """Everything else, a line end at the end included."""
+    assert "at `$.event_type`" in reason(event(event_type=name))
+
+
+@pytest.mark.parametrize("text", ["x" * 4094, "é" * 2047, "\\" * 2047])
+def test_a_payload_has_4096_bytes_as_it_was_sent(text):
+    """Bytes of the JSON with its escapes and white space count, one more is too many, and it is kept as it came."""
+    payload = json.dumps(text, ensure_ascii=False).encode()
+    assert len(payload) == 4096
+    raw = event(payload="?").replace(b'"?"', payload)
+    (accepted,) = judged(raw).events
+    assert bytes(accepted.payload) == payload
+    longer = payload[:-1] + b'x"'
+    assert reason(raw.replace(payload, longer)) == "`payload` must be at most 4096 bytes of JSON"
+
+
+@pytest.mark.parametrize(("spaces", "fits"), [(4094, True), (4095, False)])
+def test_white_space_in_a_payload_counts_and_around_it_doesn_t(spaces, fits):
+    """The 4,096 bytes begin and end with the value."""
+    raw = event(payload="?").replace(b'"?"', b"  [" + b" " * spaces + b"]  ")
+    assert (reason(raw) is None) is fits
+
+
+@pytest.mark.parametrize(
+    "payload", [b"null", b"[1e100000, -0.0]", b'"\\ud83d\\ude00"', b'"\\\\u0000"', b'"\\\\ud800"', b'{"a":1,"a":2}']
+)
+def test_a_payload_is_any_json_and_kept(payload):
+    """Numbers beyond any range, escapes that only look forbidden, and doubled keys come through as they are."""
+    (accepted,) = judged(event(payload="?").replace(b'"?"', payload)).events
+    assert bytes(accepted.payload) == payload
+
+
+def test_no_payload_is_an_empty_one():
+    """An absent payload is {}."""
+    assert bytes(judged(event(payload=MISSING)).events[0].payload) == b"{}"
+
+
+def test_an_event_is_at_most_24_hours_ahead():
+    """24 hours to the microsecond are fine; how old an event is doesn't matter."""
+    ahead = NOW + timedelta(hours=24)
+    assert reason(event(client_time=ahead.isoformat())) is None
+    assert reason(event(client_time="0001-01-01T00:00:00Z")) is None
+    later = event(client_time=(ahead + timedelta(microseconds=1)).isoformat())
+    assert reason(later) == "`client_time` is more than 24 hours ahead"
+    assert reason(event(client_time="2026-11-21T21:00:00.1+09:00")) == "`client_time` is more than 24 hours ahead"
+
+
+def test_a_batch_has_50_events():
+    """Fifty are judged, fifty-one are refused as a whole, good or bad."""
+    assert len(judged(*[b"1"] * 50).rejected) == 50
+    with pytest.raises(BadRequest, match=r"^batch may contain at most 50 events$"):
+        judged(*[b"1"] * 51)
+
+
+def test_one_bad_event_costs_no_other():
+    """The rejected one is named by its place; of two with one id the first counts, and both are accepted."""
+    other = ID.replace("0", "1")
+    batch = judged(event(payload=1), event(payload="\ud800"), event(id=other), event(payload=2, id=ID.upper()))
+    assert [(each.id, bytes(each.payload)) for each in sorted(batch.events, key=lambda each: each.id)] == [
+        (ID, b"1"),
+        (other, b"{}"),
+    ]
+    assert batch.accepted == 3
+    assert [(each.index, each.error) for each in batch.rejected] == [(1, NUL_OR_HALF)]
+
+
+@pytest.mark.parametrize("text", [b'"a\\u0000"', b'"\\ud800"'])
+def test_what_is_no_text_names_nobody(text):
+    """A session or user that can't be stored as text makes the whole batch a bad request."""
+    for part in ("session", "user"):
+        with pytest.raises(BadRequest, match=f"^`{part}_id` must not contain U\\+0000"):
+            judged(event(), **{part: text})
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [ID, ID.upper(), f"urn:uuid:{ID}", f"URN:UUID:{ID}", f"{{{ID}}}", ID.replace("-", ""), f" {ID} "],
+)
+def test_a_name_that_is_a_uuid_is_spelled_in_one_way(spelling):
+    """Whatever the spelling, so that deleting the account finds it."""
+    assert judged(event(), user=json.dumps(spelling).encode()).name == ID
+
+
+@pytest.mark.parametrize(
+    ("user", "name"), [("ann", "ann"), (" ann\t", "ann"), ("Ann", "Ann"), ("  ", None), (None, None)]
+)
+def test_a_name_is_trimmed(user, name):
+    """As the username of a login is; case counts."""
+    assert judged(event(), user=json.dumps(user).encode()).name == name
+
+
+@given(st.text(max_size=40))
+def test_other_text_is_no_uuid(text):
+    """Only the known spellings are taken for a UUID."""
+    assert canonical_uuid(text) is None
+
+
+points = st.characters(exclude_categories=[]) | st.sampled_from('\0\\u"d\ud800\udfff😀')
+
+
+@given(st.lists(st.text(points, max_size=12), max_size=5))
+def test_escapes_are_seen_for_what_they_are(texts):
+    """Half pairs are replaced and U+0000 is found exactly where decoding would have them; nothing else changes."""
+    raw = json.dumps(texts).encode()
+    mended = without_lone_surrogates(raw, instead=b"\\u0000")
+    assert len(mended) == len(raw)
+    whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+    halves = any(0xD800 <= ord(point) < 0xE000 for text in json.loads(raw) for point in text)
+    assert contains_nul(mended) == (halves or any("\0" in text for text in texts))
+    if not halves:
+        assert mended == raw
+        assert msgspec.json.decode(mended) == whole

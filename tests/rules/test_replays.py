@@ -1,0 +1,165 @@
+"""What is read out of a replay (contract §6)."""
+
+import json
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.errors import BadRequest
+from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, recent_count
+
+I32 = 2**31 - 1
+GOOD = {
+    "mode": "Classic",
+    "draw_mode": "DrawOne",
+    "final_score": 700,
+    "time_seconds": 95.5,
+    "recorded_at": "2026-11-20",
+}
+
+
+def header(**changes):
+    """The header of a good replay with these changes; None leaves a field out."""
+    replay = {name: value for name, value in (GOOD | changes).items() if value is not None}
+    return read_header(msgspec.json.decode(decodable(json.dumps(replay).encode()), type=Fields))
+
+
+def spelled(**changes):
+    """Like `header`, with values as they are spelled in JSON."""
+    fields = {name: json.dumps(value) for name, value in GOOD.items()} | changes
+    body = "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"
+    return read_header(msgspec.json.decode(body.encode(), type=Fields))
+
+
+@pytest.mark.parametrize("mode", [*MODES, *({"Difficulty": level} for level in LEVELS)])
+@pytest.mark.parametrize("draw_mode", DRAW_MODES)
+def test_every_mode_there_is(mode, draw_mode):
+    """A mode is text; the one with a level is told without it."""
+    read = header(mode=mode, draw_mode=draw_mode)
+    assert (read.mode, read.draw_mode) == (mode if isinstance(mode, str) else "Difficulty", draw_mode)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("mode", "classic"),
+        ("mode", 1),
+        ("mode", ["Classic"]),
+        ("mode", {}),
+        ("mode", {"Difficulty": "easy"}),
+        ("mode", {"Difficulty": "Easy", "x": "Easy"}),
+        ("mode", {"Classic": "Easy"}),
+        ("draw_mode", "DrawTwo"),
+        ("draw_mode", True),
+        ("final_score", "700"),
+        ("final_score", True),
+        ("final_score", 2**53 + 2),
+        ("final_score", -(2**53) - 2),
+        ("final_score", [1]),
+        ("time_seconds", -0.1),
+        ("time_seconds", 2**53 + 2),
+        ("recorded_at", "yesterday"),
+        ("recorded_at", "2026-02-30"),
+        ("recorded_at", "2026-11-20T10:00:00"),
+        ("recorded_at", "0001-01-01T00:00:00+02:00"),
+        ("recorded_at", 20261120),
+        ("recorded_at", "\ud800"),
+        *((name, None) for name in GOOD),
+    ],
+)
+def test_what_is_wrong_is_named(field, value):
+    """A field that is missing, of the wrong type or out of range is a 400 that names it."""
+    with pytest.raises(BadRequest, match=f"`{field}`"):
+        header(**{field: value})
+
+
+@pytest.mark.parametrize("spelling", ["1e400", "-1e400", "9007199254740993e5", "NaN", "1" * 30])
+def test_numbers_beyond_any_use_are_refused(spelling):
+    """What no double holds exactly enough, or at all, is a 400."""
+    with pytest.raises((BadRequest, msgspec.DecodeError)):
+        spelled(final_score=spelling)
+
+
+@pytest.mark.parametrize("spelling", ["0", "-0", "1.50", "1E3", "12e-1", "9007199254740992", "0." + "3" * 40])
+def test_numbers_keep_their_spelling(spelling):
+    """A number is shown as it was uploaded."""
+    assert spelled(final_score=spelling).final_score == spelling
+
+
+def test_a_number_without_end_is_shown_shortened():
+    """Nobody has to read ten thousand digits in a list."""
+    assert spelled(final_score="0." + "3" * 10_000).final_score == repr(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("seed", "expected"),
+    [(None, None), (0, 0), (2**64 - 1, 2**64 - 1), (2**64, None), (-1, None), (1.0, None), ("5", None), (True, None)],
+)
+def test_a_seed_is_an_unsigned_64_bit_number_or_absent(seed, expected):
+    """Anything else counts as absent, and costs nothing."""
+    assert header(seed=seed).seed == expected
+
+
+def test_of_doubled_keys_the_last_counts():
+    """As every decoder of the game reads it."""
+    body = b'{"mode": 5, "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01",'
+    fields = msgspec.json.decode(body + b'"mode": "Zen", "final_score": 2}', type=Fields)
+    read = read_header(fields)
+    assert (read.mode, read.final_score) == ("Zen", "2")
+
+
+@pytest.mark.parametrize(
+    ("mode", "score", "seconds", "expected"),
+    [
+        ("Classic", 700.9, 95.1, (700, 96)),
+        ("Classic", 0.9, 0, (None, None)),
+        ("Classic", -5, 0.1, (None, 1)),
+        ("Classic", 2**53, 2**53, (I32, None)),
+        ("Classic", I32, I32, (I32, I32)),
+        ("Zen", 700, 95, (None, None)),
+        ({"Difficulty": "Hard"}, 700, 95, (None, None)),
+    ],
+)
+def test_what_a_classic_replay_does_for_the_leaderboard(mode, score, seconds, expected):
+    """Scores are rounded down, times up; other modes don't count."""
+    assert tuple(header(mode=mode, final_score=score, time_seconds=seconds).bests) == expected
+
+
+@given(
+    st.lists(st.sampled_from(["a", "\ud800", "\udbff", "\udc00", "\\", "\\u", "ud800", '"', "😀", "\0"])).map("".join)
+)
+def test_half_surrogate_pairs_can_be_read(text):
+    """They stand as U+FFFD; whole pairs, other escapes and what only looks like one stay as they are."""
+    body = json.dumps({"x": text}).encode()
+    (read,) = msgspec.json.decode(decodable(body)).values()
+    whole = re.sub("[\ud800-\udbff][\udc00-\udfff]", lambda pair: json.loads(json.dumps(pair[0])), text)
+    assert read == re.sub("[\ud800-\udfff]", "\ufffd", whole)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], 20),
+        (["0"], 0),
+        (["1"], 1),
+        (["50"], 50),
+        (["51"], 50),
+        (["007"], 7),
+        ([str(2**80)], 50),
+        (["0" * 5000], 0),
+        (["9" * 5000], 50),
+    ],
+)
+def test_how_many_recent_replays_are_asked_for(values, expected):
+    """Plain digits; above 50 counts as 50."""
+    assert recent_count(values) == expected
+
+
+@pytest.mark.parametrize("values", [["-1"], ["x"], ["1e3"], [""], [" 1"], ["+1"], ["1.0"], ["٣"], ["1", "1"]])
+def test_what_is_no_number_of_replays(values):
+    """Signs, spaces, other digits, nothing, or twice: a 400."""
+    with pytest.raises(BadRequest):
+        recent_count(values)

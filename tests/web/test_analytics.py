@@ -1,0 +1,404 @@
+"""Analytics over HTTP (contract §10)."""
+
+import itertools
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+import pytest_twisted
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
+from twisted.internet.task import deferLater
+
+from solisync import housekeeping
+from solisync.database import Database
+from solisync.housekeeping import Housekeeping
+from solisync.rules.analytics import Batch, Event
+from solisync.session import Statement
+from solisync.storage import STATEMENTS, analytics
+from tests.conftest import PASSWORD, connect, new_address, run_sql, truncate
+
+NOW = "2026-11-20T12:00:00Z"
+PATH = "/api/analytics"
+HOLD = Statement("hold", "SELECT FROM analytics_events LIMIT 1 FOR UPDATE")
+
+
+def events(count):
+    """This many good events."""
+    return [
+        {"id": str(uuid4()), "event_type": "game_won", "payload": {"n": n}, "client_time": NOW} for n in range(count)
+    ]
+
+
+def batch(*events, session="s", **more):
+    return {"session_id": session, "events": list(events), **more}
+
+
+async def report(server, body, **more):
+    """Report from an address of its own and return the answer."""
+    return await server.ask("POST", PATH, body=body, **more)
+
+
+async def counted(server, body):
+    """(accepted, duplicates, indexes of the rejected) of a batch."""
+    answer = await report(server, body)
+    assert answer.status == 200, answer
+    assert answer.json["ok"] is True
+    return answer.json["accepted"], answer.json["duplicates"], [each["index"] for each in answer.json["rejected"]]
+
+
+def stored(server):
+    return server.sql("SELECT count(*) FROM analytics_events")[0][0]
+
+
+def names(server):
+    """The names that events have, and how many each has; None for the nameless."""
+    query = "SELECT name, count(*) FROM analytics_events e LEFT JOIN analytics_names n ON n.id = name_id GROUP BY 1"
+    return dict(server.sql(query))
+
+
+def started(coroutine):
+    return Deferred.fromCoroutine(coroutine)
+
+
+async def test_an_event_is_stored_as_it_was_sent(server):
+    """Every field, the payload byte for byte, an upper-case id in its canonical spelling; no token is asked for."""
+    body = b"""{"session_id": "\\u00e9", "user_id": "ann", "later": ["\\ud800"], "events": [{"id":
+        "0B8F6F0E-6C53-4D0A-9C3E-2F1D8A7B5C41", "event_type": "won", "payload": {"b": 1e400,  "a": "\\u00e9", "a": 2},
+        "client_time": "2026-11-20T14:00:00.123456789+02:00"}]}"""
+    answer = await report(server, body)
+    assert answer.json == {"ok": True, "accepted": 1, "duplicates": 0, "rejected": []}
+    (row,) = server.sql("SELECT e.id, session_id, name, event_type, payload, client_time, received_at"
+                        " FROM analytics_events e JOIN analytics_names n ON n.id = name_id")  # fmt: skip
+    time = datetime(2026, 11, 20, 12, 0, 0, 123457, tzinfo=UTC)
+    payload = '{"b": 1e400,  "a": "\\u00e9", "a": 2}'
+    assert row[:-1] == ("0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41", "é", "ann", "won", payload, time)
+    assert abs(datetime.now(UTC) - row[-1]) < timedelta(minutes=1)
+
+
+async def test_a_client_object_reports(server):
+    """The typed client sends a batch and reads its receipt."""
+    event = Event(id=str(uuid4()), event_type="game_won", client_time=datetime.now(UTC))
+    receipt = await server.client().report(Batch(session_id="s", events=[event, event]))
+    assert (receipt.accepted, receipt.duplicates, receipt.rejected) == (2, 1, [])
+
+
+async def test_fifty_events_and_no_more(server):
+    """Fifty are stored; fifty-one, or none that is good, store nothing."""
+    assert await counted(server, batch(*events(50))) == (50, 0, [])
+    answer = await report(server, batch(*events(51)))
+    assert (answer.status, answer.json) == (400, {"error": "batch may contain at most 50 events"})
+    assert await counted(server, batch()) == (0, 0, [])
+    assert await counted(server, batch(1, {}, [])) == (0, 0, [0, 1, 2])
+    assert stored(server) == 50
+
+
+@pytest.mark.parametrize("field", ["session_id", "user_id"])
+async def test_names_have_64_code_points(server, field):
+    """1 to 64 code points; empty, 65, another type or U+0000 is a 400 for the whole batch."""
+    for good in ("x", "😀" * 64):
+        assert await counted(server, batch(*events(1)) | {field: good}) == (1, 0, [])
+    for bad in ("", "x" * 65, 5, "a\0b", "\ud800"):
+        answer = await report(server, json.dumps(batch(*events(1)) | {field: bad}).encode())
+        assert answer.status == 400
+        assert field in answer.json["error"]
+    assert stored(server) == 2
+
+
+async def test_an_event_is_stored_once(server):
+    """Twice in a batch, again in the same batch or in another one: the first counts, the others are duplicates."""
+    first, second, third = events(3)
+    again = first | {"id": first["id"].upper(), "event_type": "other"}
+    assert await counted(server, batch(first, again, second)) == (3, 1, [])
+    assert await counted(server, batch(first, again, second)) == (3, 3, [])
+    assert await counted(server, batch(third, again, session="t")) == (2, 1, [])
+    assert server.sql("SELECT count(*) FROM analytics_events WHERE event_type = 'game_won'") == [(3,)]
+
+
+async def test_a_bad_event_costs_no_other(server):
+    """Also one for which msgspec refuses a whole body; each is named by its place, with the reason."""
+    good = events(3)
+    ahead = good[0] | {
+        "id": str(uuid4()),
+        "client_time": (datetime.now(UTC) + timedelta(hours=24, minutes=1)).isoformat(),
+    }
+    half = good[1] | {"id": str(uuid4()), "payload": "\ud800"}
+    body = json.dumps(batch(good[0], ahead, good[1], half, good[2], "?")).encode()
+    answer = await report(server, body)
+    assert answer.json == {
+        "ok": True,
+        "accepted": 3,
+        "duplicates": 0,
+        "rejected": [
+            {"index": 1, "error": "`client_time` is more than 24 hours ahead"},
+            {"index": 3, "error": "event must not contain U+0000 or half of a surrogate pair"},
+            {"index": 5, "error": "Expected `object`, got `str`"},
+        ],
+    }
+    assert stored(server) == 3
+
+
+async def test_the_sixth_report_of_an_address_waits(server):
+    """5 in any 60 seconds, whatever they say; logging in has a limit of its own."""
+    address = new_address()
+    answers = [await report(server, b"" if n else batch(), address=address) for n in range(6)]
+    assert [answer.status for answer in answers] == [200, *[400] * 4, 429]
+    assert answers[5].json == {"error": "too many requests"}
+    assert 58 <= int(answers[5].headers["retry-after"]) <= 60
+    body = {"username": "ann", "password": PASSWORD}
+    logins = [await server.ask("POST", "/api/auth/login", body=body, address=address) for _ in range(11)]
+    assert [answer.status for answer in logins] == [401] * 10 + [429]
+    assert (await report(server, batch(), address=new_address())).status == 200
+
+
+# Names.
+
+
+async def test_a_name_is_one_row(server):
+    """Many events of one name, a UUID in any spelling, share a row; a null user has none."""
+    player = str(uuid4())
+    for user in (player, player.upper(), UUID(player).hex, f"urn:uuid:{player}", f" {player}", None, "ann"):
+        await counted(server, batch(*events(2), user_id=user))
+    await counted(server, batch(*events(1)))
+    assert names(server) == {player: 10, None: 3, "ann": 2}
+    assert server.sql("SELECT count(*) FROM analytics_names") == [(2,)]
+
+
+async def test_a_name_is_written_once_a_day(server):
+    """The row of a name is touched on its first day, and once on a later one."""
+    query = "SELECT ctid::text, seen_on::text FROM analytics_names"
+    await counted(server, batch(*events(1), user_id="ann"))
+    before = server.sql(query)
+    await counted(server, batch(*events(1), user_id="ann"))
+    assert server.sql(query) == before
+    server.sql("UPDATE analytics_names SET seen_on = seen_on - 1")
+    moved = server.sql(query)
+    await counted(server, batch(*events(1), user_id="ann"))
+    assert server.sql(query) != moved
+    assert server.sql(query)[0][1] == before[0][1]
+    assert names(server) == {"ann": 3}
+
+
+@pytest.mark.parametrize("username", ["ann", "ABCDEF0123456789abcdef0123456789"])
+async def test_deleting_an_account_takes_its_name_off_all_events(server, username):
+    """Whether they gave the id or the username, and nobody else's; sending them again doesn't bring the name back."""
+    client, other = await server.player(username), await server.player("bob")
+    player = (await client.me()).id
+    for user in (player, player.upper(), username, username.title(), "bob", (await other.me()).id):
+        await counted(server, batch(*events(1), user_id=user))
+    again = batch(*events(2), user_id=username)
+    await counted(server, again)
+    await client.delete_account()
+    left = {"bob", (await other.me()).id} | ({"Ann"} if username == "ann" else set())
+    assert set(names(server)) == left | {None}
+    assert stored(server) == 8
+    assert await counted(server, again) == (2, 2, [])
+    assert {name for (name,) in server.sql("SELECT name FROM analytics_names")} == left
+
+
+# At once.
+
+
+@pytest.fixture
+def two(serve, shared_dsn):
+    """Two processes on one empty database, turn by turn."""
+    truncate(shared_dsn)
+    return itertools.cycle([pytest_twisted.blockon(started(serve(shared_dsn))) for _ in range(2)])
+
+
+def deadlocks(logs):
+    """How many the services have met: each logs that it runs the statement again."""
+    return sum(file.read_text("utf-8", "replace").count("deadlock detected") for file in logs.glob("*.log"))
+
+
+async def report_all(two, bodies):
+    """Send every batch at once, turn by turn to the two; the answers."""
+    answers = await gatherResults([started(report(next(two), body)) for body in bodies])
+    assert {answer.status for answer in answers} == {200}
+    return [answer.json for answer in answers]
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("user", [None, "ann"])
+async def test_a_batch_that_arrives_two_hundred_times_is_stored_once(two, shared_dsn, logs, user):
+    """200 times the same 50 events at once to 2 processes: 50 rows, one name, and the counts add up."""
+    before = deadlocks(logs)
+    answers = await report_all(two, [batch(*events(50), user_id=user)] * 200)
+    assert {answer["accepted"] for answer in answers} == {50}
+    assert sum(50 - answer["duplicates"] for answer in answers) == 50
+    assert run_sql(shared_dsn, "SELECT count(*), count(DISTINCT name_id) FROM analytics_events") == [(50, bool(user))]
+    assert run_sql(shared_dsn, "SELECT count(*) FROM analytics_names") == [(bool(user),)]
+    assert deadlocks(logs) == before
+
+
+@pytest.mark.limit(60)
+async def test_batches_in_opposite_orders_don_t_block_each_other(two, shared_dsn, logs):
+    """200 overlapping batches in random orders under 3 names at once: each event once, and no deadlock."""
+    before, shuffle = deadlocks(logs), random.Random(1)
+    pool = events(100)
+    bodies = [batch(*shuffle.sample(pool, 50), user_id=f"p{n % 3}") for n in range(198)]
+    answers = await report_all(two, [*bodies, batch(*pool[:50]), batch(*pool[:49:-1])])
+    assert sum(50 - answer["duplicates"] for answer in answers) == 100
+    assert run_sql(shared_dsn, "SELECT count(*) FROM analytics_events") == [(100,)]
+    assert deadlocks(logs) == before
+
+
+async def while_held(server, reactor, statement, bodies, *, end):
+    """Send batches while a transaction of somebody else holds what they need, and end it once all of them wait."""
+    holder = connect(server.dsn)
+    holder.cursor().execute(f"BEGIN; {statement}")
+    answers = gatherResults([started(counted(server, body)) for body in bodies])
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while server.sql(waiting) != [(len(bodies),)]:
+        await deferLater(reactor, 0.01)
+    holder.cursor().execute(end)
+    holder.close()
+    return await answers
+
+
+async def test_events_are_stored_in_one_order_whatever_that_of_the_batch(server, reactor, logs):
+    """Two batches meet in the middle: had each stored its own first event before, they would wait for each other."""
+    before = deadlocks(logs)
+    first, middle, last = sorted(events(3), key=lambda event: event["id"])
+    held = "INSERT INTO analytics_events SELECT '{id}', 's', NULL, 'a', '', now(), now()".format(**middle)
+    bodies = [batch(first, middle, last), batch(last, middle, first)]
+    answers = await while_held(server, reactor, held, bodies, end="ROLLBACK")
+    assert sorted(answers) == [(3, 0, []), (3, 3, [])]
+    assert deadlocks(logs) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO analytics_names (name, seen_on) VALUES ('ann', '2026-01-01')", "DELETE FROM analytics_names"],
+)
+async def test_a_name_that_appears_or_goes_at_this_moment_is_not_lost(server, reactor, statement):
+    """A batch that waits for another one with the same new name, or for pruning it, has the name all the same."""
+    if statement.startswith("DELETE"):
+        server.sql("INSERT INTO analytics_names (name, seen_on) VALUES ('ann', '2026-01-01')")
+    bodies = [batch(*events(1), user_id="ann") for _ in range(3)]
+    await while_held(server, reactor, statement, bodies, end="COMMIT")
+    assert names(server) == {"ann": 3}
+
+
+@pytest.mark.limit(60)
+async def test_deletion_during_reports_ends_without_deadlock(two, shared_dsn, logs):
+    """40 players are deleted while batches name them: what was reported before has no name, nothing waits for ever."""
+    before = deadlocks(logs)
+    clients = await gatherResults([started(next(two).player(f"player{n}")) for n in range(40)])
+    first = [batch(*events(2), user_id=f"player{n}") for n in range(40)]
+    await report_all(two, first)
+    at_once = [started(report_all(two, [batch(*events(2), user_id=f"player{n}") for n in range(40)]))]
+    await gatherResults([*at_once, *[started(client.delete_account()) for client in clients]])
+    reported = [event["id"] for body in first for event in body["events"]]
+    query = (
+        "SELECT count(*) FROM analytics_events e JOIN analytics_names n ON n.id = name_id WHERE e.id::text = ANY (%s)"
+    )
+    assert run_sql(shared_dsn, query, (reported,)) == [(0,)]
+    assert run_sql(shared_dsn, "SELECT count(*) FROM analytics_events") == [(160,)]
+    assert deadlocks(logs) == before
+
+
+# Retention.
+
+
+@pytest.fixture
+def database(reactor, shared_dsn, server):
+    database = Database(reactor=reactor, size=2, statements=(*STATEMENTS, HOLD))
+    database.open(shared_dsn)
+    yield database
+    pytest_twisted.blockon(started(database.close(1)))
+
+
+def keeper(database, reactor, days):
+    return Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=days)
+
+
+async def test_old_events_and_their_names_are_pruned_in_batches(server, database, reactor, monkeypatch):
+    """What arrived more than the given days ago goes, a batch at a time, with names that nothing else has."""
+    monkeypatch.setattr(housekeeping, "BATCH", 100)
+    await counted(server, batch(*events(3), user_id="new"))
+    server.sql(
+        "INSERT INTO analytics_events SELECT gen_random_uuid(), 's', NULL, 'old', '{}', now(),"
+        " now() - interval '7 days' - n * interval '1 s' FROM generate_series(1, 250) AS n"
+    )
+    server.sql(
+        "INSERT INTO analytics_names (name, seen_on) VALUES ('gone', current_date - 9), ('old', current_date - 6)"
+    )
+    before = datetime.now(UTC) - timedelta(days=7)
+    assert await database.once(analytics.prune, before, most=100) == 100
+    await keeper(database, reactor, None).prune()
+    assert stored(server) == 153
+    await keeper(database, reactor, 7).prune()
+    assert (stored(server), names(server)) == (3, {"new": 3})
+    assert server.sql("SELECT name FROM analytics_names ORDER BY 1") == [("new",), ("old",)]
+
+
+async def test_pruning_waits_for_nobody(server, database):
+    """An event that somebody holds is left for the next round."""
+    await counted(server, batch(*events(3)))
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+
+    async def hold_one(cursor):
+        await cursor.run(HOLD)
+        return await database.once(analytics.prune, soon, most=10)
+
+    assert await database.transact(hold_one) == 2
+    assert await database.once(analytics.prune, soon, most=10) == 1
+
+
+# Any body.
+
+odd = st.sampled_from(
+    ["\0", "\ud800", "😀" * 20, "x" * 65, "2026-11-20T12:00:00Z", "0001-01-01T00:00:00+02:00", "game_won"]
+)
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | odd | st.uuids().map(str),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+strange_events = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.uuids().map(str) | documents,
+        "event_type": st.just("a") | documents,
+        "payload": documents,
+        "client_time": st.just(NOW) | documents,
+    },
+)
+strange_batches = st.fixed_dictionaries(
+    {"session_id": st.just("s") | documents, "events": st.lists(strange_events | documents, max_size=6)},
+    optional={"user_id": documents | odd},
+)
+bodies = st.binary(max_size=100) | documents.map(lambda value: json.dumps(value).encode()) | st.builds(
+    lambda value, escaped: json.dumps(value, ensure_ascii=escaped).encode("utf-8", "surrogatepass"),
+    strange_batches,
+    st.booleans(),
+)  # fmt: skip
+
+
+@pytest.mark.limit(120)
+async def test_no_body_is_worse_than_refused(server):
+    """1,000 generated bodies: nothing but 200 and 400, and every event of a 200 is either accepted or rejected."""
+    examples = []
+
+    @settings(max_examples=1_000, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(bodies)
+    def collect(body):
+        examples.append(body)
+
+    collect()
+    statuses = {200: 0, 400: 0}
+    gate = DeferredSemaphore(8)
+
+    async def send(body):
+        answer = await report(server, body)
+        statuses[answer.status] += 1
+        if answer.status == 200:
+            assert answer.json["accepted"] + len(answer.json["rejected"]) == len(json.loads(body)["events"])
+
+    await gatherResults([gate.run(lambda body=body: started(send(body))) for body in examples], consumeErrors=True)
+    assert min(statuses.values()) > 100, statuses
+    assert sum(statuses.values()) >= 1_000

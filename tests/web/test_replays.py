@@ -1,0 +1,260 @@
+"""Replays over HTTP (contract §6)."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from twisted.internet import defer
+
+from solisync.storage.replays import RECENT
+from tests.conftest import start, truncate
+from tests.web.test_leaderboard import board, opt_in
+
+HEADER = {
+    "mode": "Classic",
+    "draw_mode": "DrawOne",
+    "final_score": 700,
+    "time_seconds": 95,
+    "recorded_at": "2026-11-20T10:00:00+02:00",
+}
+MIB = 2**20
+
+
+def replay(**changes):
+    """A replay as a client would send it."""
+    return json.dumps({**HEADER, "seed": 2**64 - 1, "moves": [[1, 2]], **changes}).encode()
+
+
+async def upload(server, client, body):
+    return await server.ask("POST", "/api/replays", body=body, bearer=client.tokens.access_token)
+
+
+async def recent(server, query=""):
+    return await server.ask("GET", f"/api/replays/recent{query}")
+
+
+async def test_a_replay_comes_back_to_the_byte(server):
+    """Spelling, order, white space and doubled keys are the game's own; everybody may fetch, and cache."""
+    client = await server.player("ann")
+    body = replay().replace(b'"seed"', b' "z" :\t1.50e+1,\r\n"seed"') + b"\n "
+    answer = await upload(server, client, body)
+    assert answer.status == 200
+    fetched = await server.ask("GET", f"/api/replays/{answer.json['id']}")
+    assert (fetched.status, fetched.content) == (200, body)
+    assert fetched.headers["content-type"] == "application/json"
+    assert fetched.headers["cache-control"] == "public, max-age=300"
+    tag = fetched.headers["etag"]
+    again = await server.ask("GET", f"/api/replays/{answer.json['id']}", {"If-None-Match": tag})
+    assert (again.status, again.content, again.headers["etag"]) == (304, b"", tag)
+
+
+async def test_the_list_shows_the_newest_first(server):
+    """Newest received first, with the player's name and numbers as they were uploaded."""
+    client = await server.player("ann")
+    first = await upload(
+        server, client, replay(mode={"Difficulty": "Hard"}, final_score=-0.5, recorded_at="2026-01-02")
+    )
+    spelled = replay(final_score="SCORE").replace(b'"SCORE"', b"1.50").replace(b', "seed": 18446744073709551615', b"")
+    second = await upload(server, client, spelled)
+    answer = await recent(server)
+    newest, oldest = answer.json
+    assert list(newest) == [
+        "id",
+        "username",
+        "seed",
+        "draw_mode",
+        "mode",
+        "time_seconds",
+        "final_score",
+        "recorded_at",
+        "received_at",
+    ]
+    assert (newest["id"], newest["username"], newest["seed"]) == (second.json["id"], "ann", None)
+    assert b'"final_score":1.50' in answer.content
+    assert (oldest["id"], oldest["mode"], oldest["seed"]) == (first.json["id"], "Difficulty", 2**64 - 1)
+    assert (oldest["recorded_at"], oldest["final_score"]) == ("2026-01-02", -0.5)
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("", 20), ("?limit=0", 0), ("?limit=1", 1), ("?limit=50", 50), ("?limit=51", 50), (f"?limit={2**80}", 50)],
+)
+async def test_how_many_are_listed(server, query, count):
+    """Twenty unless asked otherwise, and never more than fifty."""
+    client = await server.player("ann")
+    me = await client.me()
+    server.sql(
+        "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), '{}', 2, 'Zen', 'DrawOne', '1', '1', NULL,"
+        " '2026-01-01' FROM generate_series(1, 60)",
+        (me.id,),
+    )
+    await upload(server, client, replay())  # so that the list is not remembered from before
+    assert len((await recent(server, query)).json) == count
+
+
+@pytest.mark.parametrize("query", ["-1", "x", "1e3", "", "%201", "1&limit=1"])
+async def test_a_limit_that_is_no_number_is_a_400(server, query):
+    """Signs, letters, nothing, or twice."""
+    answer = await recent(server, f"?limit={query}")
+    assert (answer.status, answer.json) == (400, {"error": "limit must be a whole number"})
+
+
+@pytest.mark.parametrize("path", ["x", "00000000-0000-4000-8000-000000000000", "00000000-0000-4000-8000-00000000000G"])
+async def test_an_unknown_replay_is_a_404(server, path):
+    """No such id, or no id at all."""
+    answer = await server.ask("GET", f"/api/replays/{path}", {"If-None-Match": "*"})
+    assert (answer.status, answer.json) == (404, {"error": "replay not found"})
+
+
+async def test_an_id_matches_only_as_it_was_given(server):
+    """In a path only the canonical form of an id counts."""
+    client = await server.player("ann")
+    replay_id = (await upload(server, client, replay())).json["id"]
+    for spelled in (replay_id.upper(), replay_id.replace("-", ""), f"{{{replay_id}}}"):
+        assert (await server.ask("GET", f"/api/replays/{spelled}")).status == 404
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b"null", b"{", b"\xff", replay() + b"x", replay(mode="x"), b"[" * 9999]
+)
+async def test_what_is_no_replay_is_a_400(server, body):
+    """Not JSON, no object, or a field that is wrong; nothing is stored."""
+    client = await server.player("ann")
+    answer = await upload(server, client, body)
+    assert answer.status == 400
+    assert server.sql("SELECT count(*) FROM replays") == [(0,)]
+
+
+async def test_a_classic_replay_improves_an_entry_at_once(server):
+    """The board has it as soon as the upload is answered; other modes and players who are not listed change nothing."""
+    client = await server.player("ann")
+    await upload(server, client, replay(final_score=9999))
+    await opt_in(server, client, "Ann")
+    assert await board(server, client) == [("Ann", None, None)]
+    await upload(server, client, replay(mode="Zen", final_score=9999))
+    assert await board(server, client) == [("Ann", None, None)]
+    await upload(server, client, replay(final_score=700.9, time_seconds=95.1))
+    assert await board(server, client) == [("Ann", 700, 96)]
+    await upload(server, client, replay(final_score=600, time_seconds=99))
+    assert await board(server, client) == [("Ann", 700, 96)]
+
+
+async def test_a_deleted_player_takes_their_replays_along(server):
+    """Deletion empties the list at once, and a good token of a player who is gone is a 404."""
+    client = await server.player("ann")
+    replay_id = (await upload(server, client, replay())).json["id"]
+    assert len((await recent(server)).json) == 1
+    tokens = client.tokens
+    await client.delete_account()
+    assert (await recent(server)).json == []
+    assert (await server.ask("GET", f"/api/replays/{replay_id}")).status == 404
+    client.tokens = tokens
+    answer = await upload(server, client, replay())
+    assert (answer.status, answer.json) == (404, {"error": "user not found"})
+
+
+async def test_the_quota_holds_also_for_two_at_once(reactor, shared_dsn):
+    """The upload that would pass the quota is refused, of two that fit alone one; deleting replays frees it."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MB": "1"})
+    try:
+        client = await running.player("ann")
+        big = replay(moves="x" * (MIB * 6 // 10))
+        answers = await defer.gatherResults([defer.ensureDeferred(upload(running, client, big)) for _ in range(4)])
+        assert sorted(answer.status for answer in answers) == [200, 400, 400, 400]
+        assert {"error": "replay storage is full"} in [answer.json for answer in answers]
+        room = MIB - len(big)
+        exact = replay(moves="").replace(b'"moves": ""', b'"moves": "' + b"x" * (room - len(replay(moves=""))) + b'"')
+        assert len(exact) == room
+        assert (await upload(running, client, exact + b" ")).status == 400
+        assert (await upload(running, client, exact)).status == 200
+        running.sql("DELETE FROM replays")
+        assert (await upload(running, client, big)).status == 200
+    finally:
+        await running.service.stopService()
+
+
+texts = st.text(alphabet=st.sampled_from('a"\\\0\n😀é\ud800\udfff'), max_size=8)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | texts
+    | st.sampled_from([1.5, -0.0]).map(float)
+    | st.just("HUGE"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def replays(draw):
+    """Replays as odd as JSON allows: spaces, key order, doubled keys, any escapes, numbers without bound."""
+    fields = [(json.dumps(name), json.dumps(value)) for name, value in HEADER.items()]
+    fields += [
+        (json.dumps(name), json.dumps(value)) for name, value in draw(st.lists(st.tuples(texts, values), max_size=4))
+    ]
+    fields += draw(st.lists(st.sampled_from(fields), max_size=2))
+    if draw(st.booleans()):
+        depth = draw(st.integers(1, 62))
+        fields.append(('"deep"', "[" * depth + "]" * depth))
+    space = st.sampled_from(["", " ", "\n\t", "\r\n "])
+    parts = [
+        f"{draw(space)}{name}{draw(space)}:{draw(space)}{value}{draw(space)}"
+        for name, value in draw(st.permutations(fields))
+    ]
+    body = "{" + ",".join(parts) + "}" + draw(space)
+    return body.replace('"HUGE"', draw(st.sampled_from(["1e400", "-1E+9999", "1" * 400, "0.1e-999"]))).encode()
+
+
+@pytest.mark.limit(240)
+async def test_whatever_is_stored_can_be_read(server):
+    """Thousands of odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
+    client = await server.player("ann")
+    examples = []
+
+    @settings(max_examples=5_000, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(replays())
+    def collect(body):
+        examples.append(body)
+
+    collect()
+    gate = defer.DeferredSemaphore(8)
+    statuses = []
+
+    async def there_and_back(body):
+        answer = await upload(server, client, body)
+        statuses.append(answer.status)
+        if answer.status == 200:
+            fetched = await server.ask("GET", f"/api/replays/{answer.json['id']}")
+            assert hashlib.sha256(fetched.content).digest() == hashlib.sha256(body).digest()
+        else:
+            assert (answer.status, list(answer.json)) == (400, ["error"])
+        if len(statuses) % 100 == 0:
+            assert (await recent(server, "?limit=50")).status == 200
+
+    await defer.gatherResults(
+        [gate.run(lambda body=body: defer.ensureDeferred(there_and_back(body))) for body in examples],
+        consumeErrors=True,
+    )
+    print({status: statuses.count(status) for status in set(statuses)})
+    assert statuses.count(200) > 4_000
+
+
+async def test_the_list_is_read_by_its_index(server):
+    """Of 20,000 replays the newest fifty are found without a sort of all, and without touching their bodies."""
+    client = await server.player("ann")
+    me = await client.me()
+    server.sql(
+        "INSERT INTO replays SELECT gen_random_uuid(), %s, now() - make_interval(secs => n), '{}', 2, 'Zen', 'DrawOne',"
+        " '1', '1', NULL, '2026-01-01' FROM generate_series(1, 20000) AS n",
+        (me.id,),
+    )
+    server.sql("ANALYZE replays")
+    plan = "\n".join(line for (line,) in server.sql(f"EXPLAIN (VERBOSE) {RECENT.sql}"))
+    print(plan)
+    assert "replays_recent" in plan
+    assert "Seq Scan on public.replays" not in plan
+    assert "body" not in plan
