@@ -18,7 +18,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Refused, TransactionAborted, Unavailable
-from .session import Row, Session, Statement, Step, each_host
+from .session import Session, each_host
+from .statement import Row, Statement, Step
 
 BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
 BORROWERS = 1_000  # how much work may wait at once

@@ -5,12 +5,9 @@ a bound, noticing that an idle connection died, closing without leaving a stale 
 failures that may be retried from those that may not.
 """
 
-import re
 import select
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 import psycopg2
@@ -22,10 +19,9 @@ from twisted.internet.interfaces import IDelayedCall
 from txpostgres import txpostgres
 
 from .errors import ConnectionFailed, ConnectionLost, DatabaseError, TransactionAborted
+from .statement import Row, Statement, Step
 
 CONNECT_SECONDS = 3.0
-
-Row = tuple[Any, ...]
 
 # SQLSTATEs after which a fresh connection is the cure: 25006, the server became a standby; 0A000, a migration
 # changed what a prepared statement returns.
@@ -35,32 +31,6 @@ _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
 
 # Standard server-side bounds of every session: a client that is gone must not keep locks.
 _TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A named SQL statement with parameters $1, $2, …; prepared on every connection unless that is switched off."""
-
-    name: str
-    sql: str
-
-    @cached_property
-    def preparation(self) -> str:
-        """The SQL that prepares this statement."""
-        return f"PREPARE {self.name} AS {self.sql}"
-
-    @cached_property
-    def execution(self) -> str:
-        """The SQL that runs it where it is prepared, with one placeholder for each parameter."""
-        count = max((int(number) for number in re.findall(r"\$(\d+)", self.sql)), default=0)
-        return f"EXECUTE {self.name}({', '.join(['%s'] * count)})" if count else f"EXECUTE {self.name}"
-
-    def inline(self, step: int) -> str:
-        """The whole statement with placeholders %(step.1)s, …, for connections that can't keep prepared ones."""
-        return re.sub(r"\$(\d+)", rf"%({step}.\1)s", self.sql.replace("%", "%%"))
-
-
-Step = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters
 
 
 class _Polling:

@@ -17,7 +17,8 @@ from solisync import session as connections
 from solisync.database import Database
 from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError, TransactionAborted, Unavailable
 from solisync.migrate import load_migrations, migrate
-from solisync.session import Session, Statement, each_host
+from solisync.session import Session, each_host
+from solisync.statement import Statement
 from solisync.storage import STATEMENTS
 from tests.conftest import connect, run_sql
 

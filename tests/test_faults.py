@@ -21,7 +21,7 @@ from twisted.internet.threads import deferToThread
 from solisync.database import RECONNECT_SECONDS, Database
 from solisync.embedded import EmbeddedPostgres
 from solisync.errors import DatabaseError, Unavailable
-from solisync.session import Statement
+from solisync.statement import Statement
 from tests.conftest import PASSWORD, QUICK, connect, new_address, run_sql, truncate
 from tests.test_races import ask, at_once, players, refresh
 

@@ -20,7 +20,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.database import Database
-from solisync.session import Statement
+from solisync.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
 from solisync.tokens import Tokens, refresh_expiry
 from tests.conftest import (

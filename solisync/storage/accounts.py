@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..database import Cursor
-from ..session import Statement
+from ..statement import Statement
 from .rows import maybe, one
 
 

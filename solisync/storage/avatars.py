@@ -8,7 +8,7 @@ from binascii import b2a_base64
 from dataclasses import dataclass
 
 from ..database import Cursor
-from ..session import Statement
+from ..statement import Statement
 from .accounts import Profile
 from .rows import maybe
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ..database import Cursor
 from ..rules.leaderboard import ENTRIES, Bests, Entry
-from ..session import Statement
+from ..statement import Statement
 from .rows import many
 
 

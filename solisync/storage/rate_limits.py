@@ -6,7 +6,7 @@ statement under the row's lock and on the database's clock, so any number of nod
 """
 
 from ..database import Cursor
-from ..session import Statement
+from ..statement import Statement
 from .rows import one
 
 # clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.

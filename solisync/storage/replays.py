@@ -8,7 +8,7 @@ import msgspec
 from ..database import Cursor
 from ..rules.leaderboard import Bests
 from ..rules.replays import RECENT_MAX, Header, Recent
-from ..session import Statement
+from ..statement import Statement
 from .accounts import LOCK
 from .leaderboard import IMPROVE, Standing
 from .rows import many, maybe

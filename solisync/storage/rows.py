@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
-from ..session import Row
+from ..statement import Row
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ..database import Cursor
 from ..rules.leaderboard import Bests
-from ..session import Statement
+from ..statement import Statement
 from . import leaderboard
 from .accounts import LOCK
 from .leaderboard import Standing

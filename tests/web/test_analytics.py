@@ -17,7 +17,7 @@ from solisync import housekeeping
 from solisync.database import Database
 from solisync.housekeeping import Housekeeping
 from solisync.rules.analytics import Batch, Event
-from solisync.session import Statement
+from solisync.statement import Statement
 from solisync.storage import STATEMENTS, analytics
 from tests.conftest import PASSWORD, connect, new_address, run_sql, truncate
 

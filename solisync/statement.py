@@ -1,0 +1,34 @@
+"""SQL with a name: what storage is made of and what a session prepares and runs."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A named SQL statement with parameters $1, $2, …; prepared on every connection unless that is switched off."""
+
+    name: str
+    sql: str
+
+    @cached_property
+    def preparation(self) -> str:
+        """The SQL that prepares this statement."""
+        return f"PREPARE {self.name} AS {self.sql}"
+
+    @cached_property
+    def execution(self) -> str:
+        """The SQL that runs it where it is prepared, with one placeholder for each parameter."""
+        count = max((int(number) for number in re.findall(r"\$(\d+)", self.sql)), default=0)
+        return f"EXECUTE {self.name}({', '.join(['%s'] * count)})" if count else f"EXECUTE {self.name}"
+
+    def inline(self, step: int) -> str:
+        """The whole statement with placeholders %(step.1)s, …, for connections that can't keep prepared ones."""
+        return re.sub(r"\$(\d+)", rf"%({step}.\1)s", self.sql.replace("%", "%%"))
+
+
+Step = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters
