@@ -45,7 +45,7 @@ class RateLimiter:
         now = self._reactor.seconds()
         until = self._refused_until.get(bucket)
         if until is not None:
-            if now < until:
+            if now < until <= now + limit.seconds:  # else it is over, or the clock was set back
                 raise TooMany(ceil(until - now))
             del self._refused_until[bucket]
         wait = await self._database.once(rate_limits.hit, bucket, most=limit.most, seconds=limit.seconds)

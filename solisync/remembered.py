@@ -23,7 +23,7 @@ class Remembered(Generic[T]):
     async def get(self) -> T:
         """The value, loaded anew when it is too old."""
         began = self._reactor.seconds()
-        if self._value is not None and began < self._until:
+        if self._value is not None and began < self._until <= began + SECONDS:  # the clock may have been set back
             return self._value
         changes = self._changes
         value = await self._load()
@@ -32,6 +32,10 @@ class Remembered(Generic[T]):
         return value
 
     def forget(self) -> None:
-        """Something that this process committed has changed the value."""
+        """Something that this process committed has changed the value.
+
+        Call it in a `finally` inside of the work that is given to the database: that runs to its end, while a handler
+        ends where its client hangs up; and when the outcome is unknown, the value may have changed as well.
+        """
         self._value = None
         self._changes += 1

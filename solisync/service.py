@@ -44,7 +44,7 @@ from .storage import STATEMENTS, replays
 from .tokens import Tokens
 from .web.accounts import Accounts
 from .web.analytics import Analytics
-from .web.app import App, routes
+from .web.app import App
 from .web.avatars import Avatars
 from .web.challenge import Challenge
 from .web.health import Health
@@ -55,6 +55,7 @@ from .web.routes import body_refusals
 from .web.sessions import Sessions
 from .web.site import Site
 from .web.sync import Sync
+from .web.table import routes
 
 DATABASE_STOP_SECONDS = 2.0
 MIB = 2**20

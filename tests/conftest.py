@@ -101,6 +101,21 @@ def reactor(twisted_greenlet, logs):
     return reactor
 
 
+@pytest.fixture
+def no_deadlocks(logs):
+    """Fail a test during which PostgreSQL broke a deadlock: a service says so when it runs the work again.
+
+    Neither pg_stat_database, which learns of it later, nor the server's log, which says nothing of it, would do.
+    """
+
+    def count():
+        return sum(file.read_text("utf-8", "replace").count("deadlock detected") for file in logs.glob("*.log"))
+
+    before = count()
+    yield
+    assert count() == before
+
+
 # PostgreSQL.
 
 

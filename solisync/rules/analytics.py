@@ -4,10 +4,8 @@ Events are judged one by one, so that a bad one costs no other. For that they ar
 the halves of surrogate pairs, for which msgspec would refuse the whole batch, become U+0000, which is refused as well.
 """
 
-import re
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
-from uuid import UUID
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -15,6 +13,7 @@ from msgspec import Meta, Raw, Struct
 from ..errors import BadRequest
 from .escapes import contains_nul, without_lone_surrogates
 from .fields import Checked, Time
+from .ids import canonical_uuid
 
 EVENTS_MAX = 50
 PAYLOAD_MAX_BYTES = 4_096
@@ -22,8 +21,6 @@ AHEAD_MAX = timedelta(hours=24)
 
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 
-_HYPHENATED = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-_UUID = re.compile(rf"(?:urn:uuid:)?({_HYPHENATED})|\{{({_HYPHENATED})\}}|([0-9a-f]{{32}})", re.IGNORECASE | re.ASCII)
 _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
 
 
@@ -116,12 +113,6 @@ def judge(sent: Sent, now: datetime) -> Judged:
         accepted=len(accepted),
         rejected=rejected,
     )
-
-
-def canonical_uuid(text: str) -> str | None:
-    """A UUID in whatever spelling (RFC 4122 §3, braces, bare digits) as the service spells it; None for other text."""
-    match = _UUID.fullmatch(text)
-    return str(UUID(match[1] or match[2] or match[3])) if match else None
 
 
 def _read_event(raw: bytes, now: datetime) -> Event:

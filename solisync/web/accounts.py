@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ..database import Database
+from ..database import Cursor, Database
 from ..errors import Conflict, NotFound
 from ..passwords import Passwords
 from ..remembered import Remembered
@@ -67,7 +67,12 @@ class Accounts:
 
     async def delete(self, *, player: str) -> Ok:
         """Delete the account and all that is the player's; the same answer when it is gone already."""
-        await self._database.once(accounts.delete, player)
-        self._board.forget()
-        self._recent.forget()
+        await self._database.once(self._delete, player)
         return Ok()
+
+    async def _delete(self, cursor: Cursor, player: str) -> None:
+        try:
+            await accounts.delete(cursor, player)
+        finally:
+            self._board.forget()
+            self._recent.forget()

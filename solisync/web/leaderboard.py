@@ -28,14 +28,12 @@ class Leaderboard:
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
         """Show the player under this name, with what they have pushed so far."""
         await self._database.transact(self._opt_in, player, check_display_name(body.display_name))
-        self._board.forget()
         return Ok()
 
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept for when they come back."""
-        if not await self._database.once(leaderboard.opt_out, player):
+        if not await self._database.once(self._opt_out, player):
             raise NotFound("user not found")
-        self._board.forget()
         return Ok()
 
     async def _opt_in(self, cursor: Cursor, player: str, display_name: str) -> None:
@@ -43,7 +41,16 @@ class Leaderboard:
         if saved is None:
             raise NotFound("user not found")
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload.encode()).payload.stats)
-        await leaderboard.opt_in(cursor, player, display_name, bests, self._now())
+        try:
+            await leaderboard.opt_in(cursor, player, display_name, bests, self._now())
+        finally:
+            self._board.forget()
+
+    async def _opt_out(self, cursor: Cursor, player: str) -> bool:
+        try:
+            return await leaderboard.opt_out(cursor, player)
+        finally:
+            self._board.forget()
 
 
 async def load_board(database: Database) -> Reply:

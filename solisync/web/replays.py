@@ -40,10 +40,7 @@ class Replays:
         """Store a replay to the byte; a Classic one may improve its player's leaderboard entry."""
         header = read_header(read_json(decodable(raw), Fields))
         replay_id = self._new_id()
-        improved = await self._database.transact(self._store, player, replay_id, raw, header)
-        self._recent.forget()
-        if improved:
-            self._board.forget()
+        await self._database.transact(self._store, player, replay_id, raw, header)
         return Uploaded(replay_id)
 
     async def list_recent(self, *, limit: list[str]) -> Reply:
@@ -63,7 +60,7 @@ class Replays:
             raise NotFound("replay not found")
         return Reply(body=body.encode(), headers=headers)
 
-    async def _store(self, cursor: Cursor, player: str, replay_id: str, raw: bytes, header: Header) -> bool:
+    async def _store(self, cursor: Cursor, player: str, replay_id: str, raw: bytes, header: Header) -> None:
         room = await replays.room(cursor, player)
         if room is None:
             raise NotFound("user not found")
@@ -71,5 +68,9 @@ class Replays:
             raise BadRequest("replay storage is full")
         improved = room.standing.improved_by(header.bests)
         bests = header.bests if improved else None
-        await replays.store(cursor, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
-        return improved
+        try:
+            await replays.store(cursor, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
+        finally:
+            self._recent.forget()
+            if improved:
+                self._board.forget()

@@ -16,7 +16,7 @@ EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
 PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
 PREFLIGHT_SECONDS = 600
 NO_STORE = {"Cache-Control": "no-store"}
-REASONS = {431: "Request Header Fields Too Large"}  # which Twisted does not know
+REASONS = {429: b"Too Many Requests", 431: b"Request Header Fields Too Large"}  # which Twisted does not know
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,7 +46,7 @@ class Reply:
 
     def send(self, request: Request) -> bytes:
         """Set the status and all headers on `request`; returns the body for klein to write."""
-        request.setResponseCode(self.status)
+        request.setResponseCode(self.status, REASONS.get(self.status))
         for name, value in _headers(request, self):
             request.setHeader(name, value)
         return self.body
@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
 
 def encode_refusal(request: Request | None, refusal: Refusal, *, head_only: bool) -> bytes:
     """A whole response; `request` is as much as there is of the request."""
-    reason = REASONS.get(refusal.status) or http.RESPONSES[refusal.status].decode("ascii")
+    reason = (REASONS.get(refusal.status) or http.RESPONSES[refusal.status]).decode("ascii")
     reply = Reply.error(*refusal, {"Date": http.datetimeToString().decode("ascii"), "Connection": "close"})
     lines = [f"HTTP/1.1 {refusal.status} {reason}"]
     lines += [f"{name}: {value}" for name, value in _headers(request, reply)]

@@ -1,4 +1,4 @@
-"""What a route is. The table of all routes is in solisync.web.app."""
+"""What a route is. The table of all routes is in solisync.web.table."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

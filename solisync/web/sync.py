@@ -10,6 +10,7 @@ from msgspec import structs
 from ..database import Cursor, Database
 from ..errors import BadRequest, NotFound
 from ..remembered import Remembered
+from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
 from ..rules.saved import default_document, read_saved
@@ -42,16 +43,13 @@ class Sync:
 
     async def push(self, *, player: str, body: Payload, raw: bytes) -> Reply:
         """Merge a device's progress into the stored one; answers once that is committed."""
-        owner = _owner(body.user_id)
-        if owner not in (player, NIL):  # clients that don't know their id send the nil UUID for "mine"
+        owner = canonical_uuid(body.user_id)
+        if owner is None or owner not in (player, NIL):  # clients that don't know their id send nil for "mine"
             raise BadRequest("user_id mismatch")
         pushed = Document(structs.replace(body, user_id=owner), read_unknown(raw))
-        reply, improved = await self._database.transact(self._merge, player, pushed)
-        if improved:
-            self._board.forget()
-        return reply
+        return await self._database.transact(self._merge, player, pushed)
 
-    async def _merge(self, cursor: Cursor, player: str, pushed: Document) -> tuple[Reply, bool]:
+    async def _merge(self, cursor: Cursor, player: str, pushed: Document) -> Reply:
         saved = await sync.load(cursor, player)
         if saved is None:
             raise NotFound("user not found")
@@ -63,15 +61,12 @@ class Sync:
             raise BadRequest("sync payload too large")
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
-        await sync.save(cursor, player, payload.decode(), bests if improved else None, now)
-        return _answer(payload, now, conflicts), improved
-
-
-def _owner(text: str) -> str:
-    try:
-        return str(UUID(text))
-    except ValueError:
-        raise BadRequest("user_id mismatch") from None
+        try:
+            await sync.save(cursor, player, payload.decode(), bests if improved else None, now)
+        finally:
+            if improved:
+                self._board.forget()
+        return _answer(payload, now, conflicts)
 
 
 def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from twisted.internet import defer
 from twisted.internet.task import deferLater
 
-from tests.conftest import truncate
+from tests.conftest import connect, truncate
 from tests.web.test_sync import progress_of, push
 
 I32 = 2**31 - 1
@@ -192,3 +193,33 @@ async def test_a_hundred_thousand_entries_are_served_by_indexes(server):
     )
     assert "leaderboard_pkey" in updated
     assert "Seq Scan" not in updated
+
+
+@pytest.mark.parametrize("change", ["push", "opt in", "delete"])
+async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, change):
+    """What is committed for a client that has gone meanwhile is shown at once, like everything else."""
+    client, other = await server.player("ann"), await server.player("bob")
+    await opt_in(server, client, "Ann")
+    calls = {
+        "push": (lambda: push(server, client, progress_of(stats__best_single_score=5)), [("Ann", 5, None)]),
+        "opt in": (lambda: opt_in(server, client, "Anna"), [("Anna", None, None)]),
+        "delete": (lambda: server.ask("DELETE", "/api/account", bearer=client.tokens.access_token), []),
+    }
+    call, expected = calls[change]
+    holder = connect(server.dsn)
+    holder.autocommit = False
+    holder.cursor().execute("SELECT 1 FROM users FOR UPDATE")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    going = defer.ensureDeferred(call())
+    going.addErrback(lambda _: None)
+    while server.sql(waiting) == [(0,)]:
+        await deferLater(reactor, 0.01)
+    assert len(await board(server, other)) == 1  # remembered from now on
+    going.cancel()
+    await deferLater(reactor, 0.05)  # for the hang-up to arrive
+    holder.rollback()
+    holder.close()
+    while server.sql("SELECT display_name, best_score, best_time_secs FROM leaderboard") != expected:
+        await deferLater(reactor, 0.01)
+    await deferLater(reactor, 0.02)  # for the answer of that statement to arrive
+    assert await board(server, other) == expected

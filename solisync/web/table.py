@@ -1,0 +1,226 @@
+"""The route table: dispatch, authorisation, limits and the OpenAPI document at once.
+
+What it doesn't say, no route does.
+"""
+
+from .. import ratelimit
+from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.analytics import Batch, Receipt
+from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
+from ..rules.challenge import DailyChallenge
+from ..rules.leaderboard import Entry, OptIn
+from ..rules.replays import Recent, Replay, Uploaded
+from ..rules.shapes import Ok
+from ..rules.sync import Payload, SyncAnswer
+from .accounts import Accounts
+from .analytics import Analytics
+from .avatars import Avatars
+from .challenge import Challenge
+from .health import Alive, Health, Ready
+from .leaderboard import Leaderboard
+from .openapi import OpenApi
+from .replays import Replays
+from .reply import Refusal
+from .routes import Route
+from .sessions import Sessions
+from .sync import Sync
+
+
+def routes(
+    *,
+    accounts: Accounts,
+    sessions: Sessions,
+    avatars: Avatars,
+    sync: Sync,
+    leaderboard: Leaderboard,
+    challenge: Challenge,
+    replays: Replays,
+    analytics: Analytics,
+    health: Health,
+    openapi: OpenApi,
+) -> tuple[Route, ...]:
+    """Every route of the service."""
+    return (
+        Route(
+            method="POST",
+            path="/api/auth/register",
+            handler=accounts.register,
+            summary="Create an account and begin its first session",
+            limit=ratelimit.AUTH,
+            body=AuthRequest,
+            answer=TokenPair,
+            errors=(409,),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/login",
+            handler=sessions.login,
+            summary="Begin a session",
+            limit=ratelimit.AUTH,
+            body=AuthRequest,
+            answer=TokenPair,
+            errors=(401,),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/refresh",
+            handler=sessions.refresh,
+            summary="Spend a refresh token for a new pair of tokens",
+            limit=ratelimit.AUTH,
+            body=RefreshRequest,
+            answer=TokenPair,
+            errors=(401,),
+        ),
+        Route(
+            method="GET",
+            path="/api/me",
+            handler=accounts.me,
+            summary="Show one's own profile",
+            protected=True,
+            answer=Me,
+            errors=(404,),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/account",
+            handler=accounts.delete,
+            summary="Delete one's account and all that belongs to it",
+            protected=True,
+            answer=Ok,
+        ),
+        Route(
+            method="PUT",
+            path="/api/me/avatar",
+            handler=avatars.upload,
+            summary="Set one's avatar",
+            protected=True,
+            content=AVATAR_TYPES,
+            too_large=Refusal(400, AVATAR_TOO_LARGE),
+            answer=Me,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/avatars/{user_id}.{extension}",
+            handler=avatars.show,
+            summary="Show a player's avatar",
+            protected=True,
+            conditional=True,
+            answer_content=AVATAR_TYPES,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/sync/pull",
+            handler=sync.pull,
+            summary="Show one's stored progress",
+            protected=True,
+            answer=SyncAnswer,
+            errors=(404,),
+        ),
+        Route(
+            method="POST",
+            path="/api/sync/push",
+            handler=sync.push,
+            summary="Merge a device's progress into the stored one",
+            protected=True,
+            body=Payload,
+            raw=True,
+            answer=SyncAnswer,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/leaderboard",
+            handler=leaderboard.show,
+            summary="List the best players who want to be seen",
+            protected=True,
+            answer=list[Entry],
+        ),
+        Route(
+            method="POST",
+            path="/api/leaderboard/opt-in",
+            handler=leaderboard.opt_in,
+            summary="Appear on the leaderboard, or change one's name there",
+            protected=True,
+            body=OptIn,
+            answer=Ok,
+            errors=(404,),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/leaderboard/opt-in",
+            handler=leaderboard.opt_out,
+            summary="Disappear from the leaderboard",
+            protected=True,
+            answer=Ok,
+            errors=(404,),
+        ),
+        Route(
+            method="POST",
+            path="/api/replays",
+            handler=replays.upload,
+            summary="Store a replay, to the byte",
+            protected=True,
+            raw=True,
+            described=Replay,
+            answer=Uploaded,
+            errors=(400, 404, 413),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/recent",
+            handler=replays.list_recent,
+            summary="List the newest replays of everybody",
+            query=("limit",),
+            answer=list[Recent],
+            errors=(400,),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}",
+            handler=replays.fetch,
+            summary="Get a replay as it was uploaded",
+            conditional=True,
+            answer=Replay,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/daily-challenge",
+            handler=challenge.daily,
+            summary="Show the deal of the day and its goal",
+            answer=DailyChallenge,
+        ),
+        Route(
+            method="POST",
+            path="/api/analytics",
+            handler=analytics.receive,
+            summary="Report what happened in a game",
+            limit=ratelimit.ANALYTICS,
+            raw=True,
+            described=Batch,
+            answer=Receipt,
+            errors=(400, 413),
+        ),
+        *(
+            Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
+            for path in ("/api/health", "/health")
+        ),
+        *(
+            Route(
+                method="GET",
+                path=path,
+                handler=health.ready,
+                summary="Whether the service can do its work",
+                answer=Ready,
+            )
+            for path in ("/api/health/ready", "/health/ready")
+        ),
+        Route(
+            method="GET",
+            path="/api/openapi.json",
+            handler=openapi.document,
+            summary="This interface as an OpenAPI 3.1 document",
+        ),
+    )
