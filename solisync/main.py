@@ -7,7 +7,8 @@ import sys
 from twisted.internet.base import ReactorBase
 
 from . import __version__, admin, reset_password
-from .settings import TABLE, Settings
+from .settings import Settings
+from .settings_table import TABLE
 from .smoke import smoke
 
 

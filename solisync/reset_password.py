@@ -17,7 +17,8 @@ from .database import Database
 from .errors import BadRequest, NotFound
 from .passwords import Passwords
 from .rules.accounts import check_new_password, username_to_look_up
-from .settings import Settings, without_line_end
+from .settings import Settings
+from .settings_table import without_line_end
 from .storage import accounts
 
 

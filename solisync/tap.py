@@ -13,7 +13,8 @@ from twisted import __version__ as twisted_version
 from . import __version__
 from .errors import CannotStart
 from .service import make_service
-from .settings import TABLE, Settings
+from .settings import Settings
+from .settings_table import TABLE
 
 
 class Options(TwistedOptions):

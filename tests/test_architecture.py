@@ -23,7 +23,7 @@ FLOORS = [
         "embedded",
         "postgres_programs",
     },
-    {"settings", "housekeeping", "remembered"},
+    {"settings", "settings_table", "housekeeping", "remembered"},
     {"web"},
     {"service", "client"},
     {"smoke", "admin"},

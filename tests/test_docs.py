@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from solisync.settings import TABLE
+from solisync.settings_table import TABLE
 from solisync.smoke import PIXEL
 from tests.conftest import ROOT
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from solisync.errors import SettingsError
-from solisync.settings import TABLE, Settings, without_line_end
+from solisync.settings import Settings
+from solisync.settings_table import TABLE, without_line_end
 from tests.conftest import SECRET
 
 GIVEN = {"JWT_SECRET": SECRET}
