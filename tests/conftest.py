@@ -1,5 +1,6 @@
 """What every test stands on: a real PostgreSQL, the real service on a real port, and no lost failures."""
 
+import contextlib
 import functools
 import gc
 import inspect
@@ -153,12 +154,10 @@ def truncate(dsn):
     """Empty every table but the list of migrations."""
     tables = run_sql(dsn, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     names = ", ".join(name for (name,) in tables if name != "schema_migrations")
-    for attempt in range(5):
-        try:
-            return run_sql(dsn, f"TRUNCATE {names} CASCADE")
-        except psycopg2.errors.DeadlockDetected:  # housekeeping of the shared service wanted the same tables
-            if attempt == 4:
-                raise
+    while True:
+        with contextlib.suppress(psycopg2.errors.DeadlockDetected):  # housekeeping wanted the same tables
+            run_sql(dsn, f"TRUNCATE {names} CASCADE")
+            return
 
 
 @pytest.fixture
