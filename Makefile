@@ -24,9 +24,9 @@ $(SECRET):
 	@mkdir -p $(@D) && chmod 700 $(@D)
 	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
 
-run: venv $(SECRET)  ## serve on port 8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
-	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_LISTEN=$${SOLISYNC_LISTEN:-tcp:$(PORT)} exec $(BIN)/solisync
+	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
 
 test: venv  ## run all tests, on a PostgreSQL of their own
 	$(BIN)/python -m pytest

@@ -31,7 +31,7 @@ def run(work: Callable[[ReactorBase], Awaitable[str]]) -> NoReturn:
     react(lambda reactor: Deferred.fromCoroutine(command(reactor)))
 
 
-async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str], Awaitable[T]]) -> T:
+async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
     """Call `work` with the DSN of the configured database.
 
     An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
@@ -43,19 +43,24 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
         try:
             if settings.database_url is not None:
                 return await work(settings.database_url)
-            return await _with_embedded(EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir), work)
+            embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
+            return await _with_embedded(embedded, work, create=create)
         except (ConnectionFailed, TransactionAborted) as error:
             if reactor.seconds() >= deadline:
                 raise CannotStart(f"solisync: can't reach the database: {error}") from None
         await deferLater(reactor, RETRY_SECONDS)
 
 
-async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]]) -> T:
+async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
+    if not create:
+        embedded.check_directory()
     try:
         embedded.claim()
     except DataDirBusy:
         return await work(embedded.dsn)
     try:
+        if not create:
+            embedded.check_cluster()
         await embedded.start()
         return await work(embedded.dsn)
     finally:
@@ -64,11 +69,11 @@ async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Await
 
 async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:
     """Bring the schema up to this build; returns the names of the migrations that were applied."""
-    return await with_dsn(settings, reactor, lambda dsn: migrate(reactor, dsn, load_migrations()))
+    return await with_dsn(settings, reactor, lambda dsn: migrate(reactor, dsn, load_migrations()), create=True)
 
 
 async def with_database(settings: Settings, reactor: ReactorBase, work: Callable[[Database], Awaitable[T]]) -> T:
-    """Call `work` with a one-connection Database whose schema is up to date."""
+    """Call `work` with a one-connection Database whose schema is up to date; it must exist already."""
 
     async def connected(dsn: str) -> T:
         await migrate(reactor, dsn, load_migrations())
@@ -79,4 +84,4 @@ async def with_database(settings: Settings, reactor: ReactorBase, work: Callable
         finally:
             await database.close(0)
 
-    return await with_dsn(settings, reactor, connected)
+    return await with_dsn(settings, reactor, connected, create=False)

@@ -76,6 +76,22 @@ class EmbeddedPostgres:
         directory = str(self._socket_dir).replace("\\", "\\\\").replace("'", "\\'")
         return f"host='{directory}' port=5432 user=solisync dbname=postgres"
 
+    def check_directory(self) -> None:
+        """Raise CannotStart when nobody has ever used the data directory."""
+        if not os.path.isdir(self._data_dir):
+            raise self._no_database()
+
+    def check_cluster(self) -> None:
+        """Raise CannotStart when there is no database in the data directory."""
+        if not os.path.isdir(self._cluster):
+            raise self._no_database()
+
+    def _no_database(self) -> CannotStart:
+        return CannotStart(
+            f"solisync: there is no database in {self._data_dir}: name the directory that the service uses"
+            " with --data-dir or SOLISYNC_DATA_DIR"
+        )
+
     def claim(self, uid: int | None = None) -> None:
         """Make the data directory and take its lock, as root on behalf of `uid` if privileges are shed to that later.
 
@@ -142,6 +158,9 @@ class EmbeddedPostgres:
             await self._wait(lambda: self._ended, STOP_SECONDS)
         if self._lock is not None:
             self._lock.close()
+            if self._socket_dir.parent != self._data_dir:
+                with suppress(OSError):
+                    self._socket_dir.rmdir()
 
     # The cluster.
 
@@ -264,8 +283,14 @@ class EmbeddedPostgres:
     # Places and people.
 
     def _owner(self) -> User | None:
-        found = self._cluster.stat() if self._cluster.exists() else None
-        return found and (found.st_uid, found.st_gid)
+        if not self._cluster.exists():
+            return None
+        found = self._cluster.stat()
+        if found.st_uid == 0:  # a copy that root made
+            raise CannotStart(
+                f"solisync: {self._cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R it"
+            )
+        return found.st_uid, found.st_gid
 
     @property
     def _socket_dir(self) -> Path:

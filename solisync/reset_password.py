@@ -18,7 +18,7 @@ from .errors import BadRequest, NotFound
 from .passwords import Passwords
 from .rules.accounts import check_new_password, username_to_look_up
 from .settings import Settings
-from .settings_table import without_line_end
+from .settings_table import TABLE, without_line_end
 from .storage import accounts
 
 
@@ -27,12 +27,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
         description="Give a player a new password, read from standard input, and end all their sessions.",
-        epilog="The database is the one that DATABASE_URL names, else the embedded one in SOLISYNC_DATA_DIR;"
-        " the service may be running.",
+        epilog="The database is the one that DATABASE_URL names, else the embedded one in the data directory: the same"
+        " that the service uses, which may be running.",
     )
     parser.add_argument("username", help="whose password to replace")
     parser.add_argument("--version", action="version", version=f"solisync {__version__}")
-    reset(parser.parse_args(arguments).username, Settings.from_environ(os.environ, serving=False))
+    places = [setting for setting in TABLE if setting.option in ("data-dir", "database-url-file")]
+    for setting in places:
+        parser.add_argument(f"--{setting.option}", metavar=setting.metavar, help=setting.description)
+    chosen = vars(parser.parse_args(arguments))
+    options = {setting.option: chosen[setting.option.replace("-", "_")] for setting in places}
+    reset(chosen["username"], Settings.from_environ(os.environ, options, serving=False))
 
 
 def reset(username: str, settings: Settings) -> None:

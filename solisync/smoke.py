@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectError
 from twisted.internet.task import deferLater
 from twisted.web.client import ResponseFailed
@@ -28,9 +29,15 @@ PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgA
 async def smoke(url: str, reactor: ReactorBase) -> str:
     """Play one session at `url`, printing each step; returns the last line. Raises CannotStart at the first failure.
 
-    The account it makes is deleted also when a step fails.
+    The account it makes is deleted also when a step fails, or when the process is told to stop.
     """
+    if not url.startswith(("http://", "https://")):
+        raise CannotStart(f"smoke check failed: {url!r} must begin with http:// or https://")
     check = _Smoke(Client(url), reactor)
+    # also when somebody loses patience and presses Ctrl-C
+    reactor.addSystemEventTrigger(
+        "before", "shutdown", lambda: Deferred.fromCoroutine(check.clean_up()).addErrback(lambda _: None)
+    )
     try:
         await check.play()
     except (ApiError, ConnectError, ResponseFailed, ValueError) as error:

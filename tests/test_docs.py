@@ -131,3 +131,11 @@ async def test_the_merge_of_the_sync_page_happens_as_told(server):
     ]
     stats = answers[2]["merged"]["stats"]
     assert (stats["games_won"], stats["fastest_win_seconds"], stats["win_streak_current"]) == (50, 80, 3)
+
+
+def test_the_transcript_of_the_readme_has_every_step_of_the_smoke_check():
+    """README shows what `make smoke` prints, step by step."""
+    source = (ROOT / "solisync" / "smoke.py").read_text("utf-8")
+    steps = re.findall(r'self\._(step|refused)\("(?!clean up)([^"]+)"', source)
+    expected = [f"{name} is refused" if kind == "refused" else name for kind, name in steps]
+    assert re.findall(r"^    ok   (.+)$", DOCS["README.md"], re.M) == expected

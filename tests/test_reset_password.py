@@ -234,3 +234,16 @@ def test_a_terminal_that_hangs_up_changes_nothing(server):
     assert command.returncode == 1
     assert (out, b"Traceback" in err) == (b"", False)
     assert b"nothing was changed" in err
+
+
+def test_a_reset_makes_no_database(place):
+    """Where nobody has ever run the service there is nothing to reset: one line says so, and nothing is left behind."""
+    for directory in (place / "missing", place):
+        outcome = run(*SCRIPT, "ann", "--data-dir", directory, stdin=b"new password\n")
+        assert outcome.status == 1
+        assert outcome.err == [
+            f"solisync: there is no database in {directory}: name the directory that the service uses"
+            " with --data-dir or SOLISYNC_DATA_DIR"
+        ]
+    assert not (place / "missing").exists()
+    assert not (place / "postgresql").exists()

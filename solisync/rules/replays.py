@@ -32,10 +32,16 @@ RECENT_MAX = 50
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
+class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid_unknown_fields=True):
+    """The mode Difficulty, with its level."""
+
+    level: Literal[LEVELS]  # type: ignore[valid-type]
+
+
 class Replay(Struct, frozen=True, kw_only=True):
     """What a replay must have at its top level; everything else in it is the game's own and kept to the byte."""
 
-    mode: Literal[MODES] | dict[Literal["Difficulty"], Literal[LEVELS]]  # type: ignore[valid-type]
+    mode: Literal[MODES] | DifficultyMode  # type: ignore[valid-type]
     draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
     final_score: Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
     time_seconds: Annotated[float, Meta(ge=0, le=NUMBER_MAX)]

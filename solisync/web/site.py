@@ -19,6 +19,7 @@ class Site(server.Site):
 
     protocol = Channel  # type: ignore[assignment]  # also does without the negotiation of HTTP/2
     displayTracebacks = False
+    noisy = False  # the service says where it listens
     _log = Logger()
 
     def __init__(
