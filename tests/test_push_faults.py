@@ -14,6 +14,7 @@ from twisted.web.client import RequestNotSent, RequestTransmissionFailed, Respon
 from solisync.database import Database
 from solisync.storage import STATEMENTS, accounts
 from tests.conftest import PASSWORD, truncate
+from tests.web.test_replays import replay
 from tests.web.test_sync import progress_of, pull, push
 
 CUT = (ConnectionLost, ConnectionRefusedError, RequestNotSent, RequestTransmissionFailed, ResponseFailed)
@@ -59,11 +60,12 @@ async def test_pushes_among_deletions_resets_and_opt_ins(serve, database, shared
 
     async def step(number):
         name = chance.choice(names)
-        kind = chance.choices(
-            ["push", "pull", "opt in", "opt out", "reset", "delete", "register"], [9, 2, 3, 1, 2, 1, 2]
-        )[0]
+        kinds = {"push": 9, "replay": 4, "pull": 2, "opt in": 3, "opt out": 1, "reset": 2, "delete": 1, "register": 2}
+        (kind,) = chance.choices(list(kinds), list(kinds.values()))
         if kind == "push":
             await ask("POST", "/api/sync/push", name, progress_of(stats__best_single_score=number + 1))
+        elif kind == "replay":
+            await ask("POST", "/api/replays", name, replay(final_score=number))
         elif kind == "pull":
             await ask("GET", "/api/sync/pull", name)
         elif kind == "opt in":
@@ -85,7 +87,7 @@ async def test_pushes_among_deletions_resets_and_opt_ins(serve, database, shared
     print({status: statuses.count(status) for status in sorted(set(statuses))})
     assert set(statuses) <= {200, 404, 409}
     assert statuses.count(200) > 300
-    for table in ("sync_states", "leaderboard", "refresh_tokens"):
+    for table in ("sync_states", "leaderboard", "refresh_tokens", "replays"):
         orphans = f"SELECT count(*) FROM {table} WHERE user_id NOT IN (SELECT id FROM users)"
         assert nodes[0].sql(orphans) == [(0,)], table
 
