@@ -21,14 +21,23 @@ T = TypeVar("T")
 
 def run(work: Callable[[ReactorBase], Awaitable[str]]) -> NoReturn:
     """Run `work` on the reactor, print what it returns and exit: 0, or 1 with one line on standard error."""
+    ended = False
 
     async def command(reactor: ReactorBase) -> None:
+        nonlocal ended
         try:
             print(await work(reactor))
         except (CannotStart, Refused, DatabaseError) as error:
             raise SystemExit(str(error)) from None  # and no Exception, of which react prints a traceback
+        finally:
+            ended = True
 
-    react(lambda reactor: Deferred.fromCoroutine(command(reactor)))
+    try:
+        react(lambda reactor: Deferred.fromCoroutine(command(reactor)))
+    except SystemExit:
+        if not ended:  # by a signal, after which react would exit with 0
+            raise SystemExit("interrupted") from None
+        raise
 
 
 async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:

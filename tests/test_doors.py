@@ -376,6 +376,21 @@ async def test_the_smoke_check(reactor, launch, shared_dsn):
     assert service.stop() == 0
 
 
+@pytest.mark.limit(60)
+async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(reactor, launch, shared_dsn):
+    """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
+    truncate(shared_dsn)
+    service = start(launch, *SOLISYNC, dsn=shared_dsn)
+    await ready(reactor, service.client())
+    run(*SOLISYNC, "--smoke", service.url)  # takes most of the minute's ten requests
+    check = launch(*SOLISYNC, "--smoke", service.url, PYTHONUNBUFFERED="1")
+    wait_for(lambda: "as the rate limit says" in check.log)
+    assert check.stop() == 1
+    assert check.log.endswith("ok   clean up: delete account\ninterrupted\n")
+    assert service.sql("SELECT count(*) FROM users") == [(0,)]
+    assert service.stop() == 0
+
+
 def test_the_smoke_check_of_nothing_is_one_line():
     """`solisync --smoke` against a port where nobody listens fails in one line."""
     check = run(*SOLISYNC, "--smoke", f"http://127.0.0.1:{free_port()}")
