@@ -24,10 +24,6 @@ class Conflict(Refused):
     """The request collides with what is already stored."""
 
 
-class TooLarge(Refused):
-    """The request body is over its ceiling."""
-
-
 class TooMany(Refused):
     """A rate limit is used up; `retry_after` says for how many whole seconds, at least 1."""
 

@@ -11,7 +11,6 @@ from ..errors import (
     Conflict,
     NotFound,
     Refused,
-    TooLarge,
     TooMany,
     Unauthorized,
     Unavailable,
@@ -24,7 +23,6 @@ STATUS: dict[type[Refused], int] = {
     Unauthorized: 401,
     NotFound: 404,
     Conflict: 409,
-    TooLarge: 413,
     TooMany: 429,
     Unavailable: 503,
 }
