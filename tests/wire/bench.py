@@ -1,0 +1,95 @@
+"""The site alone, in memory, with a clock that the test holds."""
+
+from twisted.internet import task
+from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectionDone
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from solisync.metrics import Metrics
+from solisync.web.channel import PIECE_BYTES
+from solisync.web.reply import Reply
+from solisync.web.site import Site
+
+
+class Transport(StringTransport):
+    """A transport in memory that remembers how it was closed, and can be full."""
+
+    full = False
+
+    def __init__(self, peer=None):
+        super().__init__(peerAddress=peer or IPv4Address("TCP", "192.0.2.1", 12345))
+
+    def write(self, data):
+        super().write(data)
+        if self.full:
+            self.producer.pauseProducing()
+
+    def unregisterProducer(self):
+        self.producer = None  # any number of times, as with real transports
+
+    def drained(self):
+        """Hand over what was sent, and ask for more."""
+        sent = self.value()
+        self.clear()
+        self.producer.resumeProducing()
+        return sent
+
+    @property
+    def closing(self):
+        return "abort" if self.disconnected else "close" if self.disconnecting else None
+
+
+class Pages(Resource):
+    """GET /now answers at once, GET /later when told to, GET /big with 3.5 pieces; POST tells what it was sent."""
+
+    isLeaf = True
+    big = b"x" * (7 * PIECE_BYTES // 2)
+
+    def __init__(self):
+        super().__init__()
+        self.waiting = []
+
+    def render_GET(self, request):
+        if request.path == b"/later":
+            self.waiting.append(request)
+            return NOT_DONE_YET
+        if request.path == b"/broken":
+            raise LookupError("no such page")
+        body = self.big if request.path == b"/big" else b"{}"
+        request.write(Reply(body=body).send(request))
+        request.finish()
+        return NOT_DONE_YET
+
+    def render_POST(self, request):
+        request.write(Reply(body=str(len(request.body())).encode()).send(request))
+        request.finish()
+        return NOT_DONE_YET
+
+    def answer(self):
+        request = self.waiting.pop(0)
+        request.write(Reply(body=b"{}").send(request))
+        request.finish()
+
+
+class Bench:
+    """A site whose clock the test holds, and its connections."""
+
+    def __init__(self, **settings):
+        self.clock = task.Clock()
+        self.pages = Pages()
+        options = {"trusted_proxies": (), "cors_origins": frozenset(), "body_refusals": {}, **settings}
+        self.site = Site(self.pages, self.clock, metrics=Metrics(), **options)
+
+    def connect(self, data=b"", peer=None):
+        channel = self.site.buildProtocol(None)
+        transport = Transport(peer)
+        channel.makeConnection(transport)
+        if data:
+            channel.dataReceived(data)
+        return channel, transport
+
+    def disconnect(self, channel):
+        channel.connectionLost(Failure(ConnectionDone()))

@@ -1,0 +1,103 @@
+"""Connections that say whatever a test wants them to, and what came back over them."""
+
+import json
+import socket
+
+from twisted.internet import defer, task
+from twisted.internet.protocol import Protocol
+
+from tests.conftest import new_address
+
+
+class Wire(Protocol):
+    """A connection that keeps all that it is sent."""
+
+    def __init__(self):
+        self.received = b""
+        self.closed = defer.Deferred()
+        self._waiting = []
+
+    def dataReceived(self, data):
+        self.received += data
+        for enough, waiting in list(self._waiting):
+            if enough(self.received):
+                self._waiting.remove((enough, waiting))
+                waiting.callback(None)
+
+    def connectionLost(self, reason):
+        self.closed.callback(None)
+
+    def send(self, data):
+        self.transport.write(data)
+
+    def until(self, enough):
+        """Fires when `enough` says so of what has been received."""
+        waiting = defer.Deferred()
+        if enough(self.received):
+            waiting.callback(None)
+        else:
+            self._waiting.append((enough, waiting))
+        return waiting
+
+    async def answers(self, head=False):
+        """All answers, once the other side has closed."""
+        await self.closed
+        return parse(self.received, head=head)
+
+
+def exchange(port, data):
+    """Send all of it and read until the other side closes; blocks, so it is for other processes than this one."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(data)
+        received = b""
+        while more := connection.recv(65536):
+            received += more
+    return received
+
+
+async def turn():
+    """Let the reactor do what is due."""
+    from twisted.internet import reactor
+
+    await task.deferLater(reactor, 0)
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def error(self):
+        """The error's text, after checking that there is nothing else in it."""
+        assert self.headers["content-type"] == "application/json"
+        decoded = json.loads(self.body)
+        assert list(decoded) == ["error"]
+        return decoded["error"]
+
+
+def parse(data, head=False):
+    """Split what came over a connection into answers; each must have a length, or a status without a body."""
+    answers = []
+    while data:
+        top, end, data = data.partition(b"\r\n\r\n")
+        assert end, f"half an answer: {top!r}"
+        first, *lines = top.decode("ascii").split("\r\n")
+        version, status, _ = first.split(" ", 2)
+        assert version in ("HTTP/1.1", "HTTP/1.0")
+        pairs = [line.split(": ", 1) for line in lines]
+        headers = {name.lower(): value for name, value in pairs}
+        assert len(headers) == len(pairs), f"a header twice: {lines}"
+        assert "transfer-encoding" not in headers
+        bodiless = int(status) in (100, 204, 304)
+        assert ("content-length" in headers) != bodiless
+        length = 0 if bodiless or head else int(headers["content-length"])
+        assert len(data) >= length
+        answers.append(Answer(int(status), headers, data[:length]))
+        data = data[length:]
+    return answers
+
+
+def post(path="/api/auth/login", extra="", method="POST"):
+    return f"{method} {path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {new_address()}\r\n{extra}\r\n".encode()

@@ -1,0 +1,79 @@
+"""Deadlines, on a clock of the test's own: for headers, bodies, idle connections (contract §0)."""
+
+import pytest
+
+from tests.wire.cases import GET, HEALTH
+from tests.wire.sockets import parse
+
+
+@pytest.mark.parametrize(
+    ("beginning", "seconds"),
+    [
+        (b"G", 10),
+        (GET, 10),
+        (b"\r\n", 10),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n", 30),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nFF\r\nab", 30),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", HEALTH, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"])
+def test_deadlines_do_not_move(bench, before, beginning, seconds):
+    """A header has 10 s and a body 30 s; neither the bytes that trickle in nor pipelining extend that."""
+    channel, transport = bench.connect(before + beginning)
+    sent = transport.value()
+    for _ in range(seconds - 1):
+        bench.clock.advance(1)
+        channel.dataReceived(b"a")
+    bench.clock.advance(0.9)
+    assert (transport.value(), transport.closing) == (sent, None)
+    bench.clock.advance(0.1)
+    (answer,) = parse(transport.value()[len(sent) :])
+    assert (answer.status, answer.error, answer.headers["connection"]) == (408, "request timed out", "close")
+    assert transport.closing == "close"
+    bench.clock.advance(2)
+    assert transport.closing == "abort"
+
+
+def test_a_body_has_its_time_from_the_end_of_the_header(bench):
+    """9 s for the header and 29 s for the body are in time."""
+    channel, transport = bench.connect(b"POST / HTTP/1.1\r\nHost: a\r\n")
+    bench.clock.advance(9)
+    channel.dataReceived(b"Content-Length: 1\r\n\r\n")
+    bench.clock.advance(29)
+    channel.dataReceived(b"x")
+    assert [answer.body for answer in parse(transport.value())] == [b"1"]
+
+
+def test_a_silent_connection_is_closed(bench):
+    """One that has sent nothing is closed after 10 s, without an answer to a request that was never made."""
+    _, transport = bench.connect()
+    bench.clock.advance(9.9)
+    assert not transport.closing
+    bench.clock.advance(0.1)
+    assert (transport.value(), transport.closing) == (b"", "close")
+
+
+@pytest.mark.parametrize(
+    "before", [HEALTH, HEALTH + HEALTH, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"]
+)
+def test_an_idle_connection_is_kept_for_a_minute(bench, before):
+    """Keep-alive ends after 60 s, and each answer begins it anew."""
+    channel, transport = bench.connect(before)
+    bench.clock.advance(59)
+    channel.dataReceived(HEALTH)
+    bench.clock.advance(59)
+    assert not transport.closing
+    sent = transport.value()
+    bench.clock.advance(1)
+    assert (transport.value(), transport.closing) == (sent, "close")
+
+
+def test_a_handler_takes_its_own_time(bench):
+    """No deadline of the wire runs while a request is handled; the next one's begins when it is done."""
+    channel, transport = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /n")
+    bench.clock.advance(100)
+    assert (transport.value(), transport.closing) == (b"", None)
+    bench.pages.answer()
+    bench.clock.advance(9)
+    channel.dataReceived(b"ow HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert [answer.status for answer in parse(transport.value())] == [200, 200]

@@ -1,0 +1,93 @@
+"""What happens to connections when the service stops."""
+
+import json
+
+import pytest
+from twisted.internet import defer
+from twisted.internet.error import ConnectError, ConnectionRefusedError
+
+from solisync.web.site import GRACE_SECONDS
+from tests.conftest import PASSWORD, start
+from tests.wire.cases import HEALTH
+from tests.wire.sockets import parse, post, turn
+
+
+@pytest.mark.parametrize(
+    ("beginning", "rest"),
+    [
+        (b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n", b""),
+        (b"GET /n", b"ow HTTP/1.1\r\nHost: a\r\n\r\n"),
+        (b"GET /now HTTP/1.1\r\nHost: a\r\n", b"\r\n"),
+        (b"POST /now HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n", b"xx"),
+        (b"POST /now HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx", b"x"),
+    ],
+)
+def test_what_has_begun_is_answered_and_is_the_last(bench, beginning, rest):
+    """A drain waits for every request of which a byte has come, and then closes its connection."""
+    channel, transport = bench.connect(beginning)
+    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    assert not transport.closing
+    channel.dataReceived(rest + HEALTH)
+    if bench.pages.waiting:
+        bench.pages.answer()
+    (answer,) = parse(transport.value())
+    assert (answer.status, answer.headers["connection"], transport.closing) == (200, "close", "close")
+    assert not drained.called
+    bench.disconnect(channel)
+    assert drained.called
+
+
+def test_an_idle_connection_is_closed_soon(bench):
+    """A drain closes what has sent nothing, before or since its last answer, when that had time to arrive."""
+    connections = [bench.connect(), bench.connect(HEALTH)]
+    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    assert [transport.closing for _, transport in connections] == [None, None]
+    bench.clock.advance(GRACE_SECONDS)
+    for channel, transport in connections:
+        assert transport.closing == "close"
+        assert not drained.called
+        bench.disconnect(channel)
+    assert drained.called
+
+
+def test_a_request_that_was_on_its_way_is_answered(bench):
+    """What arrives on an idle connection as the service begins to stop is the last that is answered there."""
+    channel, transport = bench.connect(HEALTH)
+    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    channel.dataReceived(HEALTH)
+    assert [answer.headers.get("connection") for answer in parse(transport.value())] == [None, "close"]
+    assert transport.closing == "close"
+    bench.disconnect(channel)
+    assert drained.called
+
+
+def test_a_drain_has_a_bound(bench, warnings):
+    """What has not ended in time is cut, and said so."""
+    _, transport = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n")
+    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    bench.clock.pump([GRACE_SECONDS, 9.9 - GRACE_SECONDS])
+    assert not transport.closing
+    bench.clock.advance(0.1)
+    assert transport.closing == "abort"
+    assert drained.called
+    assert [event["count"] for event in warnings] == [1]
+
+
+async def test_a_stopping_service_finishes_what_it_has_begun(reactor, connect, shared_dsn, server):
+    """A running request ends whole, an idle connection is closed, a new one is refused."""
+    running = await start(reactor, shared_dsn, bcrypt_cost=10)
+    idle, busy = await connect(running.port), await connect(running.port)
+    idle.send(HEALTH)
+    await idle.until(lambda data: data.endswith(b"}"))
+    body = json.dumps({"username": "ann", "password": PASSWORD}).encode()
+    busy.send(post("/api/auth/register", f"Content-Length: {len(body)}\r\n") + body)
+    while not any(channel._handlingRequest for channel in running.service._site.channels):
+        await turn()
+    stopped = running.service.stopService()
+    await turn()
+    with pytest.raises((ConnectionRefusedError, ConnectError)):
+        await connect(running.port)
+    (answer,) = await busy.answers()
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+    await idle.closed
+    await stopped

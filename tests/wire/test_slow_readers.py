@@ -1,0 +1,108 @@
+"""Clients that read slowly get everything; those that don't read at all are cut (contract §0)."""
+
+import pytest
+from twisted.internet import ssl
+from twisted.internet.endpoints import SSL4ClientEndpoint, connectProtocol
+
+from solisync.web.channel import PIECE_BYTES
+from tests.wire.bench import Bench, Pages
+from tests.wire.sockets import Wire, parse, turn
+
+
+def test_a_client_that_reads_nothing_is_cut(bench):
+    """After 30 s in which nothing of an answer was taken; a slow reader gets all of it."""
+    request = b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
+    channel, transport = bench.connect()
+    transport.full = True
+    channel.dataReceived(request)
+    sent = b""
+    while transport.value():
+        bench.clock.advance(29.9)
+        assert not transport.closing
+        assert len(transport.value()) < PIECE_BYTES + 1000
+        sent += transport.drained()
+    assert [answer.body for answer in parse(sent)] == [Pages.big]
+    channel.dataReceived(request)
+    bench.clock.advance(30)
+    assert transport.closing == "abort"
+
+
+@pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
+def test_a_slow_reader_gets_the_last_answer_too(bench, ending):
+    """Closing waits for what is still to be sent, and is cut 30 s after nothing moves."""
+    channel, transport = bench.connect()
+    transport.full = True
+    channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n" + ending + b"\r\n")
+    bench.clock.advance(29)
+    sent = transport.drained()
+    bench.site.draining = True
+    channel.drain()
+    while transport.value():
+        bench.clock.advance(29)
+        assert not transport.disconnected
+        sent += transport.value()
+        transport.clear()
+        if transport.producer is not None:
+            transport.producer.resumeProducing()
+    assert [answer.body for answer in parse(sent)] == [Pages.big]
+    assert transport.closing == "close"
+
+
+def test_pipelined_answers_wait_for_the_reader(bench):
+    """While an answer is not taken, no further request is handled and nothing more is read."""
+    channel, transport = bench.connect()
+    transport.full = True
+    channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
+    assert len(transport.value()) < PIECE_BYTES + 1000
+    assert transport.producerState == "paused"
+    transport.full = False
+    answers = parse(transport.drained() + transport.value())
+    assert [answer.body for answer in answers] == [Pages.big] * 100
+    assert transport.producerState == "producing"
+
+
+async def test_a_real_client_that_reads_nothing_is_cut(reactor, connect):
+    """The same through sockets: the service's memory holds one answer, and the connection ends."""
+    bench = Bench()
+    bench.pages.big = b"x" * 8_000_000
+    port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
+    wire = await connect(port.getHost().port)
+    wire.transport.pauseProducing()
+    wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+    while not any(channel._waitingForTransport for channel in bench.site.channels):
+        await turn()
+    while bench.site.channels:
+        bench.clock.advance(30)
+        await turn()
+    wire.transport.resumeProducing()
+    await wire.closed
+    assert len(wire.received) < 8_000_000
+    await port.stopListening()
+
+
+async def test_a_slow_socket_gets_everything(reactor, connect):
+    """Eight megabytes arrive whole and in order, though they are sent in pieces."""
+    bench = Bench()
+    bench.pages.big = bytes(range(256)) * 32_000
+    port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
+    wire = await connect(port.getHost().port)
+    wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET /big HTTP/1.0\r\n\r\n")
+    assert [answer.body for answer in await wire.answers()] == [bench.pages.big] * 3
+    await port.stopListening()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which makes the certificate
+async def test_tls_is_no_different(reactor):
+    """Over TLS, which can't be half-closed, refusals and large answers arrive whole too."""
+    bench = Bench()
+    certificate = ssl.KeyPair.generate(size=2048).selfSignedCert(1, CN="a")
+    port = reactor.listenSSL(0, bench.site, certificate.options(), interface="127.0.0.1")
+    for data, expected in [
+        (b"GET /big HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n", [(200, len(Pages.big)), (400, 23)]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" + b"x" * 2_000_000, [(413, 45)]),
+    ]:
+        endpoint = SSL4ClientEndpoint(reactor, "127.0.0.1", port.getHost().port, ssl.CertificateOptions())
+        wire = await connectProtocol(endpoint, Wire())
+        wire.send(data)
+        assert [(answer.status, len(answer.body)) for answer in await wire.answers()] == expected
+    await port.stopListening()
