@@ -1,11 +1,14 @@
 """Who a request comes from, for rate limits and logs (contract §3): pure functions over addresses as text."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
+REMEMBERED = 4_096  # addresses that need not be parsed again
+ADDRESS_MAX = 128  # characters; what is longer is none, and would only fill that memory
 IPV6_CLIENT_PREFIX = 64  # what one customer gets, and so what one client can roam over
 
 
@@ -32,6 +35,11 @@ def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks
 def parse_address(text: str) -> Address | None:
     """An address as it appears in a hop: alone, with a port, in brackets, or both; None when it is none."""
     text = text.strip(" \t")
+    return _parse(text) if len(text) <= ADDRESS_MAX else None
+
+
+@lru_cache(REMEMBERED)
+def _parse(text: str) -> Address | None:
     if text.startswith("["):
         text, bracket, port = text[1:].partition("]")
         if not bracket or not _is_port(port):

@@ -9,6 +9,7 @@ dead connection and waits without bound.
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
@@ -17,8 +18,10 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Refused, TransactionAborted, Unavailable
-from .session import Session, each_host
+from .attempts import first_of
+from .dsn import each_host
+from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, Refused, TransactionAborted, Unavailable
+from .session import Session
 from .statement import Row, Statement, Step
 
 BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
@@ -81,9 +84,13 @@ class Database:
         self._statements = statements
         self._closed = False
         self._held = 0
+        self.replaced = 0  # how many sessions were lost so far
         self._filling: Deferred[None] | None = None
+        self._hosts: deque[str] = deque()  # the one that answered last comes first
+        self._away = False
         self._idle: list[Session] = []
         self._busy: set[Session] = set()
+        self._doubted: set[Session] = set()
         self._waiting: deque[Deferred[Session]] = deque()
         self._shrunk: Deferred[None] | None = None
         self._emptied: Deferred[None] | None = None
@@ -118,10 +125,12 @@ class Database:
 
     async def _use(self, session: Session, attempt: Attempt[T], work: Work[T]) -> T:
         self._busy.add(session)
-        deadline = self._reactor.callLater(WORK_SECONDS, session.close)
+        deadline = self._reactor.callLater(WORK_SECONDS, self._cut, session)
         try:
             return await attempt(session, work)
         except TransactionAborted as error:
+            if isinstance(error, Outdated):
+                self._doubt_all_like(session)
             if not deadline.active():
                 raise DatabaseError(f"the transaction took more than {WORK_SECONDS:g} s") from error
             raise
@@ -146,9 +155,25 @@ class Database:
 
     # The pool.
 
+    @property
+    def used(self) -> int:
+        """How many sessions are at work."""
+        return len(self._busy)
+
+    @property
+    def idle(self) -> int:
+        """How many sessions wait for work."""
+        return len(self._idle)
+
+    @property
+    def waiting(self) -> int:
+        """How much work waits for a session."""
+        return len(self._waiting)
+
     def open(self, dsn: str) -> None:
         """Begin to connect; from now on the pool fills itself and replaces what it loses."""
-        self._filling = Deferred.fromCoroutine(self._keep_full(dsn))
+        self._hosts.extend(each_host(dsn))
+        self._filling = Deferred.fromCoroutine(self._keep_full())
         self._filling.addErrback(self._stopped_filling)
 
     def _stopped_filling(self, failure: Failure) -> None:
@@ -173,59 +198,92 @@ class Database:
         if self._closed or len(self._waiting) >= BORROWERS:
             raise Unavailable
         waiter: Deferred[Session] = Deferred(self._waiting.remove)
-        while self._idle:
-            session = self._idle.pop()  # the one used last: its caches are warm
-            if session.still_usable():
-                waiter.callback(session)
-                return waiter
-            session.close()
+        session = None if self._waiting else self._take_idle()
+        if session is not None:
+            waiter.callback(session)
+            return waiter
         self._waiting.append(waiter)
         return waiter.addTimeout(BORROW_SECONDS, self._reactor, onTimeoutCancel=_no_connection)
 
-    def _give_back(self, session: Session) -> None:
-        if not session.usable or self._closed:
+    def _take_idle(self) -> Session | None:
+        while self._idle:
+            session = self._idle.pop()  # the one used last: its caches are warm
+            if session.still_usable():
+                return session
             session.close()
-        elif self._waiting:
+        return None
+
+    def _serve_waiting(self) -> None:
+        while self._waiting and (session := self._take_idle()) is not None:
             self._waiting.popleft().callback(session)
+
+    def _give_back(self, session: Session) -> None:
+        if not session.usable or self._closed or session in self._doubted:
+            session.close()
         else:
             self._idle.append(session)
+            if self._waiting:
+                # Not at once: work that never waits would give it back at once too, and a crowd of such work would
+                # be a recursion as deep as the crowd.
+                self._reactor.callLater(0, self._serve_waiting)
         if not self._busy and self._emptied is not None:
             emptied, self._emptied = self._emptied, None
             emptied.callback(None)
 
     def _lose(self, session: Session) -> None:
         self._held -= 1
+        self.replaced += 1
+        self._doubted.discard(session)
         if session in self._idle:
             self._idle.remove(session)
         if self._shrunk is not None:
             shrunk, self._shrunk = self._shrunk, None
             shrunk.callback(None)
 
-    async def _keep_full(self, dsn: str) -> None:
-        hosts = deque(each_host(dsn))
-        away = False
+    def _cut(self, session: Session) -> None:
+        # a server that is frozen or out of reach would cost every connection to it as much
+        self._doubt_all_like(session)
+        session.close()
+
+    def _doubt_all_like(self, session: Session) -> None:
+        """Replace all connections, each as soon as its work is done, and prefer the next host from now on."""
+        if session in self._doubted:  # old news
+            return
+        self._hosts.rotate(-1)
+        self._doubted |= self._busy
+        for idle in self._idle[:]:
+            idle.close()
+
+    async def _keep_full(self) -> None:
         while not self._closed:
             if self._held == self._size:
                 self._shrunk = Deferred()
                 await self._shrunk
                 continue
-            try:
-                session = await Session.open(self._reactor, hosts[0], statements=self._statements)
-            except ConnectionFailed as error:
-                if self._closed:
-                    return
-                if not away:
-                    self._log.warn("no connection to the database, still trying: {error}", error=error)
-                away = True
-                hosts.rotate(-1)  # stay with the one that answers
-                await deferLater(self._reactor, RECONNECT_SECONDS)
-                continue
-            if away:
+            hosts = tuple(self._hosts)
+            position, session = await first_of(self._reactor, [partial(self._keep_trying, host) for host in hosts])
+            self._hosts.remove(hosts[position])
+            self._hosts.appendleft(hosts[position])
+            if self._away:
                 self._log.info("connected to the database again")
-            away = False
+            self._away = False
             self._held += 1
             session.when_lost(lambda session=session: self._lose(session))  # type: ignore[misc]
             self._give_back(session)
+
+    async def _keep_trying(self, host: str) -> Session:
+        while True:
+            try:
+                return await Session.open(self._reactor, host, statements=self._statements)
+            except CancelledError:
+                raise
+            except ConnectionFailed as error:
+                if not self._away:
+                    self._log.warn("no connection to the database, still trying: {error}", error=error)
+                self._away = True
+            except Exception:  # a pool that gave up here would never heal
+                self._log.failure("no connection to the database, for a reason that nobody foresaw")
+            await deferLater(self._reactor, RECONNECT_SECONDS)
 
 
 async def _in_transaction(session: Session, work: Work[T]) -> T:

@@ -40,7 +40,7 @@ PREDECESSOR_SECONDS = 30.0  # how long the server of a process that was killed m
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
 WATCH_SECONDS = 0.25
-RELAUNCH_SECONDS = 5.0
+RELAUNCH_SECONDS = 1.0
 SOCKET_PATH_BYTES = 107  # what sockaddr_un has room for
 
 _PR_SET_PDEATHSIG = 1

@@ -45,11 +45,15 @@ class DatabaseError(Exception):
 
 
 class TransactionAborted(DatabaseError):
-    """The transaction left nothing behind (a deadlock, a demoted server): it may be run again."""
+    """The transaction left nothing behind (a deadlock, for example): it may be run again."""
 
 
 class ConnectionLost(TransactionAborted):
     """The connection ended under a statement, which left nothing behind unless that statement was committing."""
+
+
+class Outdated(TransactionAborted):
+    """The database is no longer what it was when this connection was made (demoted, migrated): none so old is right."""
 
 
 class ConnectionFailed(DatabaseError):

@@ -7,6 +7,8 @@ rather than wait inside PostgreSQL, where a waiting session would block a CREATE
 
 import hashlib
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,13 +64,20 @@ async def migrate(reactor: ReactorBase, dsn: str, migrations: tuple[Migration, .
     trying again is right), CannotStart when a migration fails or an applied one was edited. A database that is newer
     than this build only gets a warning: during a rolling upgrade the old nodes must be able to restart.
     """
+    async with migrating(reactor, dsn) as session:
+        return await apply(session, migrations)
+
+
+@asynccontextmanager
+async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Session]:
+    """A session that holds the lock, as long as which nobody else migrates and no service opens the database."""
     session = await Session.open(reactor, dsn, bounded=False)
     try:
         # lock_timeout: a migration that can't get its table lock must not queue everybody else behind it for long;
         # client_connection_check_interval: the server notices soon when this process was killed in the middle
         await session.execute("SET lock_timeout = '10s'; SET client_connection_check_interval = '1s'")
         await _lock(reactor, session)
-        return await _apply(session, migrations)
+        yield session
     finally:
         session.close()
 
@@ -84,7 +93,8 @@ async def _lock(reactor: ReactorBase, session: Session) -> None:
         await deferLater(reactor, POLL_SECONDS)
 
 
-async def _apply(session: Session, migrations: tuple[Migration, ...]) -> list[str]:
+async def apply(session: Session, migrations: tuple[Migration, ...]) -> list[str]:
+    """Apply the migrations that the database lacks, in a session that holds the lock; as `migrate`."""
     await session.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations (number int PRIMARY KEY, name text NOT NULL,"
         " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"

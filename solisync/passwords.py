@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import bcrypt
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
@@ -41,16 +41,27 @@ def condense(password: bytes) -> bytes:
 class Passwords:
     """Hashes and verifies at most `at_once` passwords at a time, and declines what would wait too long.
 
-    The queue is bounded in time, not in length: it takes what the measured pace can serve within QUEUE_SECONDS.
-    A caller that is cancelled while it waits leaves the queue, so nobody hashes for a client that has gone.
+    The queue is bounded in time, not in length: it takes what the measured pace can serve within QUEUE_SECONDS, and
+    declines those who have waited that long because the pace has dropped.
+    A caller that is cancelled while it waits leaves the queue, so nobody hashes for a client that has gone. `waited` is
+    told how long each has waited.
     """
 
-    def __init__(self, *, reactor: ReactorBase, threads: ThreadPool, at_once: int, cost: int = COST) -> None:
+    def __init__(
+        self,
+        *,
+        reactor: ReactorBase,
+        threads: ThreadPool,
+        at_once: int,
+        cost: int = COST,
+        waited: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
         self._reactor = reactor
         self._threads = threads
         self._free = at_once
         self._at_once = at_once
         self._cost = cost
+        self._waited = waited
         self._waiting: deque[Deferred[None]] = deque()
         self._seconds_each = 0.25  # moves towards what this machine really needs
         # Any well-formed hash of the right cost makes a login for nobody as slow as one for somebody.
@@ -66,22 +77,39 @@ class Passwords:
         matches = await self._run(lambda: bcrypt.checkpw(condense(password), expected))
         return matches and password_hash is not None
 
+    @property
+    def waiting(self) -> int:
+        """How many passwords wait for their turn."""
+        return len(self._waiting)
+
+    def require_room(self) -> None:
+        """Raise Unavailable when one more password would wait too long; worth asking before any work for it."""
+        if not self._free and (len(self._waiting) + 1) * self._seconds_each / self._at_once > QUEUE_SECONDS:
+            raise Unavailable(retry_after=int(QUEUE_SECONDS))
+
     async def _run(self, work: Callable[[], T]) -> T:
+        arrived = self._reactor.seconds()
         if self._free:
             self._free -= 1
         else:
-            if (len(self._waiting) + 1) * self._seconds_each / self._at_once > QUEUE_SECONDS:
-                raise Unavailable(retry_after=int(QUEUE_SECONDS))
-            turn: Deferred[None] = Deferred(self._waiting.remove)
-            self._waiting.append(turn)
-            await turn
+            await self._turn()
         began = self._reactor.seconds()
+        self._waited(began - arrived)
         running = deferToThreadPool(self._reactor, self._threads, _politely, work)
         running.addBoth(self._done, began)
         # The thread can't be stopped: a caller that is cancelled now leaves, and the place is freed at the end.
         outcome: Deferred[T] = Deferred()
         running.addBoth(lambda result: None if outcome.called else outcome.callback(result))
         return await outcome
+
+    async def _turn(self) -> None:
+        self.require_room()
+        turn: Deferred[None] = Deferred(self._waiting.remove)
+        self._waiting.append(turn)
+        try:
+            await turn.addTimeout(QUEUE_SECONDS, self._reactor)
+        except TimeoutError:
+            raise Unavailable(retry_after=int(QUEUE_SECONDS)) from None
 
     def _done(self, result: T, began: float) -> T:
         self._seconds_each += (self._reactor.seconds() - began - self._seconds_each) / 8

@@ -1,4 +1,4 @@
-"""One PostgreSQL connection: the only module that knows txpostgres and psycopg2.
+"""One PostgreSQL connection: the only module that knows txpostgres.
 
 txpostgres.Connection does the polling; everything a long-lived service needs around it is here: connecting within
 a bound, noticing that an idle connection died, closing without leaving a stale reader in the reactor, and telling
@@ -7,34 +7,40 @@ failures that may be retried from those that may not.
 
 import select
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import psycopg2
 from psycopg2 import extensions
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IDelayedCall
+from twisted.python.failure import Failure
 from txpostgres import txpostgres
 
-from .errors import ConnectionFailed, ConnectionLost, DatabaseError, TransactionAborted
+from .attempts import first_of
+from .dsn import each_address, each_host, with_defaults
+from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted
 from .statement import Row, Statement, Step
 
-CONNECT_SECONDS = 3.0
+CONNECT_SECONDS = 3.0  # for each address of each host
+SETTLED_SECONDS = 1.0  # how long a connection is taken to be as good as a new one
 
-# SQLSTATEs after which a fresh connection is the cure: 25006, the server became a standby; 0A000, a migration
-# changed what a prepared statement returns.
-_OUTDATED = frozenset({"25006", "0A000"})
+# SQLSTATEs after which a fresh connection is the cure: the server was demoted; a migration changed what a prepared
+# statement returns.
+_READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
+
+# Times come in the zone of the session, and go out as they came.
+_UTC = "SET timezone = 'UTC'"
 
 # Standard server-side bounds of every session: a client that is gone must not keep locks.
 _TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
 
 
 class _Polling:
-    """Two changes to how txpostgres polls, for connections and cursors: when in doubt, close the connection."""
+    """Changes to how txpostgres polls, for connections and cursors: when in doubt, close the connection."""
 
     reactor: Any
 
@@ -58,6 +64,9 @@ class _Polling:
             super().continuePolling(swallowErrors)  # type: ignore[misc]
         except (psycopg2.Error, ValueError, OSError):
             self._give_up()
+
+    def _handleCancellation(self, failure: Failure) -> Failure:
+        return failure  # a statement that the server cancelled is not a Deferred that somebody here has cancelled
 
     def _give_up(self) -> None:
         raise NotImplementedError
@@ -86,9 +95,13 @@ class _Connection(_Polling, txpostgres.Connection):  # type: ignore[misc]
     def doRead(self) -> None:
         # Not Connection's own, which would watch the socket even after connecting has failed and there is none.
         connecting = self._pollingD is not None
+        self.notices.clear()
         super(txpostgres.Connection, self).doRead()
-        if not connecting:
-            self.watch()
+        if connecting:
+            return
+        if self.notices:  # to libpq even the FATAL of a server that is about to hang up is a notice while nothing runs
+            self.close()
+        self.watch()
 
     def cursorFinished(self, cursor: _Cursor) -> None:
         self._cursors.remove(cursor)
@@ -140,6 +153,9 @@ class Session:
     def __init__(self, connection: _Connection, *, prepared: bool) -> None:
         self._connection = connection
         self._prepared = prepared
+        self._opened = connection.reactor.seconds()
+        reported = map(connection.get_parameter_status, ("in_hot_standby", "default_transaction_read_only"))
+        self._was_read_only = "on" in reported
 
     @classmethod
     async def open(
@@ -152,41 +168,38 @@ class Session:
     ) -> "Session":
         """Connect, set the session's timeouts (unless not `bounded`) and prepare `statements`.
 
-        Of several hosts in the DSN the first that answers is taken. Raises ConnectionFailed when none does, each
-        within CONNECT_SECONDS: libpq ignores connect_timeout when it connects asynchronously.
+        Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
+        ConnectionFailed when none does, each within CONNECT_SECONDS: libpq ignores connect_timeout when it connects
+        asynchronously.
         """
-        *others, last = each_host(dsn)
-        for place in others:
-            with suppress(ConnectionFailed):
-                return await cls._open(reactor, place, statements, bounded)
-        return await cls._open(reactor, last, statements, bounded)
+
+        async def reach(host: str) -> Session:
+            places = await each_address(reactor, host)
+            openings = [partial(cls._open, reactor, place, statements, bounded) for place in places]
+            return (await first_of(reactor, openings))[1]
+
+        return (await first_of(reactor, [partial(reach, host) for host in each_host(dsn)]))[1]
 
     @classmethod
     async def _open(cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool) -> "Session":
         connection = _Connection(reactor)
-        timer: IDelayedCall | None = None
+        # txpostgres makes the socket before it first waits, so the timer always finds it
+        timer = reactor.callLater(CONNECT_SECONDS, connection.close)
         try:
-            # txpostgres sets _connection before it first waits, so the timer always finds it
-            connecting = connection.connect(dsn, **_defaults(dsn))
-            timer = reactor.callLater(CONNECT_SECONDS, connection.close)
-            await connecting
-            setup = [_TIMEOUTS] if bounded else []
+            await connection.connect(with_defaults(dsn))
+            setup = [_UTC, *([_TIMEOUTS] if bounded else [])]
             setup += [statement.preparation for statement in statements]
             if setup:
                 await connection.cursor().execute("; ".join(setup))
-        except (
-            psycopg2.Error,
-            ConnectionDone,
-            CancelledError,
-            ValueError,
-        ) as error:  # cancelled: it took statement_timeout
+        except BaseException as error:
             if connection.pollable() is not None:
                 connection.close()
-            timed_out = timer is not None and not timer.active()
-            reason = f"no answer within {CONNECT_SECONDS:g} s" if timed_out else " ".join(str(error).split())
+            if not isinstance(error, psycopg2.Error | ConnectionDone | ValueError):
+                raise  # most likely it was cancelled, because another host was quicker
+            reason = _failure(error) if timer.active() else f"no answer within {CONNECT_SECONDS:g} s"
             raise ConnectionFailed(reason) from None
         finally:
-            if timer is not None and timer.active():
+            if timer.active():
                 timer.cancel()
         return cls(connection, prepared=bool(statements))
 
@@ -206,26 +219,29 @@ class Session:
     async def execute(self, sql: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> list[Row]:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
-        Raises TransactionAborted for what left nothing behind and may be run again, ConnectionLost when the
-        connection ended meanwhile (only the caller knows whether a commit was on its way), else DatabaseError.
+        Raises TransactionAborted for what left nothing behind and may be run again, Outdated when that goes for what
+        other connections run too, ConnectionLost when the connection ended meanwhile (only the caller knows whether a
+        commit was on its way), else DatabaseError.
         """
         try:
             cursor = self._connection.cursor()
             await cursor.execute(sql, parameters)
             return cast(list[Row], cursor.fetchall()) if cursor.description else []
-        except CancelledError as error:  # what txpostgres makes of 57014
-            raise DatabaseError("the statement was cancelled, most likely by statement_timeout") from error
         except (psycopg2.Error, ConnectionDone) as error:
             code = getattr(error, "pgcode", None) or ""
             if code in _LOST or code.startswith("08") or self._connection.disconnected:
                 self.close()
-                raise ConnectionLost(f"connection lost: {error}".strip()) from error
-            if code in _OUTDATED:
-                self.close()
-                raise TransactionAborted(str(error).strip()) from error
+                raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
+            if code in (_READ_ONLY, _RESULT_CHANGED) and self._is_news(code):
+                raise Outdated(_reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
-                raise TransactionAborted(str(error).strip()) from error
-            raise DatabaseError(str(error).strip()) from error
+                raise TransactionAborted(_reason(error)) from error
+            raise DatabaseError(_reason(error)) from error
+
+    def _is_news(self, code: str) -> bool:
+        """Whether this may have become so since we connected: else a new connection would hear the same."""
+        age = self._connection.reactor.seconds() - self._opened
+        return not 0 <= age < SETTLED_SECONDS or (code == _READ_ONLY and not self._was_read_only)
 
     # These three ask libpq, not the server.
 
@@ -252,6 +268,11 @@ class Session:
     def _is(self, *statuses: int) -> bool:
         return not self._connection.disconnected and self._connection.get_transaction_status() in statuses
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS protects the connection."""
+        return bool(self._connection._connection.info.ssl_in_use)
+
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is closed, by whichever side."""
         self._connection.on_lost = callback
@@ -261,29 +282,16 @@ class Session:
         self._connection.close()
 
 
-def each_host(dsn: str) -> tuple[str, ...]:
-    """The DSN once for each host in it: libpq alone would wait for a silent first one and never try the second."""
-    given = extensions.parse_dsn(dsn)
-    listed = {name: given[name].split(",") for name in ("host", "hostaddr", "port") if given.get(name)}
-    count = max((len(values) for name, values in listed.items() if name != "port"), default=1)
-    if count == 1 or any(len(values) not in (1, count) for values in listed.values()):
-        return (dsn,)  # libpq says what is wrong with it
-    return tuple(
-        extensions.make_dsn(**given | {name: values[index % len(values)] for name, values in listed.items()})
-        for index in range(count)
-    )
+def _failure(error: Exception) -> str:
+    """Why no connection was made, in libpq's words, without the hints indented below them ("Is the server …?")."""
+    said = [line for line in str(error).splitlines() if not line.startswith("\t")]
+    return " ".join(" ".join(said).split())
 
 
-def _defaults(dsn: str) -> dict[str, object]:
-    """Connection parameters that the DSN doesn't set itself."""
-    given = extensions.parse_dsn(dsn)
-    wanted = {"application_name": "solisync", "keepalives_idle": 30, "tcp_user_timeout": 10_000}
-    return {name: value for name, value in wanted.items() if name not in given}
+def _reason(error: Exception) -> str:
+    """What is wrong, in the server's words, but only the first: those below it show statements and rows, and so hashes.
 
-
-def check_dsn(dsn: str) -> None:
-    """Raise ValueError, naming no part of the DSN, when libpq can't read it."""
-    try:
-        extensions.parse_dsn(dsn)
-    except psycopg2.Error:
-        raise ValueError("is neither a postgresql:// URI nor a libpq keyword=value string") from None
+    An error that the server had no part in has none of that.
+    """
+    diagnostics = getattr(error, "diag", None)
+    return getattr(diagnostics, "message_primary", None) or str(error).strip()

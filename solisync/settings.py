@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from .client_address import Networks
+from .dsn import check_dsn
 from .errors import SettingsError
-from .session import check_dsn
 from .settings_table import TABLE
 
 SECRET_MIN_BYTES = 32
@@ -23,8 +23,11 @@ class Settings:
     listen: str
     trusted_proxies: Networks
     cors_origins: frozenset[str]
+    workers: int
     database_connections: int
     stop_seconds: float
+    metrics_listen: str | None
+    log_format: str
     prepare: bool
     replay_quota_mb: int
     analytics_days: int | None
@@ -39,7 +42,7 @@ class Settings:
         (`serving` False) need no signing secret and no endpoint.
         """
         problems: list[str] = []
-        values: dict[str, Any] = {"jwt_secret": b"", "listen": ""}
+        values: dict[str, Any] = {"jwt_secret": b"", "listen": "", "workers": 1, "metrics_listen": None}
         names: dict[str, str] = {}
         for setting in TABLE:
             if setting.serving and not serving:

@@ -4,9 +4,10 @@ It is the only list of them: the doors make their options from it, and a test ho
 have a variable and a file, never an option, because options show in every process list.
 """
 
+import difflib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
@@ -16,6 +17,9 @@ from platformdirs import user_state_path
 from twisted.internet.endpoints import serverFromString
 
 from .client_address import Networks
+from .logs import FORMATS
+
+PREFIX = "SOLISYNC_"
 
 _PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
@@ -41,6 +45,11 @@ class Setting:
         if self.flag:
             return f"{self.help} [{self.variable}={self.flag}]"
         return f"{self.help} [{self.variable}{f', else {self.default}' if self.default else ''}]"
+
+
+def without_option() -> str:
+    """The variables that no option stands for, for the end of a help text."""
+    return ", ".join(setting.variable for setting in TABLE if not setting.option)
 
 
 def default_data_dir() -> str:
@@ -74,12 +83,15 @@ def _directory(text: str) -> Path:
 
 def _endpoint(text: str) -> str:
     """Let the endpoint's own parser judge; nothing listens yet, so it gets no reactor."""
+    systemd = text.startswith("systemd:")
     try:
         serverFromString(None, text)
-    except AttributeError:
-        pass  # a plugin that wants the reactor at once: listening will tell
     except Exception as error:  # each kind of endpoint has its own way to fail: a number, a file, a certificate
+        if isinstance(error, AttributeError) and not systemd:
+            return text  # a plugin that wants the reactor at once: listening will tell
         reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, LookupError) and systemd:
+            reason = "systemd has passed no such socket"
         raise ValueError(f"is no endpoint to listen on: {text!r}: {reason}") from None
     port = _PORT.fullmatch(text)
     if port and int(port[1]) > 65_535:
@@ -125,6 +137,12 @@ def _seconds(text: str) -> float:
     if not 0 <= value <= 3600:
         raise ValueError(f"must be a number of seconds from 0 to 3600, not {text!r}")
     return value
+
+
+def _log_format(text: str) -> str:
+    if text not in FORMATS:
+        raise ValueError(f"must be {' or '.join(FORMATS)}, not {text!r}")
+    return text
 
 
 def _switch(text: str) -> bool:
@@ -191,6 +209,16 @@ TABLE = (
         "origins of browser clients, like https://play.example.org, separated by commas",
     ),
     Setting(
+        "workers",
+        "SOLISYNC_WORKERS",
+        "workers",
+        "N",
+        _whole(1, 64),
+        "1",
+        "how many processes serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
+        serving=True,
+    ),
+    Setting(
         "database_connections",
         "SOLISYNC_DATABASE_CONNECTIONS",
         "database-connections",
@@ -207,6 +235,25 @@ TABLE = (
         _seconds,
         "10",
         "how long a stop waits for running requests",
+    ),
+    Setting(
+        "metrics_listen",
+        "SOLISYNC_METRICS_LISTEN",
+        "metrics-listen",
+        "ENDPOINT",
+        _endpoint,
+        None,
+        "where Prometheus may fetch /metrics, a Twisted endpoint like tcp:9100:interface=127.0.0.1 (default: nowhere)",
+        serving=True,
+    ),
+    Setting(
+        "log_format",
+        "SOLISYNC_LOG_FORMAT",
+        "log-format",
+        "text|json",
+        _log_format,
+        "text",
+        "how to log: lines for people, or one JSON object a line",
     ),
     Setting(
         "prepare",
@@ -237,3 +284,13 @@ TABLE = (
         "after how many days analytics events are deleted; unset, they are kept",
     ),
 )
+
+
+def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Variables that look like ours and aren't, each with what to do about it."""
+    known = [setting.variable.removeprefix(PREFIX) for setting in TABLE if setting.variable.startswith(PREFIX)]
+    for name in sorted(environ):
+        rest = name.removeprefix(PREFIX)
+        if name != rest and rest not in known:
+            near = difflib.get_close_matches(rest, known, 1)
+            yield name, f"did you mean {PREFIX}{near[0]}?" if near else "remove it"

@@ -2,19 +2,24 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import NoReturn
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
-from twisted.application.service import IService
+from twisted.application.service import IService, MultiService
+from twisted.logger import ILogObserver
+from twisted.python.logfile import LogFile
 from twisted.python.usage import Options as TwistedOptions
 
 from twisted import __version__ as twisted_version
 
-from . import __version__
+from . import __version__, logs
+from .daemon import Daemon
 from .errors import CannotStart
 from .service import make_service
 from .settings import Settings
-from .settings_table import TABLE
+from .settings_table import TABLE, without_option
+from .workers import make_daemon
 
 
 class Options(TwistedOptions):
@@ -29,6 +34,7 @@ class Options(TwistedOptions):
     longdesc = (
         "The HTTP backend of a solitaire game. Settings come from the environment (the variable in brackets);"
         " options win. JWT_SECRET or a file with it is required; without DATABASE_URL an embedded PostgreSQL is used."
+        f" Without an option: {without_option()}."
     )
 
     def opt_version(self) -> NoReturn:
@@ -44,17 +50,58 @@ class Options(TwistedOptions):
 
 def makeService(options: Options) -> IService:
     """What twistd calls for `twistd solisync`; raises SystemExit when the settings are wrong."""
-    parent: Mapping[str, int | None] = options.parent or {}
-    return service_from_environment(os.environ, options.given(), uid=parent.get("uid"))
+    twistd: Mapping[str, Any] = options.parent or {}
+    out = sys.stdout.fileno()
+    with _plain_exit():
+        settings = Settings.from_environ(os.environ, options.given())
+        # in the background there is no standard output for workers to log to, and a log file of twistd's is not theirs
+        if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):
+            raise CannotStart("solisync: several workers need the foreground and standard output: twistd -n solisync")
+        daemon = make_daemon(settings, _reactor(), os.environ, options.given(), uid=twistd.get("uid"), log_to=out)
+    if settings.log_format == "text" or twistd.get("logger") or twistd.get("syslog"):
+        return daemon  # twistd knows how to log that
+    return _Logging(daemon, _log_file(twistd))
 
 
-def service_from_environment(
-    environ: Mapping[str, str], options: Mapping[str, str] | None = None, *, uid: int | None = None
-) -> IService:
-    """The service that these settings describe, on the installed reactor; raises SystemExit when they are wrong."""
-    from twisted.internet import reactor  # not at import: twistd installs the one it was asked for first
+def service_from_environment(environ: Mapping[str, str]) -> IService:
+    """The service for a .tac file: one process that logs as twistd does. Raises SystemExit when settings are wrong."""
+    with _plain_exit():
+        settings = Settings.from_environ(environ)
+        if settings.workers > 1 or settings.log_format != "text":
+            raise CannotStart("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
+        return make_service(settings, _reactor())
 
+
+@contextmanager
+def _plain_exit() -> Iterator[None]:
     try:
-        return make_service(Settings.from_environ(environ, options), reactor, uid=uid)  # type: ignore[arg-type]
+        yield
     except CannotStart as error:
         raise SystemExit(str(error)) from None  # and no Exception, of which twistd prints a traceback for a .tac
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor  # not at import: twistd installs the one it was asked for first
+
+    return reactor
+
+
+def _log_file(twistd: Mapping[str, Any]) -> Any:
+    """Where twistd would log."""
+    name = twistd.get("logfile")
+    if name == "-" or (twistd.get("nodaemon") and not name):
+        return sys.stdout
+    return LogFile.fromFullPath(name or "twistd.log")
+
+
+class _Logging(MultiService):
+    """A service that brings its own log observer to the application that it becomes a part of."""
+
+    def __init__(self, daemon: Daemon, out: Any) -> None:
+        super().__init__()
+        daemon.setServiceParent(self)
+        self._out = out
+
+    def setServiceParent(self, parent: Any) -> None:
+        parent.setComponent(ILogObserver, logs.observer("json", self._out))
+        super().setServiceParent(parent)

@@ -3,21 +3,25 @@
 import os
 import signal
 import socket
+import threading
 import time
 from datetime import UTC, datetime
 
 import psycopg2
 import pytest
 import pytest_twisted
+from twisted.internet import defer
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.task import deferLater
 
+from solisync import attempts
 from solisync import database as pool
 from solisync import session as connections
 from solisync.database import Database
+from solisync.dsn import each_address, each_host
 from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError, TransactionAborted, Unavailable
 from solisync.migrate import load_migrations, migrate
-from solisync.session import Session, each_host
+from solisync.session import Session
 from solisync.statement import Statement
 from solisync.storage import STATEMENTS
 from tests.conftest import connect, run_sql
@@ -241,12 +245,13 @@ async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
     database = make_database(size=2)
     await gatherResults([started(database.once(add, n)) for n in (1, 2)])
     both = Deferred()
-    attempts = []
+    attempts, locked = [], set()
 
     async def lock(cursor, first, second):
         attempts.append(first)
         await cursor.run(LOCK, first)
-        if len(attempts) == 2:
+        locked.add(first)
+        if len(locked) == 2 and not both.called:
             both.callback(None)
         await gatherResults([both] if not both.called else [])
         await cursor.run(LOCK, second)
@@ -296,6 +301,16 @@ async def test_every_session_bounds_idle_transactions(make_database):
     """A node that vanishes in the middle of a transaction keeps its locks for seconds only."""
     show = await make_database().once(lambda cursor: cursor.run(SHOW, "idle_in_transaction_session_timeout"))
     assert show == [("10s",)]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_database, bounded):
+    """A server in another time zone, as most installed ones are, doesn't show in any answer."""
+    run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET timezone = 'Asia/Kolkata'")
+    session = await Session.open(reactor, empty_database, bounded=bounded)
+    ((moment,),) = await session.execute("SELECT now()")
+    assert moment.utcoffset().total_seconds() == 0
+    session.close()
 
 
 # Connections that die.
@@ -369,8 +384,9 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
 
 
 @pytest.mark.parametrize("code", ["25006", "0A000"])
-async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_database, code):
+async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_database, code, monkeypatch):
     """A server that became a standby, or a statement whose result type changed, is cured by a new connection."""
+    monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
     pids = []
 
     async def outdated(cursor):
@@ -381,6 +397,42 @@ async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_da
 
     assert await make_database().transact(outdated) == "cured"
     assert len(set(pids)) == 3
+
+
+@pytest.mark.parametrize("trouble", ["read-only", "0A000"])
+async def test_a_server_that_has_always_been_so_is_not_connected_to_again(make_database, dsn, trouble):
+    """When a fresh connection says it, another one would too: the work fails and nobody loses a connection."""
+    attempts = []
+
+    async def fail(cursor):
+        attempts.append(await pid(cursor))
+        await (add(cursor, 1) if trouble == "read-only" else cursor.run(FAIL, trouble))
+
+    database = make_database(to=f"{dsn} options='-c default_transaction_read_only={trouble == 'read-only'}'")
+    with pytest.raises(DatabaseError):
+        await database.transact(fail)
+    assert attempts == [await database.once(pid)]
+
+
+@pytest.mark.parametrize("trouble", ["outdated", "silent"])
+async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor, monkeypatch, trouble):
+    """Idle ones are replaced before anybody meets them, busy ones when their work is done."""
+    monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
+    database = make_database(size=4)
+    await eventually(reactor, lambda: len(backends(dsn)) == 4)
+    before = set(dict(backends(dsn)))
+    busy = started(database.once(sleep, 0.5))
+    if trouble == "outdated":
+        with pytest.raises(DatabaseError):
+            await database.once(lambda cursor: cursor.run(FAIL, "25006"))
+    else:
+        monkeypatch.setattr(pool, "WORK_SECONDS", 0.1)
+        with pytest.raises(DatabaseError):
+            await database.once(sleep, 1)
+    await eventually(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
+    assert not busy.called
+    await busy
+    await eventually(reactor, lambda: len(backends(dsn)) == 4 and not before & set(dict(backends(dsn))))
 
 
 async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn, monkeypatch):
@@ -491,6 +543,21 @@ async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
     assert served == [0, 1, 2]
 
 
+async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database):
+    """A thousand who fail before they ask the database anything each get their error, and the pool goes on."""
+
+    async def fail(cursor):
+        raise KeyError("bug")
+
+    database = make_database()
+    number = await database.once(pid)
+    busy = started(database.once(sleep, 0.1))
+    crowd = defer.DeferredList([started(database.transact(fail)) for _ in range(pool.BORROWERS)], consumeErrors=True)
+    await busy
+    assert all(failure.check(KeyError) for _, failure in await crowd)
+    assert await database.once(pid) == number
+
+
 async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, reactor):
     """A pool opened before there is a database declines work, and fills itself once there is one."""
     late = dsn + "_late"
@@ -554,9 +621,8 @@ async def test_cancelling_a_statement_inside_work_gives_up_its_connection(make_d
 
     database = make_database()
     old = await database.once(pid)
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(defer.TimeoutError):
         await database.transact(impatient)
-    assert isinstance(caught.value, DatabaseError | TimeoutError)
     assert await database.once(pid) != old
     assert notes(dsn) == []
 
@@ -634,16 +700,85 @@ async def test_a_silent_server_is_given_up(reactor, black_hole, monkeypatch):
 
 
 async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, black_hole, dsn, monkeypatch):
-    """Several hosts are tried one after the other, and a pool stays with the one that answers."""
-    monkeypatch.setattr(connections, "CONNECT_SECONDS", 0.1)
+    """The next host is tried while the first is silent, and a pool stays with the one that answers."""
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
+    monkeypatch.setattr(attempts, "HEAD_START_SECONDS", 0.2)
     silent, good = psycopg2.extensions.parse_dsn(black_hole), psycopg2.extensions.parse_dsn(dsn)
     both = psycopg2.extensions.make_dsn(
         **good | {"host": f"127.0.0.1,{good['host']}", "port": f"{silent['port']},{good['port']}"}
     )
     (await Session.open(reactor, both)).close()
-    database = make_database(4, to=both)
-    await eventually(reactor, lambda: len(backends(dsn)) == 4, 1.0)
+    began = time.monotonic()
+    database = make_database(8, to=both)
     assert await database.once(pid)
+    await eventually(reactor, lambda: len(backends(dsn)) == 8)
+    assert time.monotonic() - began < 8 * 0.2
+
+
+async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypatch, no_lost_failures):
+    """Whatever connecting raises, it is logged and tried again."""
+    monkeypatch.setattr(pool, "RECONNECT_SECONDS", 0.01)
+    working, failing = Session.open, [RuntimeError("can't start new thread"), KeyError("bug")]
+
+    async def fail_twice(*arguments, **options):
+        if failing:
+            raise failing.pop()
+        return await working(*arguments, **options)
+
+    monkeypatch.setattr(Session, "open", fail_twice)
+    assert await make_database().once(pid)
+    assert len(no_lost_failures) == 2
+    no_lost_failures.clear()
+
+
+async def test_a_name_is_looked_up_while_the_service_goes_on(reactor, monkeypatch):
+    """The resolver may take its time: in a thread."""
+    answered = threading.Event()
+
+    def resolve(name, *_, **__):
+        assert answered.wait(10)
+        return [(0, 0, 0, "", ("127.0.0.1", 0)), (0, 0, 0, "", ("::1", 0, 0, 0)), (0, 0, 0, "", ("127.0.0.1", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    looking = started(each_address(reactor, "host=db.test port=1 sslmode=verify-full"))
+    await deferLater(reactor, 0.01)
+    assert not looking.called
+    answered.set()
+    assert [psycopg2.extensions.parse_dsn(place) for place in await looking] == [
+        {"host": "db.test", "hostaddr": address, "port": "1", "sslmode": "verify-full"}
+        for address in ("127.0.0.1", "::1")
+    ]
+
+
+async def test_a_name_without_an_address_is_a_failed_connection(reactor, monkeypatch):
+    """The other hosts are tried, and it is looked up again the next time."""
+
+    def fail(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(ConnectionFailed, match=r"^can't look up db\.test: Name or service not known; connection to"):
+        await Session.open(reactor, "host=db.test,/nowhere")
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "dbname=a",
+        "service=a host=b",
+        "host=/run/postgresql",
+        "host=@abstract",
+        "host=127.0.0.1",
+        "host=::1",
+        "host=fe80::1%lo",
+        "host=db.test hostaddr=127.0.0.1",
+        "host=a,b,c port=1,2",
+    ],
+)
+async def test_only_names_are_looked_up(reactor, monkeypatch, dsn):
+    """Addresses and unix sockets are taken as they are; so is what the DSN leaves to libpq."""
+    monkeypatch.setattr(socket, "getaddrinfo", None)
+    assert await each_address(reactor, dsn) == [dsn]
 
 
 @pytest.mark.parametrize(
@@ -656,6 +791,11 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
         ("postgresql://u@a:1,b:2/d", ["user=u dbname=d host=a port=1", "user=u dbname=d host=b port=2"]),
         ("hostaddr=::1,::2 host=a,b", ["hostaddr=::1 host=a", "hostaddr=::2 host=b"]),
         ("host=a,b,c port=1,2", ["host=a,b,c port=1,2"]),
+        ("host=a target_session_attrs=prefer-standby", ["host=a target_session_attrs=prefer-standby"]),
+        (
+            "host=a,b target_session_attrs=prefer-standby",
+            [f"host={host} target_session_attrs={wanted}" for wanted in ("standby", "any") for host in "ab"],
+        ),
     ],
 )
 def test_a_dsn_is_taken_apart_by_host(dsn, hosts):

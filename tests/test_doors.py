@@ -2,20 +2,22 @@
 
 import os
 import pwd
+import re
 import signal
 import socket
 import stat
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import treq
+from twisted.internet.protocol import Factory, Protocol
 
 from solisync import __version__
 from solisync.client import ApiError, Client
 from solisync.errors import CannotStart
 from solisync.main import main
+from solisync.settings_table import TABLE
 from solisync.smoke import smoke
 from tests.commands import (
     BIN,
@@ -39,14 +41,6 @@ LOCAL = "tcp:0:interface=127.0.0.1"
 ASYNCIO = (BIN / "twistd", "--reactor=asyncio", "-n", "--pidfile=", "solisync")
 
 each_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-
-
-@pytest.fixture
-def place():
-    """A directory that also another user could enter."""
-    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 @pytest.fixture
@@ -151,12 +145,13 @@ async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_d
 
 @pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd"])
 def test_help_names_every_setting(door):
-    """--help lists every option with its variable and its default; --version names solisync's."""
+    """--help lists every option with its variable and its default, and all other variables; --version."""
     shown = run(*door, "--help")
     assert (shown.status, shown.err) == (0, [])
     text = " ".join(" ".join(shown.out).split())
-    for word in ("JWT_SECRET", "DATABASE_URL", "--listen", "SOLISYNC_LISTEN", "tcp:8080", "--no-prepare"):
+    for word in ("JWT_SECRET", "DATABASE_URL", "--listen", "tcp:8080", "--no-prepare"):
         assert word in text
+    assert {setting.variable for setting in TABLE} <= set(re.findall(r"\w+", text))
     version = run(*door, "--version")
     assert (version.status, version.err) == (0, [])
     assert __version__ in version.out[0]
@@ -399,6 +394,25 @@ def test_the_smoke_check_of_nothing_is_one_line():
     assert "smoke check failed" in check.err[0]
 
 
+@pytest.mark.parametrize(("scheme", "message"), [("http", "400 not an answer"), ("https", "TLS: wrong version number")])
+async def test_the_smoke_check_of_something_else_says_so(reactor, scheme, message):
+    """What isn't solisync, or doesn't speak TLS, is named in one line of plain words."""
+
+    class Other(Protocol):
+        def dataReceived(self, data):
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 13\r\n\r\n<html>\r\n<body")
+            self.transport.loseConnection()
+
+    port = reactor.listenTCP(0, Factory.forProtocol(Other), interface="127.0.0.1")
+    try:
+        with pytest.raises(CannotStart, match=f"^smoke check failed: {message}") as caught:
+            await smoke(f"{scheme}://127.0.0.1:{port.getHost().port}", reactor)
+        assert "\n" not in str(caught.value)
+        assert "Failure" not in str(caught.value)
+    finally:
+        await port.stopListening()
+
+
 async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypatch, capsys):
     """When a step fails midway, the account is deleted all the same."""
 
@@ -410,3 +424,10 @@ async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypat
         await smoke(server.url, reactor)
     assert "fail login" in capsys.readouterr().out
     assert server.sql("SELECT count(*) FROM users") == [(0,)]
+
+
+async def test_a_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
+    """A service starts all the same, and its log names the variable that was meant."""
+    service = start(launch, *SOLISYNC, dsn=shared_dsn, SOLISYNC_TRUSTED_PROXY="127.0.0.1")
+    await ready(reactor, service.client())
+    assert "SOLISYNC_TRUSTED_PROXY is no setting: did you mean SOLISYNC_TRUSTED_PROXIES?" in service.log

@@ -5,7 +5,6 @@ import pwd
 import shutil
 import signal
 import stat
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,14 +16,6 @@ from tests.commands import BIN, SOLISYNC, kill, postmaster, processes_in, run, s
 from tests.conftest import PASSWORD, SECRET, ready, run_sql
 
 TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
-
-
-@pytest.fixture
-def place():
-    """A directory that also another user could enter."""
-    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 def embedded(reactor, data_dir):

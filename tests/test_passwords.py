@@ -150,6 +150,21 @@ def test_a_slower_machine_takes_less(passwords, threads, clock):
     assert 8 <= sum(not results for _, results in pending) <= 13
 
 
+def test_nobody_waits_longer_than_the_bound(passwords, threads, clock):
+    """Where others take the cores away, those who have waited for so long are declined, and never hashed."""
+    pending = [outcome(passwords.hash(b"12345678")) for _ in range(6)]
+    clock.advance(QUEUE_SECONDS - 0.1)
+    threads.run_one()
+    clock.advance(0.1)
+    assert [bool(results) for _, results in pending] == [True, False, False, True, True, True]
+    assert all(results[0].check(Unavailable) for _, results in pending[3:])
+    threads.run_one()
+    threads.run_one()
+    assert threads.work == []
+    assert [results[0][:7] for _, results in pending[:3]] == ["$2b$04$"] * 3
+    assert clock.getDelayedCalls() == []
+
+
 def test_a_job_whose_client_has_gone_is_not_hashed(passwords, threads):
     """Cancelling a job that waits takes it out of the queue."""
     pending = [outcome(passwords.hash(b"12345678")) for _ in range(4)]

@@ -1,23 +1,17 @@
-"""Pushes that meet everything else: deletions, resets, opt-ins, and the end of the process (contract §7)."""
+"""Pushes that meet everything else: deletions, resets and opt-ins (contract §7)."""
 
 import random
-import signal
 
 import bcrypt
 import pytest
 import pytest_twisted
 from twisted.internet import defer
-from twisted.internet.error import ConnectionLost, ConnectionRefusedError
-from twisted.internet.task import deferLater
-from twisted.web.client import RequestNotSent, RequestTransmissionFailed, ResponseFailed
 
 from solisync.database import Database
 from solisync.storage import STATEMENTS, accounts
 from tests.conftest import PASSWORD, truncate
 from tests.web.test_replays import replay
-from tests.web.test_sync import progress_of, pull, push
-
-CUT = (ConnectionLost, ConnectionRefusedError, RequestNotSent, RequestTransmissionFailed, ResponseFailed)
+from tests.web.test_sync import progress_of
 
 
 @pytest_twisted.async_yield_fixture
@@ -90,37 +84,3 @@ async def test_pushes_among_deletions_resets_and_opt_ins(serve, database, shared
     for table in ("sync_states", "leaderboard", "refresh_tokens", "replays"):
         orphans = f"SELECT count(*) FROM {table} WHERE user_id NOT IN (SELECT id FROM users)"
         assert nodes[0].sql(orphans) == [(0,)], table
-
-
-@pytest.mark.limit(150)
-async def test_an_acknowledged_push_survives_the_death_of_the_process(reactor, serve, shared_dsn):
-    """kill -9 twenty times under load: every push that was answered is in the stored progress."""
-    truncate(shared_dsn)
-    node = await serve(shared_dsn)
-    players = [await node.player(f"player_{number}") for number in range(4)]
-    acknowledged = [set() for _ in players]
-    sent = iter(range(1_000_000))
-
-    async def keep_pushing(node, index, alive):
-        while alive:
-            number = next(sent)
-            try:
-                answer = await push(node, players[index], progress_of(progress__unlocked_card_backs=[number]))
-            except CUT:
-                return
-            assert answer.status == 200
-            acknowledged[index].add(number)
-
-    for _ in range(20):
-        alive = [True]
-        pushing = [defer.ensureDeferred(keep_pushing(node, index, alive)) for index in range(4) for _ in range(2)]
-        await deferLater(reactor, 0.1)
-        node.stop(signal.SIGKILL)
-        alive.clear()
-        await defer.gatherResults(pushing, consumeErrors=True)
-        node = await serve(shared_dsn)
-    for client, expected in zip(players, acknowledged, strict=True):
-        stored = set((await pull(node, client))["progress"]["unlocked_card_backs"])
-        assert expected <= stored
-    print(f"{sum(map(len, acknowledged))} acknowledged pushes, all there")
-    assert all(acknowledged)

@@ -176,7 +176,7 @@ async def test_no_session_older_than_a_reset_survives_it(two, processes, shared_
                     deferToThread(ask, login, "POST", "/api/auth/login", body),
                 ]
             )
-            assert outcomes[1] is True
+            assert outcomes[1]  # whose password it was
             statuses.update([("refresh", outcomes[0][0]), ("login", outcomes[2][0])])
             assert await database.once(lambda cursor: cursor.run(LEFT, name)) == [(0,)]
 

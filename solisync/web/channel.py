@@ -3,14 +3,14 @@
 Twisted reads whole bodies of any size, restarts its idle timer on every byte, and answers pipelined requests whether
 or not anybody reads the answers. So the channel here refuses early, keeps absolute deadlines, and sends no faster than
 the client reads. It overrides private methods of HTTPChannel, which is why setup.py bounds Twisted from above: raise
-that bound once tests/test_wire.py passes.
+that bound once tests/wire passes.
 """
 
 from collections import deque
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IAddress, IDelayedCall
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
@@ -31,7 +31,8 @@ BODY_SECONDS = 30.0
 UNREAD_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
-PIECE_BYTES = 65_536  # what the transport buffers before it says that it is full
+LINGER_BYTES = 8 * MAX_BODY
+PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes and the piece with which it gets full
 
 BAD_REQUEST = Refusal(400, "bad request")
 TIMED_OUT = Refusal(408, "request timed out")
@@ -50,10 +51,14 @@ class Channel(http.HTTPChannel):
     timeOut: float | None  # type: ignore[assignment]
     _receiving = False  # between the first byte of a request and its last
     _refused = False
+    _dropped = 0
+    _abandoned = False
     _unread: IDelayedCall | None = None
     _answered: http.Request | None = None  # a request whose answer is not all sent
 
     def connectionMade(self) -> None:
+        self._here: IAddress = super().getHost()  # Twisted would ask the kernel again for each request
+        self._there: IAddress = super().getPeer()
         self._unsent: deque[bytes] = deque()
         self.timeOut = HEADER_SECONDS
         super().connectionMade()
@@ -62,12 +67,22 @@ class Channel(http.HTTPChannel):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.site.forget(self)
         self._stop_unread_timer()
+        self._unsent.clear()  # at once: the collector would come for request and channel much later
         super().connectionLost(reason)
+
+    def getHost(self) -> IAddress:
+        return self._here
+
+    def getPeer(self) -> IAddress:
+        return self._there
 
     # Receiving, against the clock.
 
     def dataReceived(self, data: bytes) -> None:
         if self._refused:
+            self._dropped += len(data)
+            if self._dropped > LINGER_BYTES:
+                self.cut()
             return
         nested = self._busyReceiving
         self._begin()
@@ -178,8 +193,13 @@ class Channel(http.HTTPChannel):
         # The transport calls this when its buffer is full, and resumeProducing when all of it has gone out.
         super().pauseProducing()
         self._start_unread_timer()
+        self.site.hold(self, sum(map(len, self._unsent)))
 
     def resumeProducing(self) -> None:
+        if self._abandoned:
+            self.cut()
+            return
+        self.site.release(self)
         self._stop_unread_timer()
         super().resumeProducing()
         self._send()
@@ -193,14 +213,23 @@ class Channel(http.HTTPChannel):
 
     def _start_unread_timer(self) -> None:
         if self._unread is None:
-            self._unread = self.callLater(UNREAD_SECONDS, self._cut)
+            self._unread = self.callLater(UNREAD_SECONDS, self.cut)
 
     def _stop_unread_timer(self) -> None:
         if self._unread is not None and self._unread.active():
             self._unread.cancel()
         self._unread = None
 
-    def _cut(self) -> None:
+    def abandon(self) -> None:
+        """Give up what is unsent to a client that reads nothing; it is cut when it reads on, or when its time is up.
+
+        Not now: who means harm would be back at once, and cost more than a connection on which nothing happens.
+        """
+        self._abandoned = True
+        self._unsent.clear()
+
+    def cut(self) -> None:
+        """End the connection now, whatever is still to be sent."""
         self.transport.abortConnection()
 
     # Refusing.
@@ -227,18 +256,21 @@ class Channel(http.HTTPChannel):
 
     def forceAbortClient(self) -> None:
         self._abortingCall = None
-        self._cut()
+        self.cut()
 
     # Draining.
 
     def drain(self) -> None:
-        """Close this connection once the request on it, if any, is answered."""
+        """Close this connection once the request on it is answered; without one, the next will find out by itself."""
         if self.requests:
             self.persistent = False
-            for request in self.requests:
-                if not request.startedWriting:
-                    request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
-        elif not self._receiving:
+        for request in self.requests:
+            if not request.startedWriting:
+                request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+
+    def close_if_idle(self) -> None:
+        """Close this connection if no request is on it."""
+        if not self.requests and not self._receiving:
             self.loseConnection()
 
 

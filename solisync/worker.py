@@ -1,0 +1,56 @@
+"""The door of a worker process: the whole service, at a socket that its parent has bound (workers.py)."""
+
+import os
+import signal
+import socket
+from typing import Any
+
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.main import CONNECTION_DONE
+from twisted.python.failure import Failure
+
+from . import metrics, passwords
+from .daemon import run
+from .service import make_service
+from .settings import Settings
+from .workers import LIFELINE, READY, SOCKET
+
+
+class _Lifeline(FileDescriptor):
+    """Standard input, which ends when the parent wants this worker to leave, and with the parent, however that ends."""
+
+    reactor: Any
+
+    def fileno(self) -> int:
+        return LIFELINE
+
+    def doRead(self) -> Exception:
+        return CONNECTION_DONE  # nobody writes there; some reactors call this at the end of a pipe
+
+    def connectionLost(self, reason: Failure) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)  # which may be on its way from somebody else: one way to stop, once
+
+
+def main(bcrypt_cost: int = passwords.COST) -> None:
+    """Serve until told to stop, or until the parent is gone."""
+    from twisted.internet import reactor
+
+    # A terminal sends these to the parent too, which decides what they mean.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    settings = Settings.from_environ(os.environ)
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        metrics.share(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+    _Lifeline(reactor).startReading()
+    service = make_service(
+        settings,
+        reactor,  # type: ignore[arg-type]
+        inherited=socket.socket(fileno=SOCKET),
+        when_open=lambda: os.close(READY) if os.write(READY, b"ready") else None,
+        bcrypt_cost=bcrypt_cost,
+    )
+    run(service, reactor, log_format=settings.log_format)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Several ways to the same end: who begins when, who wins, and what becomes of the others."""
+
+import pytest
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+
+from solisync.attempts import HEAD_START_SECONDS, first_of
+from solisync.errors import ConnectionFailed
+
+
+class Race:
+    """Attempts that end when the test says so; those that have begun are in `running`."""
+
+    def __init__(self, count):
+        self.clock = Clock()
+        self.running = {}
+        self.cancelled = []
+        self.outcome = Deferred.fromCoroutine(first_of(self.clock, [self._attempt(number) for number in range(count)]))
+
+    def _attempt(self, number):
+        async def attempt():
+            self.running[number] = Deferred(lambda _: self.cancelled.append(number))
+            return await self.running[number]
+
+        return attempt
+
+
+async def test_each_attempt_has_a_head_start():
+    """The next begins when those before are still silent after a while; then the first success counts."""
+    race = Race(3)
+    assert set(race.running) == {0}
+    race.clock.advance(HEAD_START_SECONDS)
+    assert set(race.running) == {0, 1}
+    race.running[1].callback("b")
+    assert await race.outcome == (1, "b")
+    assert race.cancelled == [0]
+    race.clock.advance(1000)
+    assert set(race.running) == {0, 1}
+    assert not race.clock.getDelayedCalls()
+
+
+@pytest.mark.parametrize("error", [ConnectionFailed("refused"), KeyError("bug")])
+async def test_after_a_failure_the_next_attempt_begins_at_once(error):
+    """Whatever the failure was."""
+    race = Race(2)
+    race.running[0].errback(error)
+    race.running[1].callback("b")
+    assert await race.outcome == (1, "b")
+    assert not race.clock.getDelayedCalls()
+
+
+async def test_an_attempt_that_was_overtaken_may_still_win():
+    """Being slow is no failure."""
+    race = Race(2)
+    race.clock.advance(HEAD_START_SECONDS)
+    race.running[1].errback(ConnectionFailed("refused"))
+    race.running[0].callback("a")
+    assert await race.outcome == (0, "a")
+
+
+async def test_when_all_fail_all_reasons_are_told():
+    """In the order of the attempts."""
+    race = Race(2)
+    race.clock.advance(HEAD_START_SECONDS)
+    race.running[1].errback(ConnectionFailed("two"))
+    race.running[0].errback(ConnectionFailed("one"))
+    with pytest.raises(ConnectionFailed, match=r"^one; two$"):
+        await race.outcome
+
+
+async def test_a_bug_is_no_failed_connection():
+    """Of errors that are not ConnectionFailed the first is raised as it is."""
+    race = Race(2)
+    race.running[0].errback(ConnectionFailed("one"))
+    race.running[1].errback(KeyError("bug"))
+    with pytest.raises(KeyError):
+        await race.outcome
+
+
+async def test_cancelling_cancels_all_of_them():
+    """Nothing runs on and no timer is left."""
+    race = Race(3)
+    race.clock.advance(HEAD_START_SECONDS)
+    race.outcome.cancel()
+    with pytest.raises(CancelledError):
+        await race.outcome
+    assert race.cancelled == [0, 1]
+    assert not race.clock.getDelayedCalls()

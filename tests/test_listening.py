@@ -1,0 +1,72 @@
+"""The port: what is in its way, and what it does when it can take no more."""
+
+import contextlib
+import os
+import resource
+import socket
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory, Protocol
+
+from solisync.errors import CannotStart
+from solisync.listening import Acceptor, listen, stop
+
+
+class Greeting(Protocol):
+    def connectionMade(self):
+        self.transport.loseConnection()
+        self.factory.served.callback(None)
+
+
+@pytest.fixture
+def factory():
+    factory = Factory.forProtocol(Greeting)
+    factory.noisy = False
+    factory.served = Deferred()
+    return factory
+
+
+def test_a_file_that_is_no_socket_is_left_alone(reactor, place, factory):
+    """Whoever mistypes the path of a unix socket is told so, and keeps the file."""
+    file = place / "notes.txt"
+    file.write_text("precious")
+    with pytest.raises(CannotStart, match="Address already in use"):
+        listen(reactor, f"unix:{file}", factory)
+    assert file.read_text() == "precious"
+
+
+async def test_a_socket_that_nobody_serves_is_replaced(reactor, place, factory):
+    """What a killed service left behind is in nobody's way."""
+    path = place / "http.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    await stop(reactor, listen(reactor, f"unix:{path}", factory))
+    assert not path.exists()
+
+
+async def test_connections_wait_while_there_are_no_file_descriptors(reactor, factory):
+    """A process that has one descriptor left drops one connection, and accepts the others when it has more."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        clients = [socket.create_connection(listening.getsockname()) for _ in range(10)]
+        acceptor = Acceptor(reactor, listening.dup(), factory)
+    acceptor.numberAccepts = len(clients)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, hard))
+    try:
+        acceptor.doRead()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    acceptor.numberAccepts = 1
+    cut = 0
+    for client in clients:
+        client.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            cut += client.recv(1) == b""
+    assert cut == 1
+    await factory.served
+    await acceptor.stopListening()
+    for client in clients:
+        client.close()

@@ -1,0 +1,83 @@
+"""Sockets that systemd binds and passes on (`systemd:` in SOLISYNC_LISTEN; sd_listen_fds(3))."""
+
+import os
+import socket
+import sys
+import time
+
+import pytest
+from twisted.internet.threads import deferToThread
+
+from tests.commands import SOLISYNC, TWISTD, run, wait_for
+from tests.conftest import SECRET, environment, free_port, ready
+from tests.wire.cases import LAST
+from tests.wire.sockets import exchange, parse
+
+# What systemd does for a socket unit: the service begins when somebody wants it, and not before.
+ACTIVATE = """
+import os, select, socket, sys
+place, name, *words = sys.argv[1:]
+if place.isdigit():
+    listening = socket.create_server(("127.0.0.1", int(place)))
+else:
+    listening = socket.create_server(place, family=socket.AF_UNIX)
+    os.chmod(place, 0o660)
+select.select([listening], [], [])
+os.dup2(os.dup(listening.fileno()), 3)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=name)
+os.execv(words[0], words)
+"""
+
+
+def first_request(port):
+    """Ask as soon as somebody listens there, and wait for as long as it takes."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            return exchange(port, LAST)
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "door", [SOLISYNC, TWISTD, (*SOLISYNC, "--workers", "2")], ids=["solisync", "twistd", "workers"]
+)
+@pytest.mark.parametrize("which", ["index=0", "name=web"])
+async def test_a_service_serves_on_a_socket_of_systemd(launch, reactor, shared_dsn, door, which):
+    """Who came before the service did is answered once it runs, and so is everybody after that."""
+    port = free_port()
+    variables = environment(shared_dsn, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
+    process = launch(sys.executable, "-c", ACTIVATE, port, "web", *door, port=port, dsn=shared_dsn, **variables)
+    (answer,) = parse(await deferToThread(first_request, port))
+    assert answer.status == 200
+    await ready(reactor, process.client())
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, (*SOLISYNC, "--workers", "2")], ids=["one", "workers"])
+async def test_a_unix_socket_of_systemd_is_left_as_it_is(launch, reactor, shared_dsn, place, door):
+    """systemd goes on with its socket when the service has stopped, so neither the file nor its mode changes."""
+    path = place / "http.sock"
+    variables = environment(shared_dsn, SOLISYNC_LISTEN="systemd:domain=UNIX:index=0")
+    process = launch(sys.executable, "-c", ACTIVATE, path, "web", *door, dsn=shared_dsn, **variables)
+
+    def ask():
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(os.fspath(path))
+            connection.sendall(LAST)
+            return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+    await deferToThread(wait_for, lambda: path.exists() and path.stat().st_mode & 0o777 == 0o660)
+    assert (await deferToThread(ask)).startswith(b"HTTP/1.1 200 ")
+    assert process.stop() == 0
+    assert path.stat().st_mode & 0o777 == 0o660
+
+
+@pytest.mark.parametrize("which", ["index=0", "name=web"])
+def test_without_such_a_socket_nothing_starts(which):
+    """A service that systemd has not started says so in one line."""
+    done = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
+    assert done.status == 1
+    (line,) = done.err
+    assert line.startswith("solisync: SOLISYNC_LISTEN is no endpoint to listen on")
+    assert line.endswith("systemd has passed no such socket")
