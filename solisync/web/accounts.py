@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
+from ..audit import audit
 from ..database import Cursor, Database
 from ..errors import Conflict, NotFound
 from ..passwords import Passwords
@@ -41,12 +43,13 @@ class Accounts:
         """Create an account and begin its first session."""
         username = check_username(body.username)
         password = check_new_password(body.password)
+        self._passwords.require_room()
         if await self._database.once(accounts.is_taken, username):  # before the costly part; the insert decides
             raise Conflict("username already taken")
         password_hash = await self._passwords.hash(password)
         user_id, jti, now = self._new_id(), self._new_id(), self._now()
         created = await self._database.once(
-            accounts.register,
+            self._register,
             user_id=user_id,
             username=username,
             password_hash=password_hash,
@@ -70,9 +73,18 @@ class Accounts:
         await self._database.once(self._delete, player)
         return Ok()
 
+    # These run to their end even when the client has gone, so what follows from a commit follows here.
+
+    async def _register(self, cursor: Cursor, /, user_id: str, **account: Any) -> bool:
+        created = await accounts.register(cursor, user_id=user_id, **account)
+        if created:
+            audit("register", user_id=user_id)
+        return created
+
     async def _delete(self, cursor: Cursor, player: str) -> None:
         try:
-            await accounts.delete(cursor, player)
+            if await accounts.delete(cursor, player):
+                audit("account deleted", user_id=player)
         finally:
             self._board.forget()
             self._recent.forget()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..database import Database
+from ..metrics import Metrics
 from ..rules.analytics import Receipt, Sent, judge, splittable
 from ..storage import analytics
 from .request import read_json
@@ -12,8 +13,9 @@ from .request import read_json
 class Analytics:
     """Takes what games report."""
 
-    def __init__(self, *, database: Database, now: Callable[[], datetime]) -> None:
+    def __init__(self, *, database: Database, metrics: Metrics, now: Callable[[], datetime]) -> None:
         self._database = database
+        self._metrics = metrics
         self._now = now
 
     async def receive(self, *, raw: bytes) -> Receipt:
@@ -29,4 +31,7 @@ class Analytics:
                 events=judged.events,
                 now=now,
             )
-        return Receipt(accepted=judged.accepted, duplicates=judged.accepted - stored, rejected=judged.rejected)
+        duplicates = judged.accepted - stored
+        for outcome, count in (("accepted", stored), ("duplicate", duplicates), ("rejected", len(judged.rejected))):
+            self._metrics.events.labels(outcome).inc(count)
+        return Receipt(accepted=judged.accepted, duplicates=duplicates, rejected=judged.rejected)

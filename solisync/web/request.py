@@ -1,23 +1,26 @@
 """A request: what the routes need to know of it, read once and strictly."""
 
 import re
+import secrets
 from functools import cache, cached_property
 from io import BytesIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 import msgspec
 from twisted.internet.address import UNIXAddress
+from twisted.python.failure import Failure
 from twisted.web import server
 
 from ..client_address import Address, bucket, client_address, is_trusted
 from ..errors import BadRequest, Unauthorized
+from ..logs import serving
 from .syntax import target_path
 
 if TYPE_CHECKING:
     from .site import Site
 
+CLIENT_GONE = 499  # what nginx calls it; no client ever gets to see this
 MAX_NESTING = 64
 
 T = TypeVar("T")
@@ -35,18 +38,33 @@ class Request(server.Request):
     content: BytesIO
     site: "Site"
     defaultContentType = None
+    route = ""  # the template of the route that it took, once it did
+    player: str | None = None  # whose valid token it carried
+    _whole = False  # whether all of it has arrived
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        # Klein leaves requests for the garbage collector: what is buffered in a lost connection must not wait for it.
+        del self.transport
         self.site = self.channel.site  # from the beginning, and for longer than there is a channel
         self.began: float = self.site.reactor.seconds()
 
     def process(self) -> None:
         """Hand the request to the routes, in a shape that can't surprise them."""
+        self._whole = True
+        serving.set({})  # it may have been read in the context of the one before it
         self.path = target_path(self.uri) or self.path  # RFC 9112 §3.2.2: a whole URI is as good as a path
         if not self.method.isupper():  # methods are case-sensitive (RFC 9110 §9.1), werkzeug's matching is not
             self.method = b"UNKNOWN"
         super().process()
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The client has gone; its request is logged all the same, if nobody has answered it."""
+        unanswered = self._whole and not self.finished
+        super().connectionLost(reason)
+        if unanswered:
+            self.code = CLIENT_GONE
+            self.site.log(self)
 
     def _handleStar(self) -> None:
         # `OPTIONS *` asks about no path in particular; there is nothing there
@@ -77,7 +95,7 @@ class Request(server.Request):
     def request_id(self) -> str:
         """The client's X-Request-Id when it is a sane one, else a new one."""
         given = self.fields("X-Request-Id")
-        return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else uuid4().hex
+        return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else secrets.token_hex(16)
 
     @cached_property
     def client_ip(self) -> Address | None:
@@ -90,7 +108,7 @@ class Request(server.Request):
             self.site.warn_of_untrusted_proxy(host)
         return client_address(host, forwarded, trusted)
 
-    @property
+    @cached_property
     def client_name(self) -> str:
         """The client's address as a log shows it."""
         return "unix" if self.client_ip is None else str(self.client_ip)
@@ -108,6 +126,12 @@ class Request(server.Request):
         if match is None:
             raise Unauthorized
         return match[1]
+
+    def answer(self, body: bytes) -> None:
+        """Send the body of the answer, unless the client has gone."""
+        if not self._disconnected:
+            self.write(body)
+            self.finish()
 
     def body(self) -> bytes:
         """The whole body."""

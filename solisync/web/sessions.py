@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ..database import Database
+from ..audit import audit
+from ..database import Cursor, Database
 from ..errors import Unauthorized
+from ..metrics import Metrics
 from ..passwords import Passwords
 from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
 from ..storage import accounts, sessions
-from ..tokens import Tokens, refresh_expiry
+from ..tokens import RefreshClaims, Tokens, refresh_expiry
 
 
 class Sessions:
@@ -20,12 +22,14 @@ class Sessions:
         database: Database,
         passwords: Passwords,
         tokens: Tokens,
+        metrics: Metrics,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
         self._database = database
         self._passwords = passwords
         self._tokens = tokens
+        self._metrics = metrics
         self._now = now
         self._new_id = new_id
 
@@ -33,36 +37,47 @@ class Sessions:
         """Begin a session. Whatever is wrong with the credentials, the work and the answer are the same."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
+        self._passwords.require_room()
         stored = await self._database.once(accounts.credentials, username) if username is not None else None
         if len(password) > PASSWORD_MAX_BYTES:
             password, stored = b"", None
         if not await self._passwords.verify(password, stored.password_hash if stored else None) or stored is None:
+            audit("login failed", user_id=stored.user_id if stored else None)
             raise Unauthorized("invalid credentials")
         jti, now = self._new_id(), self._now()
-        began = await self._database.once(
-            sessions.begin,
-            stored.user_id,
-            verified_hash=stored.password_hash,
-            jti=jti,
-            expires=refresh_expiry(now),
-        )
-        if not began:
+        if not await self._database.once(self._begin, stored, jti=jti, expires=refresh_expiry(now)):
             raise Unauthorized("invalid credentials")
         return TokenPair(self._tokens.access(stored.user_id, now), self._tokens.refresh(stored.user_id, jti, now))
 
     async def refresh(self, *, body: RefreshRequest) -> TokenPair:
         """Spend a refresh token for a new pair; of any number of requests with one token, one gets it."""
         now = self._now()
-        claims = self._tokens.read_refresh(body.refresh_token, now)
+        try:
+            claims = self._tokens.read_refresh(body.refresh_token, now)
+        except Unauthorized:
+            audit("refresh refused", reason="no valid refresh token")
+            raise
         jti = self._new_id()
-        rotated = await self._database.once(
-            sessions.rotate,
-            claims.user_id,
-            spent=claims.jti,
-            now=now,
-            jti=jti,
-            expires=refresh_expiry(now),
-        )
-        if not rotated:
+        if not await self._database.once(self._rotate, claims, now=now, jti=jti):
             raise Unauthorized
         return TokenPair(self._tokens.access(claims.user_id, now), self._tokens.refresh(claims.user_id, jti, now))
+
+    # What is written to the audit trail where it is committed: the client may have gone by then, and its handler too.
+
+    async def _begin(self, cursor: Cursor, stored: accounts.Credentials, *, jti: str, expires: datetime) -> bool:
+        began = await sessions.begin(
+            cursor, stored.user_id, verified_hash=stored.password_hash, jti=jti, expires=expires
+        )
+        audit("login" if began else "login failed", user_id=stored.user_id)
+        return began
+
+    async def _rotate(self, cursor: Cursor, claims: RefreshClaims, *, now: datetime, jti: str) -> bool:
+        rotated = await sessions.rotate(
+            cursor, claims.user_id, spent=claims.jti, now=now, jti=jti, expires=refresh_expiry(now)
+        )
+        if rotated:
+            audit("refresh", user_id=claims.user_id)
+        else:
+            self._metrics.refresh_replays.inc()
+            audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
+        return rotated

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from ..database import Cursor, Database
 from ..errors import BadRequest, NotFound
+from ..metrics import Metrics
 from ..remembered import Remembered
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
@@ -26,8 +27,11 @@ _encode = msgspec.json.Encoder().encode
 class Sync:
     """Merges what devices push, and hands out the result."""
 
-    def __init__(self, *, database: Database, board: Remembered[Reply], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, *, database: Database, board: Remembered[Reply], metrics: Metrics, now: Callable[[], datetime]
+    ) -> None:
         self._database = database
+        self._metrics = metrics
         self._board = board
         self._now = now
 
@@ -47,9 +51,13 @@ class Sync:
         if owner is None or owner not in (player, NIL):  # clients that don't know their id send nil for "mine"
             raise BadRequest("user_id mismatch")
         pushed = Document(structs.replace(body, user_id=owner), read_unknown(raw))
-        return await self._database.transact(self._merge, player, pushed)
+        reply, conflicts = await self._database.transact(self._merge, player, pushed)
+        self._metrics.merges.inc()
+        for conflict in conflicts:
+            self._metrics.conflicts.labels(conflict.field).inc()
+        return reply
 
-    async def _merge(self, cursor: Cursor, player: str, pushed: Document) -> Reply:
+    async def _merge(self, cursor: Cursor, player: str, pushed: Document) -> tuple[Reply, list[SyncConflict]]:
         saved = await sync.load(cursor, player)
         if saved is None:
             raise NotFound("user not found")
@@ -66,7 +74,7 @@ class Sync:
         finally:
             if improved:
                 self._board.forget()
-        return _answer(payload, now, conflicts)
+        return _answer(payload, now, conflicts), conflicts
 
 
 def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:

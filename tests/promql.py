@@ -1,0 +1,65 @@
+"""What an expression of Prometheus' language names, as far as tests need it, and where solisync's expressions are."""
+
+import json
+import re
+from typing import NamedTuple
+
+import yaml
+
+from tests.conftest import ROOT
+
+DASHBOARD = ROOT / "deploy" / "grafana" / "solisync.json"
+RULES = ROOT / "deploy" / "prometheus" / "solisync.rules.yml"
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_SELECTOR = re.compile(rf'(\w+)\{{((?:[^"}}]|{_STRING})*)\}}')
+_MATCHER = re.compile(rf"(\w+)\s*(=~|!~|!=|=)\s*({_STRING})")
+_GROUPING = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")
+_RANGE = re.compile(r"\[[^]]*\]")
+_NAME = re.compile(r"\b[a-zA-Z_]\w*\b(?!\s*\()")
+_KEYWORDS = {"sum", "max", "count", "by", "on", "and", "or", "unless"}
+
+
+class Matcher(NamedTuple):
+    """`metric{label=~"pattern"}`, or with another operator."""
+
+    metric: str
+    label: str
+    pattern: str
+
+
+class Named(NamedTuple):
+    """What an expression names."""
+
+    metrics: set[str]
+    matchers: list[Matcher]
+    groups: set[str]
+
+
+def named(expression):
+    """Take an expression apart."""
+    matchers = [
+        Matcher(metric, label, re.escape(value) if operator in ("=", "!=") else value)
+        for metric, inside in _SELECTOR.findall(expression)
+        for label, operator, quoted in _MATCHER.findall(inside)
+        for value in [json.loads(quoted)]
+    ]
+    bare = _RANGE.sub("", _SELECTOR.sub(r"\1", expression))
+    groups = {label.strip() for labels in _GROUPING.findall(bare) for label in labels.split(",")}
+    metrics = set(_NAME.findall(_GROUPING.sub("", bare))) - _KEYWORDS
+    return Named(metrics, matchers, groups)
+
+
+def panels():
+    """The panels of the dashboard that show something."""
+    return [panel for panel in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if panel["type"] != "row"]
+
+
+def queries():
+    """Every expression of the dashboard, with the legend of its lines."""
+    return [(target["expr"], target["legendFormat"]) for panel in panels() for target in panel["targets"]]
+
+
+def rules():
+    """Every alert."""
+    return [rule for group in yaml.safe_load(RULES.read_text("utf-8"))["groups"] for rule in group["rules"]]

@@ -1,0 +1,270 @@
+"""What is logged: lines for people and for machines, and an audit trail that misses nothing and repeats nothing."""
+
+import io
+import json
+import os
+import signal
+import socket
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.threads import deferToThread
+from twisted.logger import Logger, formatEvent
+from twisted.python.failure import Failure
+
+from solisync import logs
+from tests.commands import SOLISYNC, TAC, TWISTD, run, start, wait_for
+from tests.conftest import PASSWORD, SECRET, connect, ready, refused, truncate
+
+
+def logged(style, emit):
+    """The line, or lines, that an observer writes for what `emit` logs."""
+    out = io.StringIO()
+    emit(Logger("tests", observer=logs.observer(style, out)))
+    return out.getvalue()
+
+
+def lines_of(process):
+    """What a process has logged in JSON, as objects."""
+    return [json.loads(line) for line in process.log.splitlines()]
+
+
+def audited(process):
+    """The audit trail of a process: events and whose they are."""
+    return [(line["event"], line.get("user_id")) for line in lines_of(process) if line["source"] == "solisync.audit"]
+
+
+@given(text=st.text())
+def test_a_json_line_is_one_line_whatever_is_in_it(text):
+    """No text breaks out of its line, and all of it comes back."""
+    line = logged("json", lambda log: log.info("{reason}", reason=text))
+    assert line.endswith("\n")
+    assert len(line.splitlines()) == 1
+    assert json.loads(line)["reason"] == text
+
+
+@given(text=st.text())
+def test_a_text_line_cannot_be_forged(text):
+    """Each further line of a message is indented, and no control character is left in it."""
+    written = logged("text", lambda log: log.warn("{reason}", reason=text))
+    first, *more = written.removesuffix("\n").split("\n")
+    assert " warn tests: " in first
+    assert all(line.startswith("\t") for line in more)
+    assert len(written.splitlines()) == 1 + len(more)
+    assert "\x1b" not in written
+
+
+@pytest.mark.parametrize("template", ["{reason!r} {number:.1f}", "{call()}", "{missing}", "{", "{reason.no}", "{{}}"])
+def test_messages_are_what_twisted_makes_of_them(template):
+    """Whatever stands in a format: values, calls, what is missing, what is broken."""
+    event = {"log_format": template, "reason": "so\n", "number": 1.25, "call": lambda: "called"}
+    assert logs.event_text(event) == formatEvent(event)
+
+
+def test_fields_that_nobody_asked_for_stay_out():
+    """What an event carries beside the known fields, a secret perhaps, is in no JSON line."""
+    line = logged("json", lambda log: log.info("hello", password="hidden", token="hidden", status=200))
+    assert "hidden" not in line
+    assert json.loads(line)["status"] == 200
+
+
+@pytest.mark.parametrize("style", logs.FORMATS)
+def test_a_failure_has_its_traceback(style):
+    """What went wrong is there with all its lines, in JSON as one field."""
+
+    def emit(log):
+        try:
+            getattr(log, "forged\n2026 line")
+        except AttributeError:
+            log.failure("it failed", Failure())
+
+    written = logged(style, emit)
+    assert "AttributeError" in written
+    assert "\n2026" not in written
+    if style == "json":
+        assert "Traceback" in json.loads(written)["traceback"]
+
+
+def test_a_log_that_cannot_be_written_harms_nobody():
+    """A full disk or a closed terminal is no reason to fail."""
+    out = io.StringIO()
+    observe = logs.observer("json", out)
+    out.close()
+    Logger("tests", observer=observe).info("hello")
+
+
+@pytest.mark.limit(60)
+async def test_every_request_has_one_access_line(serve, shared_dsn):
+    """It says who asked for what, by which route, and how it ended; query strings and tokens are not in it."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    player = await process.player()
+    token, user_id = player.tokens.access_token, (await player.me()).id
+    await process.ask("GET", "/api/replays/recent?limit=7&secret=hunter2", headers={"X-Request-Id": "req-1"})
+    await process.ask(
+        "GET", f"/avatars/{user_id}.png", headers={"X-Request-Id": "req-2"}, bearer=token, address="10.9.8.7"
+    )
+    await process.ask("PATCH", "/api/nowhere", headers={"X-Request-Id": "req-3"})
+    process.stop()
+    lines = {line.get("request_id"): line for line in lines_of(process) if "status" in line}
+    assert lines["req-1"]["route"] == lines["req-1"]["path"] == "/api/replays/recent"
+    expected = {
+        "method": "GET",
+        "route": "/avatars/{user_id}.{extension}",
+        "path": f"/avatars/{user_id}.png",
+        "status": 404,
+        "client": "10.9.8.7",
+        "user_id": user_id,
+    }
+    assert expected.items() <= lines["req-2"].items()
+    assert lines["req-2"]["milliseconds"] > 0
+    assert (lines["req-3"]["status"], lines["req-3"].get("route")) == (404, None)
+    for secret in ("hunter2", token, PASSWORD):
+        assert secret not in process.log
+
+
+@pytest.mark.limit(60)
+async def test_an_access_line_is_short(serve, shared_dsn):
+    """However long the path was: a pipe that several processes write to keeps 4,096 bytes together."""
+    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    await process.ask("GET", "/" + "x" * 15_000)
+    process.stop()
+    assert any(line.get("status") == 404 for line in lines_of(process))
+    assert max(map(len, process.log.splitlines())) < 4_096
+
+
+@pytest.mark.limit(60)
+async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
+    """Its request gets an access line with status 499, once; a request that never arrived whole gets none."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    blocker = connect(shared_dsn)
+    blocker.autocommit = False
+    blocker.cursor().execute("LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
+
+    def hang_up(data):
+        with socket.create_connection(("127.0.0.1", process.port)) as connection:
+            connection.sendall(data)
+            time.sleep(0.3)
+
+    body = b'{"username": "ann", "password": "correct horse"}'
+    head = b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nX-Request-Id: %b\r\nContent-Length: %d\r\n\r\n"
+    await deferToThread(hang_up, head % (b"whole", len(body)) + body)
+    await deferToThread(hang_up, head % (b"half", len(body)) + body[:10])
+    await deferToThread(wait_for, lambda: '"whole"' in process.log)
+    blocker.rollback()
+    blocker.close()
+    process.stop()
+    lines = {
+        name: [line["status"] for line in lines_of(process) if line.get("request_id") == name]
+        for name in ("whole", "half")
+    }
+    assert lines == {"whole": [499], "half": []}
+
+
+@pytest.mark.limit(60)
+async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
+    """Register, login, failed logins, refresh, refused refresh and deletion are written once each, with the user."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    player = await process.player("ann")
+    user_id = (await player.me()).id
+    await player.login("ann", PASSWORD)
+    spent = player.tokens.refresh_token
+    await player.refresh()
+    assert (await process.ask("POST", "/api/auth/refresh", body={"refresh_token": spent})).status == 401
+    assert (await process.ask("POST", "/api/auth/refresh", body={"refresh_token": "nonsense"})).status == 401
+    await refused(process.client().login("ann", "wrong password"))
+    await refused(process.client().login("a_password_typed_too_early", "wrong password"))
+    token = player.tokens.access_token
+    await player.delete_account()
+    await process.ask("DELETE", "/api/account", bearer=token)
+    process.stop()
+    assert audited(process) == [
+        ("register", user_id),
+        ("login", user_id),
+        ("refresh", user_id),
+        ("refresh refused", user_id),
+        ("refresh refused", None),
+        ("login failed", user_id),
+        ("login failed", None),
+        ("account deleted", user_id),
+    ]
+    assert "a_password_typed_too_early" not in process.log
+
+
+@pytest.mark.limit(60)
+async def test_the_audit_trail_knows_of_clients_that_left(serve, shared_dsn):
+    """A refresh that is committed after its client hung up is written down all the same."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    token = (await process.player("ann")).tokens.refresh_token
+    blocker = connect(shared_dsn)
+    blocker.autocommit = False
+    blocker.cursor().execute("SELECT FROM users WHERE username = 'ann' FOR UPDATE")
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        " AND application_name = 'solisync'"
+    )
+
+    def hang_up():
+        body = json.dumps({"refresh_token": token}).encode()
+        head = f"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", process.port)) as connection:
+            connection.sendall(head.encode() + body)
+            wait_for(lambda: process.sql(waiting) == [(1,)])
+
+    await deferToThread(hang_up)
+    await deferToThread(wait_for, lambda: '"status": 499' in process.log)
+    assert "refresh" not in dict(audited(process))
+    blocker.rollback()
+    blocker.close()
+    await deferToThread(wait_for, lambda: "refresh" in dict(audited(process)))
+    process.stop()
+    assert [event for event, _ in audited(process)] == ["register", "refresh"]
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize(
+    "door", [SOLISYNC, TWISTD, (*SOLISYNC, "--workers", "2")], ids=["solisync", "twistd", "workers"]
+)
+async def test_every_line_is_json_when_asked_for(launch, reactor, shared_dsn, door):
+    """From the first line to the last, at every door."""
+    process = start(launch, *door, "--log-format", "json", dsn=shared_dsn)
+    await ready(reactor, process.client())
+    process.stop()
+    assert any("listens on" in line["message"] for line in lines_of(process))
+    assert all({"time", "level", "source", "pid", "message"} <= line.keys() for line in lines_of(process))
+
+
+@pytest.mark.limit(60)
+async def test_a_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
+    """`twistd --logfile` gets the same lines."""
+    log, pid = place / "solisync.log", place / "solisync.pid"
+    words = (TWISTD[0], f"--logfile={log}", f"--pidfile={pid}", "solisync", "--log-format", "json")
+    variables = {"JWT_SECRET": SECRET, "DATABASE_URL": shared_dsn, "SOLISYNC_LISTEN": f"unix:{place}/http.sock"}
+    assert (await deferToThread(lambda: run(*words, cwd=place, **variables))).status == 0
+    await deferToThread(wait_for, lambda: "the database is open" in log.read_text())
+    daemon = int(pid.read_text())
+    os.kill(daemon, signal.SIGTERM)
+    await deferToThread(wait_for, lambda: not pid.exists())
+    assert all(json.loads(line) for line in log.read_text().splitlines())
+
+
+def test_a_tac_file_logs_as_twistd_does(place):
+    """It can't know where twistd logs, so asking it for JSON is an error that names the way."""
+    done = run(*TAC, JWT_SECRET=SECRET, SOLISYNC_LOG_FORMAT="json", cwd=place)
+    assert done.status == 1
+    assert any("need `twistd solisync` instead of a .tac file" in line for line in done.out + done.err)
+
+
+async def test_no_row_of_the_database_is_logged(serve, empty_database):
+    """PostgreSQL shows the row that it refuses, with the password's hash; the log has what is wrong, and no row."""
+    process = await serve(empty_database)
+    process.sql("ALTER TABLE users ADD CONSTRAINT unexpected CHECK (username <> 'ann')")
+    account = {"username": "ann", "password": PASSWORD}
+    assert (await process.ask("POST", "/api/auth/register", body=account)).status == 500
+    assert 'violates check constraint "unexpected"' in process.log
+    assert "$2b$" not in process.log

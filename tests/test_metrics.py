@@ -1,0 +1,250 @@
+"""What Prometheus gets to see, and that it is what docs/metrics.md says."""
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+import treq
+from prometheus_client.parser import text_string_to_metric_families
+from twisted.internet.threads import deferToThread
+
+from solisync import metrics
+from tests.commands import SOLISYNC, start, wait_for
+from tests.conftest import PASSWORD, ROOT, free_port, ready, refused, truncate
+from tests.fire.test_processes import replaced, workers
+from tests.web.test_sync import progress_of
+
+DOCUMENTED = re.compile(r"^\| `(solisync_\w+)`(?: \(([\w, `]+)\))? \|", re.MULTILINE)
+
+
+class Scraped:
+    """A service with a listener for metrics."""
+
+    def __init__(self, process, port):
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}/metrics"
+
+    async def numbers(self):
+        """Every sample, by its name and labels."""
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in await self.families()
+            for sample in family.samples
+        }
+
+    async def families(self):
+        response = await treq.get(self.url)
+        assert response.code == 200
+        assert response.headers.getRawHeaders("content-type")[0].startswith("text/plain")
+        return list(text_string_to_metric_families(await response.text()))
+
+    async def value(self, name, **labels):
+        """One sample's value; 0 when there is none."""
+        return (await self.numbers()).get((f"solisync_{name}", frozenset(labels.items())), 0)
+
+
+@pytest.fixture
+def scraped(serve, shared_dsn):
+    async def scraped(**variables):
+        truncate(shared_dsn)
+        port = free_port()
+        process = await serve(shared_dsn, SOLISYNC_METRICS_LISTEN=f"tcp:{port}:interface=127.0.0.1", **variables)
+        return Scraped(process, port)
+
+    return scraped
+
+
+@pytest.mark.limit(60)
+async def test_a_scrape_and_the_documentation_agree(scraped):
+    """Every metric that docs/metrics.md lists is in a scrape after one request, with its labels, and no other."""
+    service = await scraped()
+    await service.process.ask("GET", "/health")
+    documented = {
+        name: {label.strip(" `") for label in labels.split(",") if label.strip(" `")}
+        for name, labels in DOCUMENTED.findall((ROOT / "docs" / "metrics.md").read_text("utf-8"))
+    }
+    found = {}
+    for family in await service.families():
+        name = family.name + ("_total" if family.type == "counter" else "")
+        found[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+    assert found == documented
+
+
+@pytest.mark.limit(60)
+async def test_requests_are_counted_by_route(scraped):
+    """By method, template and status; what matched no route has no names that a client could choose."""
+    service = await scraped()
+    for path in ("/api/replays/11111111-1111-4111-8111-111111111111", "/api/replays/x"):
+        await service.process.ask("GET", path)
+    for method, path in (("GET", "/nowhere"), ("BREW", "/coffee"), ("BREW", "/api/me")):
+        await service.process.ask(method, path)
+    labels = {"method": "GET", "route": "/api/replays/{replay_id}"}
+    assert await service.value("http_requests_total", **labels, status="404") == 2
+    assert await service.value("http_request_seconds_count", **labels) == 2
+    assert await service.value("http_requests_total", method="", route="", status="404") == 2
+    assert await service.value("http_requests_total", method="", route="", status="405") == 1
+
+
+@pytest.mark.limit(60)
+async def test_what_happens_is_counted(scraped):
+    """Spent tokens, refusals, merges, conflicts, events, and passwords hashed."""
+    service = await scraped()
+    player = await service.process.player()
+    token, spent = player.tokens.access_token, player.tokens.refresh_token
+    await player.refresh()
+    await service.process.ask("POST", "/api/auth/refresh", body={"refresh_token": spent})
+    for number in range(12):
+        await service.process.ask("POST", "/api/auth/refresh", body={"refresh_token": str(number)}, address="10.1.1.1")
+    for streak in (1, 2):
+        pushed = progress_of(stats__win_streak_current=streak)
+        assert (await service.process.ask("POST", "/api/sync/push", body=pushed, bearer=token)).status == 200
+    event = {"id": "11111111-1111-4111-8111-111111111111", "event_type": "won", "client_time": "2026-01-01T00:00:00Z"}
+    batch = {"session_id": "s", "events": [event, event, event | {"event_type": "No"}]}
+    assert (await service.process.ask("POST", "/api/analytics", body=batch)).status == 200
+    await refused(service.process.client().login("ann", PASSWORD + "!"))
+    assert await service.value("refresh_replays_total") == 1
+    assert await service.value("rate_limit_refusals_total", limit="auth") == 2
+    assert await service.value("sync_merges_total") == 2
+    assert await service.value("sync_conflicts_total", field="win_streak_current") == 1
+    counted = [await service.value("analytics_events_total", outcome=o) for o in ("accepted", "duplicate", "rejected")]
+    assert counted == [1, 1, 1]
+    assert await service.value("hash_wait_seconds_count") == 2
+
+
+@pytest.mark.limit(60)
+async def test_lost_connections_are_counted(scraped, shared_dsn):
+    """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
+    service = await scraped(SOLISYNC_DATABASE_CONNECTIONS="3")
+    service.process.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'solisync' AND datname = current_database()"
+    )
+
+    async def seen():
+        lost = await service.value("database_reconnects_total")
+        return lost >= 3 and await service.value("database_connections", state="idle") == 3
+
+    while not await seen():
+        pass
+
+
+@pytest.mark.limit(60)
+async def test_one_scrape_tells_of_all_workers(scraped):
+    """Counters are summed over the workers, those that have left included; gauges over those that live."""
+    service = await scraped(SOLISYNC_WORKERS="2")
+    process = service.process
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
+    labels = {"method": "GET", "route": "/api/daily-challenge", "status": "200"}
+    for _ in range(40):
+        await process.ask("GET", "/api/daily-challenge")
+    assert await service.value("http_requests_total", **labels) == 40
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(replaced, process)
+    for _ in range(10):
+        await process.ask("GET", "/api/daily-challenge")
+    assert await service.value("http_requests_total", **labels) == 50
+    while await service.value("database_connections", state="idle") != 16:
+        pass
+    for victim in workers(process):
+        os.kill(victim, signal.SIGKILL)
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 6)
+    assert await service.value("http_requests_total", **labels) == 50
+    while await service.value("database_connections", state="idle") != 16:
+        pass
+    assert process.stop() == 0
+
+
+def files_of_metrics(process):
+    """What the workers of a process keep their numbers in, as {name: status}."""
+    environ = (Path("/proc") / str(min(workers(process))) / "environ").read_bytes().split(b"\0")
+    (directory,) = [line.partition(b"=")[2] for line in environ if line.startswith(b"PROMETHEUS_MULTIPROC_DIR=")]
+    return {file.name: file.stat() for file in Path(os.fsdecode(directory)).iterdir()}
+
+
+@pytest.mark.limit(60)
+async def test_workers_leave_no_files(scraped):
+    """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone."""
+    service = await scraped(SOLISYNC_WORKERS="2", PROMETHEUS_MULTIPROC_DIR="/nonexistent")
+    process = service.process
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
+    for times in (1, 2):
+        os.kill(process.pid, signal.SIGHUP)
+        await deferToThread(replaced, process, times)
+    numbers = {re.search(r"_(\d+)\.db$", name)[1] for name in files_of_metrics(process)}
+    assert numbers == {"0", *map(str, workers(process))}
+
+
+@pytest.mark.limit(60)
+async def test_a_leftover_variable_of_others_changes_nothing(scraped):
+    """A single process keeps its numbers in memory, wherever PROMETHEUS_MULTIPROC_DIR points to."""
+    service = await scraped(PROMETHEUS_MULTIPROC_DIR="/nonexistent")
+    await service.process.ask("GET", "/health")
+    assert await service.value("http_requests_total", method="GET", route="/health", status="200") == 1
+
+
+@pytest.mark.limit(60)
+async def test_a_full_disk_does_not_end_workers(scraped):
+    """The files have all their room from the start: a memory map without it ends the process."""
+    service = await scraped(SOLISYNC_WORKERS="2")
+    await deferToThread(wait_for, lambda: service.process.log.count(" is ready") == 2)
+    files = files_of_metrics(service.process)
+    assert len(files) == 2 + 2 * 4
+    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
+
+
+@pytest.mark.limit(60)
+async def test_a_worker_without_room_for_numbers_serves(scraped):
+    """It says so, and is missing in the metrics, which is better than to be missing."""
+    service = await scraped(SOLISYNC_WORKERS="2")
+    process = service.process
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
+    for victim in workers(process):
+        os.kill(victim, signal.SIGKILL)
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 4)
+    assert "will be missing in the metrics: File too large" in process.log
+    assert (await process.ask("GET", "/health")).status == 200
+    assert await service.value("http_requests_total", method="GET", route="/health", status="200") < 5
+    assert process.stop() == 0
+
+
+async def test_a_scrape_has_no_body(scraped):
+    """Who sends one is cut off, and nothing is stored."""
+    service = await scraped()
+
+    def send():
+        port = int(service.url.split(":")[2].split("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(bytes(1_000_000))
+                return connection.recv(1)
+        return b""
+
+    assert await deferToThread(send) == b""
+    assert await service.numbers()
+
+
+@pytest.mark.limit(60)
+async def test_metrics_are_off_unless_asked_for(launch, reactor, shared_dsn):
+    """The service itself knows no /metrics."""
+    process = start(launch, *SOLISYNC, dsn=shared_dsn)
+    await ready(reactor, process.client())
+    assert (await process.ask("GET", "/metrics")).status == 404
+
+
+def test_numbers_that_can_not_be_read_stop_nobody():
+    """A worker that was killed while it wrote is forgotten all the same, and the others are counted on."""
+    shared = metrics.Shared()
+    directory = Path(shared.open()["PROMETHEUS_MULTIPROC_DIR"])
+    used, key = (4000).to_bytes(4, "little"), (3990).to_bytes(4, "little")
+    (directory / "counter_123.db").write_bytes(used + bytes(4) + key + b"\xff" * 4990)
+    with pytest.raises(UnicodeDecodeError):
+        list(metrics.MmapedDict.read_all_values_from_file(directory / "counter_123.db"))
+    shared.forget(123)
+    shared.close()
