@@ -12,7 +12,8 @@ import sys
 from twisted.internet.base import ReactorBase
 
 from . import __version__
-from .admin import run, with_database
+from .admin.running import run, with_database
+from .audit import audit
 from .database import Database
 from .errors import BadRequest, NotFound
 from .passwords import Passwords
@@ -48,7 +49,7 @@ def reset(username: str, settings: Settings) -> None:
         sys.exit(str(error))
     except (KeyboardInterrupt, EOFError):
         sys.exit("nothing was changed")
-    run(lambda reactor: _reset(username, password, settings, reactor))
+    run(lambda reactor: _reset(username, password, settings, reactor), log_format=settings.log_format)
 
 
 async def _reset(username: str, password: bytes, settings: Settings, reactor: ReactorBase) -> str:
@@ -59,8 +60,10 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
         if name is None or not await database.once(accounts.is_taken, name):
             raise NotFound(f"user '{username}' not found")
         password_hash = await hashing.hash(password)
-        if not await database.transact(accounts.reset_password, name, password_hash):
+        user_id = await database.transact(accounts.reset_password, name, password_hash)
+        if user_id is None:
             raise NotFound(f"user '{username}' not found")
+        audit("password reset", user_id=user_id)
 
     await with_database(settings, reactor, replace)
     return f"password of '{username}' replaced, all sessions ended"

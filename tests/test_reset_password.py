@@ -1,9 +1,9 @@
 """The reset script: at both doors, beside a running service and without one (contract §11)."""
 
+import json
 import os
 import pty
 import subprocess
-import tempfile
 import threading
 from pathlib import Path
 
@@ -20,14 +20,6 @@ OPTION = (*SOLISYNC, "--reset-password")
 NEW = "canary new password"
 
 each_door = pytest.mark.parametrize("door", [SCRIPT, OPTION], ids=["script", "option"])
-
-
-@pytest.fixture
-def place():
-    """A directory that also another user could enter."""
-    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 def reset(door, server, name="ann", password=f"{NEW}\n".encode(), **variables):  # noqa: B008
@@ -247,3 +239,17 @@ def test_a_reset_makes_no_database(place):
         ]
     assert not (place / "missing").exists()
     assert not (place / "postgresql").exists()
+
+
+def test_a_reset_is_in_the_audit_trail(server):
+    """With JSON logs, standard error gets a line that says whose password was reset; standard output stays the same."""
+    (user_id,) = server.sql(
+        "INSERT INTO users (id, username, password_hash, created_at)"
+        " VALUES (gen_random_uuid(), 'ann', 'none', now()) RETURNING id::text"
+    )[0]
+    done = reset(SCRIPT, server, SOLISYNC_LOG_FORMAT="json")
+    assert done.status == 0
+    assert done.out == ["password of 'ann' replaced, all sessions ended"]
+    (line,) = map(json.loads, done.err)
+    assert (line["event"], line["user_id"]) == ("password reset", user_id)
+    assert NEW not in done.err[0]

@@ -54,11 +54,13 @@ DELETE = Statement(
     """
     WITH player AS (
         DELETE FROM users WHERE id = $1::uuid RETURNING id::text, username
+    ), names AS (
+        DELETE FROM analytics_names USING player
+        WHERE name = ANY (ARRAY[
+            player.id, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid::text END
+        ])
     )
-    DELETE FROM analytics_names USING player
-    WHERE name = ANY (ARRAY[
-        player.id, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid::text END
-    ])
+    SELECT true FROM player
     """,
 )
 SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
@@ -94,19 +96,18 @@ async def credentials(cursor: Cursor, username: str) -> Credentials | None:
     return maybe(Credentials, await cursor.run(CREDENTIALS, username))
 
 
-async def delete(cursor: Cursor, user_id: str) -> None:
-    """Delete a player, by cascade all that is theirs, and their names; no error when they are gone already."""
-    await cursor.run(DELETE, user_id)
+async def delete(cursor: Cursor, user_id: str) -> bool:
+    """Delete a player, by cascade all that is theirs, and their names; False when they were gone already."""
+    return bool(await cursor.run(DELETE, user_id))
 
 
-async def reset_password(cursor: Cursor, username: str, password_hash: str) -> bool:
-    """Replace a password and end every session; False when nobody has this name. Needs a transaction.
+async def reset_password(cursor: Cursor, username: str, password_hash: str) -> str | None:
+    """Replace a password and end every session; returns whose, None when nobody has this name. Needs a transaction.
 
     Two statements on purpose: the first waits for whoever holds the player's row, and only a statement that begins
     after that wait sees the refresh token which a login stored meanwhile.
     """
     user_id = maybe(str, await cursor.run(SET_PASSWORD, username, password_hash))
-    if user_id is None:
-        return False
-    await cursor.run(REVOKE, user_id)
-    return True
+    if user_id is not None:
+        await cursor.run(REVOKE, user_id)
+    return user_id

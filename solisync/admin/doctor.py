@@ -1,0 +1,73 @@
+"""`solisync doctor`: what is wrong, or may go wrong, and what to do about it."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from ..errors import CannotStart, SettingsError
+from ..settings import SECRET_MIN_BYTES, Settings
+from . import database_checks, surroundings
+from .findings import Finding, fine, note, wrong
+from .task import Task
+
+
+async def examine(task: Task) -> None:
+    """Look at one thing after the other and say what was found; fails when something is wrong."""
+    problems = 0
+    async for finding in _findings(task):
+        problems += finding.level == "wrong"
+        _write(task, finding)
+    if problems:
+        raise CannotStart(f"solisync: {problems} thing{'s are' if problems > 1 else ' is'} wrong")
+
+
+def _write(task: Task, finding: Finding) -> None:
+    if task.output.json:
+        task.output.facts(finding.record)
+        return
+    task.output.say(f"{finding.level:<6} {finding.subject:<10} {finding.text}")
+    if finding.advice:
+        task.output.say(f"{'':<17} -> {finding.advice}")
+
+
+async def _findings(task: Task) -> AsyncIterator[Finding]:
+    for finding in surroundings.names(task.environ):
+        yield finding
+    settings = None
+    try:
+        settings = Settings.from_environ(_with_some_secret(task), task.options)
+    except SettingsError as error:
+        for problem in error.problems:
+            yield wrong("settings", problem, "see docs/configuration.md")
+    else:
+        yield fine("settings", "every setting can be read")
+    for finding in _secret(task, settings):
+        yield finding
+    if settings is None:
+        return
+    for finding in await surroundings.listener(settings, task.reactor):
+        yield finding
+    for finding in (*surroundings.disk(settings), *surroundings.proxies(settings)):
+        yield finding
+    for finding in await database_checks.examine(settings, task.reactor):
+        yield finding
+
+
+def _secret_is_set(task: Task) -> bool:
+    return bool(
+        task.environ.get("JWT_SECRET") or task.environ.get("JWT_SECRET_FILE") or "jwt-secret-file" in task.options
+    )
+
+
+def _with_some_secret(task: Task) -> dict[str, str]:
+    """The environment as a service sees it, where somebody has set a secret: a person's shell needs none."""
+    return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
+
+
+def _secret(task: Task, settings: Settings | None) -> Iterator[Finding]:
+    if not _secret_is_set(task):
+        yield note("secret", "JWT_SECRET is not set here, so it was not looked at")
+    elif settings is not None:
+        yield surroundings.secret(settings.jwt_secret)
+        file = task.options.get("jwt-secret-file") or task.environ.get("JWT_SECRET_FILE")
+        if file:
+            yield from surroundings.secret_file(Path(file))

@@ -1,0 +1,226 @@
+"""The table of subcommands: what each is called, what it takes, and what it does. The parser is made from it."""
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import msgspec
+
+from ..rules.fields import Time
+from ..settings_table import TABLE
+from . import analytics, backup, doctor, export, leaderboard, replays, sessions, status, users
+from .output import Output, Progress, confirm
+from .running import run
+from .task import Task
+
+NOUNS = {
+    "users": "the players",
+    "sessions": "who is logged in",
+    "leaderboard": "the leaderboard",
+    "replays": "the replays",
+    "analytics": "what games have reported",
+}
+PLACES = ("data-dir", "database-url-file")  # the settings that say which database
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument or option, as argparse's add_argument takes it."""
+
+    name: str
+    help: str
+    how: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A subcommand: the `words` that name it, and the question that it asks first if it destroys something.
+
+    `either`: of its arguments exactly one must be given.
+    """
+
+    words: str
+    run: Callable[[Task], Awaitable[None]]
+    help: str
+    arguments: tuple[Argument, ...] = ()
+    question: Callable[[argparse.Namespace], str] | None = None
+    either: bool = False
+
+
+def _argument(name: str, help: str, **how: Any) -> Argument:
+    return Argument(name, help, how)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
+    return int(text)
+
+
+def _prefix(text: str) -> str:
+    if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} begins no username: they have letters, digits and underscores")
+    return text
+
+
+def _moment(text: str) -> datetime:
+    try:
+        if len(text) == len("2026-11-20"):
+            text += "T00:00:00Z"
+        moment = msgspec.convert(text, Time).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
+        moment = None
+    if moment is None or not 1970 <= moment.year < 9999:
+        raise argparse.ArgumentTypeError(f"must be like 2026-11-20 or 2026-11-20T12:00:00Z, not {text!r}")
+    return moment
+
+
+_USER = _argument("user", "username, or id", metavar="USER")
+_PROGRESS = _argument("--progress", "report progress also where standard error is no terminal", action="store_true")
+
+COMMANDS = (
+    Command(
+        "users list",
+        users.show_list,
+        "list the players by name",
+        (
+            _argument("--name", "only those whose names begin with this", metavar="PREFIX", type=_prefix, default=""),
+            _argument("--limit", "at most so many", metavar="N", type=_count),
+        ),
+    ),
+    Command("users show", users.show_one, "show what there is about a player, in numbers", (_USER,)),
+    Command(
+        "users rename",
+        users.rename,
+        "give a player another username; the old one is free from then on",
+        (_USER, _argument("username", "the new username", metavar="USERNAME")),
+    ),
+    Command(
+        "users delete",
+        users.delete,
+        "delete a player and all that is theirs, as they could themselves; analytics lose the name",
+        (_USER,),
+        lambda chosen: f"Delete '{chosen.user}' and all that is theirs?",
+    ),
+    Command(
+        "users export",
+        export.export,
+        "write all that is stored about a player as one JSON document, without password and tokens",
+        (_USER,),
+    ),
+    Command("sessions list", sessions.show_list, "list a player's sessions", (_USER,)),
+    Command(
+        "sessions revoke",
+        sessions.revoke,
+        "end a player's sessions, or everybody's; access tokens stay valid until they expire, at most a day later",
+        (
+            _argument("user", "username, or id", metavar="USER", nargs="?"),
+            _argument("--everyone", "all sessions of all players", action="store_true"),
+        ),
+        lambda chosen: f"End all sessions of {'everybody' if chosen.everyone else repr(chosen.user)}?",
+        either=True,
+    ),
+    Command(
+        "leaderboard hide",
+        leaderboard.hide,
+        "hide a player's entry, until they opt in again; its bests are kept",
+        (_USER,),
+    ),
+    Command(
+        "leaderboard show",
+        leaderboard.show,
+        "show a player's hidden entry again, also one that they have hidden themselves",
+        (_USER,),
+    ),
+    Command(
+        "replays delete",
+        replays.delete,
+        "delete replays; bests that came from them stay on the leaderboard",
+        (_argument("ids", "ids of replays", metavar="ID", nargs="+"),),
+        lambda chosen: f"Delete {len(chosen.ids)} of the replays?",
+    ),
+    Command(
+        "analytics export",
+        analytics.export,
+        "write the events, in the order of their arrival",
+        (
+            _argument("--format", "jsonl (one object in each line) or csv", choices=("jsonl", "csv"), default="jsonl"),
+            _argument("--since", "from this day or time on, in UTC", metavar="DATE", type=_moment),
+            _argument("--until", "before this day or time, in UTC", metavar="DATE", type=_moment),
+            _PROGRESS,
+        ),
+    ),
+    Command(
+        "backup",
+        backup.backup,
+        "write the whole database, without sessions, into a file for pg_restore",
+        (
+            _argument("file", "the file to write", metavar="FILE"),
+            _argument("--force", "replace the file if it exists", action="store_true"),
+            _PROGRESS,
+        ),
+    ),
+    Command(
+        "restore",
+        backup.restore,
+        "fill an empty database from a backup, and bring its schema up to date; nobody is logged in afterwards",
+        (_argument("file", "the file to read", metavar="FILE"), _PROGRESS),
+    ),
+    Command("status", status.show, "show versions, the database, and how much is in it"),
+    Command("doctor", doctor.examine, "look for what is wrong with the settings and the surroundings"),
+)
+
+
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands; parsed arguments then have `command`, None without one."""
+    parser.set_defaults(command=None)
+    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="--help after it tells more")
+    nouns = {}
+    for noun, text in NOUNS.items():
+        under = group.add_parser(noun, help=text, description=f"Administration of {text}.", allow_abbrev=False)
+        nouns[noun] = under.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        noun, _, verb = command.words.partition(" ")
+        place, name = (nouns[noun], verb) if verb else (group, noun)
+        description = command.help[0].upper() + command.help[1:] + "."
+        _add_arguments(place.add_parser(name, help=command.help, description=description, allow_abbrev=False), command)
+
+
+def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
+    parser.set_defaults(command=command)
+    place = parser.add_mutually_exclusive_group(required=True) if command.either else parser
+    for argument in command.arguments:
+        place.add_argument(argument.name, help=argument.help, **argument.how)
+    parser.add_argument("--json", action="store_true", help="write JSON: an object in each line")
+    if command.question is not None:
+        parser.add_argument("--yes", action="store_true", help="don't ask")
+    group = parser.add_argument_group("settings")
+    for setting in TABLE:
+        if setting.option in PLACES:  # without a default, or it would hide the same option before the command
+            group.add_argument(
+                f"--{setting.option}", metavar=setting.metavar, help=setting.description, default=argparse.SUPPRESS
+            )
+
+
+def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
+    """Run the subcommand that was chosen, and exit."""
+    command: Command = chosen.command
+    if command.question is not None and not chosen.yes:
+        confirm(command.question(chosen))
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+
+    async def work(reactor: Any) -> None:
+        task = Task(
+            chosen=chosen,
+            options=options,
+            environ=environ,
+            reactor=reactor,
+            output=Output(sys.stdout, json=chosen.json),
+            progress=Progress(sys.stderr, wanted=getattr(chosen, "progress", False)),
+        )
+        await command.run(task)
+
+    run(work, log_format=options.get("log-format") or environ.get("SOLISYNC_LOG_FORMAT", "text"))

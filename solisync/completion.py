@@ -1,0 +1,41 @@
+"""Completion of the `solisync` command in shells, made from its parser for whoever asks, so that it is never stale."""
+
+import argparse
+from collections.abc import Iterator
+
+import shtab
+
+COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # what the metavar of an argument says about its value
+SHELLS = ("bash", "zsh", "fish")
+
+
+class PrintCompletion(argparse.Action):
+    """Prints the script for a shell, and exits."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, shell: object, option_string: str | None = None
+    ) -> None:
+        for action in _actions(parser):
+            if action.metavar in COMPLETED:
+                action.complete = COMPLETED[action.metavar]  # type: ignore[attr-defined]
+        print(shtab.complete(parser, str(shell)))
+        parser.exit()
+
+
+def add_option(group: argparse._ActionsContainer) -> None:
+    """Add `--print-completion SHELL`."""
+    group.add_argument(
+        "--print-completion",
+        choices=SHELLS,
+        metavar="SHELL",
+        action=PrintCompletion,
+        help=f"print what makes a shell complete this command: {', '.join(SHELLS)}",
+    )
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for subcommand in action.choices.values():
+                yield from _actions(subcommand)

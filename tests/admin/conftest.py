@@ -1,0 +1,66 @@
+"""Administration is tested on the database of the shared service, and mostly in this process."""
+
+import contextlib
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from solisync.admin.output import Output, Progress
+from solisync.admin.task import Task
+from solisync.main import command_parser
+
+
+class Done(str):
+    """What a command wrote."""
+
+    @property
+    def lines(self):
+        return self.split("\n")[:-1]
+
+    @property
+    def json(self):
+        """Its only JSON object."""
+        return json.loads(self)
+
+    @property
+    def records(self):
+        """Its JSON objects, one in each line."""
+        return [json.loads(line) for line in self.lines]
+
+
+@pytest.fixture
+def administrate(reactor, shared_dsn):
+    """Run a subcommand in this process, on the shared database unless the environment says otherwise.
+
+    Returns what it wrote, also when it `fails` with such an error as it should.
+    """
+
+    async def administrate(*words, fails=None, **environ):
+        chosen = command_parser().parse_args([str(word) for word in words])
+        out, errors = io.StringIO(), io.StringIO()
+        task = Task(
+            chosen=chosen,
+            options={},
+            environ={"DATABASE_URL": shared_dsn} | {name: str(value) for name, value in environ.items()},
+            reactor=reactor,
+            output=Output(out, json=chosen.json),
+            progress=Progress(errors, wanted=getattr(chosen, "progress", False)),
+        )
+        with contextlib.nullcontext() if fails is None else pytest.raises(fails):
+            await chosen.command.run(task)
+        done = Done(out.getvalue())
+        done.progress = errors.getvalue().splitlines()
+        return done
+
+    return administrate
+
+
+@pytest.fixture
+def place():
+    """A directory that also another user could enter."""
+    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)

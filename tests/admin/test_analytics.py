@@ -1,0 +1,122 @@
+"""`solisync analytics export`: every event once, in order, in either format, and no more of them than asked for."""
+
+import csv
+import io
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from solisync.admin.analytics import FIELDS
+from solisync.main import command_parser
+from solisync.storage import administration_pages
+from tests.commands import SOLISYNC, clean_environment
+from tests.conftest import run_sql, truncate
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+PAYLOAD = '{"text": "a, \\"b\\"\u00e9\u009b",\r\n "n": 1e400, "n": 2}'
+
+
+@pytest.fixture
+def events(shared_dsn):
+    """Store events that were received at these times; returns their ids in the order of the export."""
+
+    def store(*moments):
+        truncate(shared_dsn)
+        run_sql(shared_dsn, "INSERT INTO analytics_names (name, seen_on) VALUES ('ann', now())")
+        rows = []
+        for number, moment in enumerate(moments):
+            # every other one is nameless; ids that begin with 0 and f are the ends of their order
+            event_id = f"{'f' if number % 2 else '0'}{number:07}-0000-4000-8000-000000000000"
+            name = None if number % 2 else run_sql(shared_dsn, "SELECT id FROM analytics_names")[0][0]
+            row = (event_id, "s1", name, "game_end", PAYLOAD, moment, moment)
+            run_sql(shared_dsn, "INSERT INTO analytics_events VALUES (%s, %s, %s, %s, %s, %s, %s)", row)
+            rows.append((moment, event_id))
+        return [event_id for _, event_id in sorted(rows)]
+
+    return store
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 1000])
+async def test_every_event_comes_once_and_in_order(administrate, events, monkeypatch, page):
+    """Whatever the page, also where many have arrived at the same moment."""
+    monkeypatch.setattr(administration_pages, "PAGE", page)
+    ids = events(NOON, NOON, NOON, NOON + timedelta(microseconds=1), NOON - timedelta(days=400), NOON)
+    done = await administrate("analytics", "export")
+    assert [record["id"] for record in done.records] == ids
+
+
+async def test_both_formats_tell_the_same(administrate, events):
+    """A line of JSON, or a row of CSV: the same fields, and a payload that no format has changed."""
+    events(NOON, NOON)
+    lines = (await administrate("analytics", "export")).split("\n")[:-1]
+    (named, nameless) = [json.loads(line, parse_float=str) for line in lines]
+    assert [*named] == [*FIELDS]
+    assert named["payload"] == json.loads(PAYLOAD, parse_float=str)
+    assert (named["name"], nameless["name"]) == ("ann", None)
+    assert named["received_at"] == "2026-11-20T12:00:00Z"
+    table = [*csv.DictReader(io.StringIO(await administrate("analytics", "export", "--format", "csv"), newline=""))]
+    assert [row["payload"] for row in table] == [PAYLOAD, PAYLOAD]
+    assert [row["name"] for row in table] == ["ann", ""]
+    assert {name: table[0][name] for name in FIELDS[:-1]} == {name: named[name] for name in FIELDS[:-1]}
+
+
+async def test_without_events_there_are_headings_alone(administrate, events):
+    """A program that reads CSV finds its columns."""
+    events()
+    assert await administrate("analytics", "export") == ""
+    assert (await administrate("analytics", "export", "--format", "csv")).lines == [",".join(FIELDS)]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--since", "2026-11-20"], [1, 2, 3]),
+        (["--since", "2026-11-20T12:00:00Z"], [2, 3]),
+        (["--since", "2026-11-20T14:00:00.000001+02:00"], [3]),
+        (["--until", "2026-11-20"], [0]),
+        (["--until", "2026-11-21"], [0, 1, 2, 3]),
+        (["--until", "2026-11-20T12:00:00Z"], [0, 1]),
+        (["--since", "2026-11-20", "--until", "2026-11-20T12:00:00Z"], [1]),
+        (["--since", "2026-11-21", "--until", "2026-11-20"], []),
+    ],
+)
+async def test_since_is_included_and_until_is_not(administrate, events, words, expected):
+    """Days begin at midnight in UTC."""
+    midnight = NOON - timedelta(hours=12)
+    ids = events(midnight - timedelta(microseconds=1), midnight, NOON, NOON + timedelta(microseconds=1))
+    done = await administrate("analytics", "export", *words)
+    assert [record["id"] for record in done.records] == [ids[index] for index in expected]
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "2026-11-20T12:00:00", "9999-12-31", "0001-01-01", ""])
+def test_a_date_that_is_none_is_a_usage_error(text):
+    """So is a time that doesn't say in which zone."""
+    with pytest.raises(SystemExit, match="2"):
+        command_parser().parse_args(["analytics", "export", "--since", text])
+
+
+async def test_progress_is_told_to_those_who_ask(administrate, events):
+    """On standard error, so that the export can be piped on."""
+    events(NOON, NOON)
+    assert (await administrate("analytics", "export")).progress == []
+    assert (await administrate("analytics", "export", "--progress")).progress[-1] == "2 events"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(shared_dsn, events):
+    """`| head` ends the export without a word."""
+    events(NOON)
+    run_sql(
+        shared_dsn,
+        "INSERT INTO analytics_events SELECT gen_random_uuid(), 's', NULL, 'e', '{}', now(), now()"
+        " FROM generate_series(1, 5000)",
+    )
+    for words in (["analytics", "export"], ["analytics", "export", "--format", "csv"]):
+        done = subprocess.run(
+            ["sh", "-c", '"$@" | head -n 1', "sh", *map(str, SOLISYNC), *words],
+            capture_output=True,
+            env=clean_environment(DATABASE_URL=shared_dsn),
+            timeout=30,
+        )
+        assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)

@@ -1,0 +1,374 @@
+"""`solisync backup` and `solisync restore`: all of it or nothing, and nobody is logged in afterwards."""
+
+import os
+import signal
+import stat
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+
+from solisync.admin import programs
+from solisync.admin.programs import find_closest, find_newest
+from solisync.errors import CannotStart
+from solisync.migrate import load_migrations, migrate
+from solisync.postgres_programs import find_binaries
+from solisync.session import Session
+from solisync.settings import Settings
+from solisync.smoke import PIXEL
+from tests.commands import SOLISYNC, processes_in, run, wait_for
+from tests.conftest import DSN_PASSWORD, connect, run_sql
+
+REPLAY = b'{"mode": "Zen", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 9, "recorded_at": "2026-01-01"}'
+CONTENT = {
+    "users": "id, username, password_hash, created_at, avatar_extension",
+    "avatars": "user_id, image, etag",
+    "replays": "id, body, received_at",
+    "sync_states": "user_id, payload",
+    "leaderboard": "user_id, display_name, visible",
+    "schema_migrations": "number, name, checksum, applied_at",
+}
+
+
+def content(dsn):
+    return {table: run_sql(dsn, f"SELECT {columns} FROM {table} ORDER BY 1") for table, columns in CONTENT.items()}
+
+
+def relations(dsn):
+    return run_sql(dsn, "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace")[0][0]
+
+
+@pytest.fixture
+def filled(server):
+    """The shared service with two players and something of everything."""
+
+    async def fill():
+        for name in ("ann", "bob"):
+            player = await server.player(name)
+            await player.upload_avatar(PIXEL, "image/png")
+            await player.upload_replay(REPLAY)
+            await player.push((await player.pull()).merged)
+            await player.opt_in(name)
+
+    pytest_twisted.blockon(Deferred.fromCoroutine(fill()))
+    return server
+
+
+async def test_what_was_backed_up_comes_back(administrate, filled, empty_database, place):
+    """Everything but the sessions, and the service's password hashes still fit."""
+    file = place / "a backup.dump"
+    done = await administrate("backup", file, "--json")
+    assert done.json == {"file": str(file), "bytes": file.stat().st_size}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [each.name for each in place.iterdir()] == [file.name]
+    assert (await administrate("restore", file, "--json", DATABASE_URL=empty_database)).json["players"] == 2
+    assert content(empty_database) == content(filled.dsn)
+    assert run_sql(empty_database, "SELECT count(*) FROM refresh_tokens") == [(0,)]
+    run_sql(empty_database, "INSERT INTO analytics_names (name, seen_on) VALUES ('ann', now())")
+
+
+async def test_a_dump_that_has_sessions_brings_none(administrate, filled, empty_database, place, postgres):
+    """Refresh tokens in a dump that pg_dump has made by itself are left out in the transaction that restores it."""
+    file = place / "dump"
+    program = find_binaries(place, None) / "pg_dump"
+    subprocess.run([program, "--format=custom", f"--file={file}", f"--dbname={filled.dsn}"], check=True)
+    assert filled.sql("SELECT count(*) > 0 FROM refresh_tokens") == [(True,)]
+    await administrate("restore", file, DATABASE_URL=empty_database)
+    assert content(empty_database) == content(filled.dsn)
+    assert run_sql(empty_database, "SELECT count(*) FROM refresh_tokens") == [(0,)]
+
+
+async def test_a_file_is_replaced_only_by_force(administrate, filled, place):
+    """Without --force an existing file stays as it is; with it, it is replaced as a whole."""
+    file = place / "dump"
+    file.write_text("precious")
+    with pytest.raises(CannotStart, match="exists: take another name, or say --force"):
+        await administrate("backup", file)
+    assert file.read_text() == "precious"
+    await administrate("backup", file, "--force")
+    assert file.read_bytes().startswith(b"PGDMP")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(CannotStart, match="no file that could be replaced"):
+        await administrate("backup", place, "--force")
+
+
+async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty_database):
+    """Neither a database without a schema nor a directory that is missing leaves a file behind."""
+    with pytest.raises(CannotStart, match="holds nothing of solisync's"):
+        await administrate("backup", place / "dump", DATABASE_URL=empty_database)
+    with pytest.raises(FileNotFoundError):
+        await administrate("backup", place / "missing" / "dump")
+    assert [*place.iterdir()] == []
+
+
+async def test_only_an_empty_database_is_restored_into(administrate, filled, empty_database, place, reactor):
+    """Not even one that has a schema and nobody in it."""
+    await administrate("backup", place / "dump")
+    await migrate(reactor, empty_database, load_migrations())
+    before = relations(empty_database)
+    with pytest.raises(CannotStart, match="this database is not empty"):
+        await administrate("restore", place / "dump", DATABASE_URL=empty_database)
+    assert relations(empty_database) == before
+    assert run_sql(empty_database, "SELECT count(*) FROM users") == [(0,)]
+
+
+@pytest.mark.parametrize("damage", ["text", "foreign", "cut", "empty"])
+async def test_what_is_no_backup_changes_nothing(administrate, filled, empty_database, place, damage):
+    """Text, a dump of something else, and half a backup are each refused in one line, and leave nothing."""
+    file = place / "dump"
+    if damage == "foreign":
+        program = find_binaries(place, None) / "pg_dump"
+        subprocess.run([program, "--format=custom", f"--file={file}", f"--dbname={empty_database}"], check=True)
+    else:
+        await administrate("backup", file)
+        whole = file.read_bytes()
+        file.write_bytes({"text": b"-- SQL\n", "cut": whole[: len(whole) * 3 // 4], "empty": b""}[damage])
+    with pytest.raises(CannotStart, match=r"no backup of a solisync database|pg_restore failed") as caught:
+        await administrate("restore", file, DATABASE_URL=empty_database)
+    assert "\n" not in str(caught.value)
+    assert relations(empty_database) == 0
+
+
+async def test_an_older_schema_is_brought_up_to_date(administrate, empty_database, place, reactor, postgres):
+    """A backup that an older version has made ends with the schema of this one."""
+    latest = load_migrations()[-1]
+    await migrate(reactor, empty_database, load_migrations()[:-1])
+    await administrate("backup", place / "dump", DATABASE_URL=empty_database)
+    run_sql(empty_database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    await administrate("restore", place / "dump", DATABASE_URL=empty_database)
+    assert run_sql(empty_database, "SELECT max(number) FROM schema_migrations") == [(latest.number,)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+async def test_an_interrupted_backup_leaves_nothing(launch, filled, place, how):
+    """Neither a file nor a pg_dump that goes on; and while that ran, no process showed the password."""
+    with closing(connect(filled.dsn)) as blocking, blocking.cursor() as cursor:
+        cursor.execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
+        dsn = f"{filled.dsn} password={DSN_PASSWORD}"
+        backup = launch(*SOLISYNC, "backup", place / "dump", DATABASE_URL=dsn)
+        dumping = wait_for(lambda: started(filled.dsn, "pg_dump"))
+        for words in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                assert DSN_PASSWORD.encode() not in words.read_bytes()
+            except OSError:
+                continue
+        assert backup.stop(how) == 1
+        assert backup.log == "interrupted\n"
+        wait_for(lambda: not started(filled.dsn, "pg_dump"))
+    assert dumping
+    assert [*place.iterdir()] == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "SIGKILL"])
+async def test_an_interrupted_restore_leaves_nothing(administrate, launch, filled, empty_database, place, how):
+    """The transaction ends with psql, and the database is as empty as before."""
+    await administrate("backup", place / "dump")
+    with closing(connect(empty_database)) as blocking, blocking.cursor() as cursor:
+        cursor.execute("BEGIN; CREATE TABLE users ()")  # nobody sees it, and who wants the same name must wait
+        restore = launch(*SOLISYNC, "restore", place / "dump", DATABASE_URL=empty_database)
+        pid = wait_for(lambda: started(empty_database, "psql"))
+        restore.stop(how)
+        if how is signal.SIGKILL:  # then psql goes on without its parent, until its connection ends
+            cursor.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        wait_for(lambda: not started(empty_database, "psql"))
+        cursor.execute("ROLLBACK")
+    assert relations(empty_database) == 0
+
+
+def started(dsn, program):
+    """The backend of a program that waits for a lock."""
+    rows = run_sql(
+        dsn,
+        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()"
+        " AND wait_event_type = 'Lock'",
+        (program,),
+    )
+    return rows[0][0] if rows else None
+
+
+async def test_a_service_that_starts_meanwhile_waits(administrate, filled, empty_database, place, reactor):
+    """Restoring holds the lock of migrations, so nobody makes tables under it."""
+    await administrate("backup", place / "dump")
+    with closing(connect(empty_database)) as blocking, blocking.cursor() as cursor:
+        cursor.execute("BEGIN; CREATE TABLE users ()")
+        restoring = Deferred.fromCoroutine(administrate("restore", place / "dump", DATABASE_URL=empty_database))
+        while not started(empty_database, "psql"):
+            await deferLater(reactor, 0.01)
+        migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, load_migrations()))
+        await deferLater(reactor, 0.3)  # more than one look at the lock
+        assert not migrating.called
+        cursor.execute("ROLLBACK")
+    await restoring
+    assert await migrating == []
+    assert content(empty_database) == content(filled.dsn)
+
+
+async def test_progress_names_the_tables(administrate, filled, empty_database, place):
+    """With --progress also where there is no terminal."""
+    assert (await administrate("backup", place / "dump", "--progress")).progress
+    done = await administrate("restore", place / "dump", "--progress", DATABASE_URL=empty_database)
+    assert {f"restoring {table}" for table in CONTENT} <= set(done.progress)
+
+
+def stand_in(directory, name, version, body=""):
+    """A program of this version in a directory for PATH."""
+    directory.mkdir(exist_ok=True)
+    program = directory / name
+    program.write_text(f"#!/bin/sh\n[ $1 = --version ] && exec echo '{name} (PostgreSQL) {version}.1'\n{body}\n")
+    program.chmod(0o755)
+    return program
+
+
+async def test_a_timeout_that_the_server_does_not_know_is_no_obstacle(administrate, filled, empty_database, place):
+    """A pg_restore newer than the server may set one; those that the server knows are off while it restores."""
+    await administrate("backup", place / "dump")
+    real = find_binaries(place, None) / "pg_restore"
+    unknown = "/^SET lock_timeout/a SET future_timeout = 0;"
+    slow = "/^SET row_security/a SELECT pg_sleep(0.6);"
+    stand_in(place / "bin", "pg_restore", 99, f"'{real}' \"$@\" | sed -e '{unknown}' -e '{slow}'")
+    search = f"{place / 'bin'}:{os.environ['PATH']}"
+    hasty = "-c statement_timeout=500 -c transaction_timeout=500"
+    await administrate("restore", place / "dump", DATABASE_URL=empty_database, PATH=search, PGOPTIONS=hasty)
+    assert content(empty_database) == content(filled.dsn)
+
+
+async def test_data_that_looks_like_a_setting_stays(administrate, empty_database, place, reactor, postgres):
+    """Only the settings with which pg_restore begins are made to suit the server."""
+    line = "SET transaction_timeout = 0;"
+    await migrate(reactor, empty_database, load_migrations())
+    run_sql(empty_database, "CREATE TABLE a_lines AS SELECT %s AS line", (line,))
+    await administrate("backup", place / "dump", DATABASE_URL=empty_database)
+    run_sql(empty_database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    await administrate("restore", place / "dump", DATABASE_URL=empty_database)
+    assert run_sql(empty_database, "SELECT line FROM a_lines") == [(line,)]
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (
+            "'{real}' \"$@\" | sed '/^COPY public.users/q'; echo 'pg_restore: error: disk on fire' >&2; exit 1",
+            "pg_restore.*disk on fire",
+        ),
+        ("'{real}' \"$@\" | sed '/^COMMIT;$/d'; kill -KILL $$", "pg_restore failed: status -9"),
+        ("'{real}' \"$@\" | sed 's/^CREATE INDEX/CREATE FOLDER/'", 'psql failed: ERROR: .*near "FOLDER"'),
+    ],
+    ids=["reading", "killed", "writing"],
+)
+async def test_whoever_fails_nothing_is_restored(administrate, filled, empty_database, place, broken, complaint):
+    """Whether it is pg_restore that can't read on or psql that the server refuses, and the error says which."""
+    await administrate("backup", place / "dump")
+    real = find_binaries(place, None) / "pg_restore"
+    script = f"[ $1 = --list ] && exec '{real}' \"$@\"\n" + broken.format(real=real)
+    stand_in(place / "bin", "pg_restore", 99, script)
+    search = f"{place / 'bin'}:{os.environ['PATH']}"
+    with pytest.raises(CannotStart, match=complaint):
+        await administrate("restore", place / "dump", DATABASE_URL=empty_database, PATH=search)
+    assert relations(empty_database) == 0
+
+
+async def test_a_dump_of_a_newer_postgresql_is_told_from_a_broken_one(administrate, filled, empty_database, place):
+    """The format of a later PostgreSQL than any here is refused in words that say what to do."""
+    file = place / "dump"
+    await administrate("backup", file)
+    whole = bytearray(file.read_bytes())
+    whole[6] = 99  # the minor number of the format, after PGDMP and the major one
+    file.write_bytes(whole)
+    with pytest.raises(CannotStart, match="is of a newer PostgreSQL than any pg_restore here"):
+        await administrate("restore", file, DATABASE_URL=empty_database)
+    assert relations(empty_database) == 0
+
+
+@pytest.mark.limit(60)
+def test_an_embedded_database_moves_to_another_directory(place):
+    """As root too, where the server runs as another user; no server is left behind."""
+    old, new, file = place / "old", place / "new", place / "dump"
+    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=old).status == 0
+    done = run(*SOLISYNC, "backup", file, SOLISYNC_DATA_DIR=old)
+    assert (done.status, done.err) == (0, [])
+    assert file.stat().st_uid == os.geteuid()
+    done = run(*SOLISYNC, "restore", file, "--data-dir", new)
+    assert (done.status, done.err) == (0, [])
+    assert done.out == [f"restored 0 players from {file}; nobody is logged in"]
+    assert run(*SOLISYNC, "status", "--data-dir", new).status == 0
+    again = run(*SOLISYNC, "restore", file, "--data-dir", new)
+    assert (again.status, len(again.err)) == (1, 1)
+    assert not processes_in(place)
+
+
+@pytest.fixture
+def choosing(place, reactor, shared_dsn, monkeypatch):
+    """What chooses where ours is 18 and another version in PATH: "ours", "installed" or the error."""
+
+    async def choosing(find, name, installed, *given, **more):
+        if installed:
+            stand_in(place / "bin", name, installed)
+        real = programs._major
+        monkeypatch.setattr(programs, "_major", lambda path: real(path) if path.parent == place / "bin" else 18)
+        settings = Settings.from_environ({"DATABASE_URL": shared_dsn}, serving=False)
+        try:
+            found = find(name, settings, {"PATH": str(place / "bin")}, *given, **more)
+            found = found if isinstance(found, str) else await found
+        except CannotStart as error:
+            return str(error)
+        return "installed" if found == str(place / "bin" / name) else "ours"
+
+    return choosing
+
+
+@pytest.mark.parametrize(
+    ("server", "installed", "encrypted", "expected"),
+    [
+        (18, None, False, "ours"),
+        (18, 15, False, "ours"),
+        (18, 18, False, "ours"),
+        (18, 19, False, "ours"),
+        (15, 15, False, "installed"),
+        (15, None, False, "ours"),
+        (19, 19, False, "installed"),
+        (19, 18, False, "needs pg_dump of PostgreSQL 19 in PATH"),
+        (18, None, True, "needs pg_dump of PostgreSQL 18 with TLS in PATH"),
+        (18, 15, True, "needs pg_dump of PostgreSQL 18 with TLS in PATH"),
+        (18, 18, True, "installed"),
+    ],
+)
+async def test_what_fits_the_server_dumps_it(
+    choosing, reactor, shared_dsn, monkeypatch, server, installed, encrypted, expected
+):
+    """The closest version that is not older; over TLS the one in PATH."""
+    session = await Session.open(reactor, shared_dsn)
+
+    async def execute(sql):
+        return [(server,)]
+
+    monkeypatch.setattr(Session, "encrypted", encrypted)
+    monkeypatch.setattr(session, "execute", execute)
+    try:
+        assert expected in await choosing(find_closest, "pg_dump", installed, session)
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("installed", "encrypted", "expected"),
+    [
+        (None, False, "ours"),
+        (15, False, "ours"),
+        (19, False, "installed"),
+        (15, True, "installed"),
+        (None, True, "needs psql with TLS in PATH"),
+    ],
+)
+async def test_the_newest_restores(choosing, installed, encrypted, expected):
+    """Whatever the server's version; over TLS the one in PATH."""
+    assert expected in await choosing(find_newest, "psql", installed, encrypted=encrypted)
+
+
+async def test_a_secret_that_can_not_be_passed_on_is_refused(administrate, filled, place):
+    """A password goes to the program in its environment; for sslpassword there is no such way."""
+    with pytest.raises(CannotStart, match="DATABASE_URL has sslpassword"):
+        await administrate("backup", place / "dump", DATABASE_URL=f"{filled.dsn} sslpassword=canary")

@@ -1,0 +1,224 @@
+"""`solisync doctor`: each thing that can be wrong is found, and a healthy service is called healthy."""
+
+import shutil
+import socket
+from base64 import b64encode
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from solisync.admin import database_checks, surroundings
+from solisync.errors import CannotStart
+from solisync.migrate import load_migrations, migrate
+from tests.commands import SOLISYNC, run
+from tests.conftest import SECRET, free_port, run_sql
+
+LATEST = load_migrations()[-1].number
+
+
+@pytest.fixture
+def examine(administrate):
+    """Let the doctor look, at a free port unless told otherwise: what was found, as (level, subject) to all texts."""
+
+    async def examine(*, wrong=True, **environ):
+        given = {"SOLISYNC_LISTEN": f"tcp:{free_port()}:interface=127.0.0.1"} | environ
+        done = await administrate("doctor", "--json", fails=CannotStart if wrong else None, **given)
+        found = {}
+        for record in done.records:
+            place = record["level"], record["subject"]
+            found[place] = f"{found.get(place, '')} {record['text']} {record['advice']}"
+        return found
+
+    return examine
+
+
+async def test_a_healthy_service_is_well(administrate, server):
+    """Beside a running service nothing is wrong, in words and in records; it is the service that has the port."""
+    listen = f"tcp:{server.port}:interface=127.0.0.1"
+    environ = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1", "SOLISYNC_LISTEN": listen}
+    records = (await administrate("doctor", "--json", **environ)).records
+    assert {record["level"] for record in records} == {"ok"}
+    subjects = {record["subject"] for record in records}
+    assert subjects == {"settings", "secret", "port", "proxy", "database", "clock", "schema", "rights"}
+    text = await administrate("doctor", **environ)
+    assert f"solisync 0.1.0 is running on {listen}" in text
+    assert [line.split()[:2] for line in text.lines] == [["ok", record["subject"]] for record in records]
+
+
+async def test_every_wrong_setting_is_found(examine):
+    """All at once, and what needs settings is not looked at."""
+    found = await examine(JWT_SECRET="short", SOLISYNC_LISTEN="bogus:", SOLISYNC_DATABASE_CONNECTIONS="0")
+    assert found.keys() == {("wrong", "settings")}
+    for word in ("JWT_SECRET", "SOLISYNC_LISTEN", "SOLISYNC_DATABASE_CONNECTIONS"):
+        assert word in found["wrong", "settings"]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("SOLISYNC_LISTENS", "did you mean SOLISYNC_LISTEN?"),
+        ("SOLISYNC_DATABASE_CONECTIONS", "did you mean SOLISYNC_DATABASE_CONNECTIONS?"),
+        ("SOLISYNC_ZZZ", "remove it"),
+    ],
+)
+async def test_a_misspelt_variable_is_found(examine, name, advice):
+    """With the nearest name that there is."""
+    assert f"{name} is no setting {advice}" in (await examine(**{name: "1"}))["wrong", "settings"]
+
+
+async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
+    """Without one there is nothing to complain of; words that repeat themselves and readable files are wrong."""
+    assert "not set here" in (await examine(wrong=False))["note", "secret"]
+    assert "repeats itself" in (await examine(JWT_SECRET="password" * 4))["wrong", "secret"]
+    random = b64encode(bytes(range(7, 224, 7))).decode()
+    assert ("ok", "secret") in await examine(wrong=False, JWT_SECRET=random)
+    file = place / "secret"
+    file.write_text(random)
+    file.chmod(0o640)
+    assert ("ok", "secret") in await examine(wrong=False, JWT_SECRET_FILE=str(file))
+    file.chmod(0o644)
+    assert "everybody on this machine may read" in (await examine(JWT_SECRET_FILE=str(file)))["wrong", "secret"]
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+async def test_a_port_that_another_program_has_is_found(examine, place, kind, monkeypatch):
+    """Whatever doesn't answer as a solisync; nobody is disturbed."""
+    monkeypatch.setattr(surroundings, "ASK_SECONDS", 0.2)
+    family = socket.AF_INET if kind == "tcp" else socket.AF_UNIX
+    with socket.socket(family) as other:
+        other.bind(("127.0.0.1", 0) if kind == "tcp" else str(place / "socket"))
+        other.listen()
+        where = f"tcp:{other.getsockname()[1]}:interface=127.0.0.1" if kind == "tcp" else f"unix:{place}/socket"
+        found = await examine(SOLISYNC_LISTEN=where)
+    assert "in use, and not by a solisync" in found["wrong", "port"]
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [("tcp:0:interface=203.0.113.1", "Cannot assign requested address"), ("unix:/missing/socket", "No such file")],
+)
+async def test_a_port_that_can_not_be_had_is_found(examine, where, reason):
+    """With what the system says."""
+    assert reason in (await examine(SOLISYNC_LISTEN=where))["wrong", "port"]
+
+
+async def test_a_free_unix_socket_is_left_free(examine, place):
+    """Trying it leaves nothing behind; whoever connects to one needs no trusting."""
+    found = await examine(wrong=False, SOLISYNC_LISTEN=f"unix:{place}/socket")
+    assert "is free" in found["ok", "port"]
+    assert "unix socket" in found["ok", "proxy"]
+    assert [*place.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("listen", "proxies", "level"),
+    [
+        ("tcp:{port}:interface=127.0.0.1", "", "note"),
+        ("tcp:{port}:interface=127.0.0.1", "127.0.0.1", "ok"),
+        ("tcp:{port}", "", "ok"),
+        ("tcp:{port}", "10.0.0.0/8", "ok"),
+        ("tcp:{port}", "0.0.0.0/0", "wrong"),
+        ("tcp:{port}", "10.0.0.1, ::/0", "wrong"),
+    ],
+)
+async def test_trusted_proxies_fit_the_endpoint(examine, listen, proxies, level):
+    """Trusting everybody is wrong; a service for this machine alone that trusts nobody is worth a note."""
+    environ = {"SOLISYNC_LISTEN": listen.format(port=free_port()), "SOLISYNC_TRUSTED_PROXIES": proxies}
+    assert (level, "proxy") in await examine(wrong=level == "wrong", **environ)
+
+
+async def test_an_embedded_database_that_is_yet_to_come_is_fine(examine, place):
+    """The first start makes it; its disk is looked at all the same, and nothing is made meanwhile."""
+    found = await examine(wrong=False, DATABASE_URL="", SOLISYNC_DATA_DIR=place / "not" / "yet")
+    assert "the first start of the service makes it" in found["note", "database"]
+    assert "are free" in found["ok", "disk"]
+    assert [*place.iterdir()] == []
+
+
+async def test_a_full_disk_is_found(examine, place, monkeypatch):
+    """Before PostgreSQL finds it."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda where: SimpleNamespace(free=2**30 - 1))
+    assert "1024.0 MiB are free" in (await examine(DATABASE_URL="", SOLISYNC_DATA_DIR=place))["wrong", "disk"]
+
+
+async def test_a_database_that_is_away_is_found(examine):
+    """And everything else is looked at."""
+    found = await examine(DATABASE_URL=f"host=127.0.0.1 port={free_port()}")
+    assert "can't reach the database" in found["wrong", "database"]
+    assert "?" not in found["wrong", "database"]  # libpq asks back
+    assert ("ok", "port") in found
+
+
+async def test_a_database_that_can_not_be_written_is_found(examine, postgres, empty_database):
+    """Like that of a standby."""
+    run_sql(empty_database, f"ALTER DATABASE {name_of(empty_database)} SET default_transaction_read_only = on")
+    assert "read only" in (await examine(DATABASE_URL=empty_database))["wrong", "database"]
+
+
+async def test_another_encoding_is_found(examine, postgres):
+    """Players' names may have any character."""
+    run_sql(postgres.dsn, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0")
+    found = await examine(DATABASE_URL=postgres.dsn.replace("dbname=postgres", "dbname=latin"))
+    assert "LATIN1" in found["wrong", "database"]
+    run_sql(postgres.dsn, "DROP DATABASE latin WITH (FORCE)")
+
+
+async def test_too_few_connections_are_found(examine, shared_dsn):
+    """A node that wants more than the server has."""
+    found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="500")
+    assert "wants 501" in found["wrong", "database"]
+
+
+@pytest.mark.parametrize(
+    ("applied", "level", "advice"),
+    [(0, "note", "--migrate"), (LATEST - 1, "note", "--migrate"), (9999, "note", "upgrade")],
+)
+async def test_a_schema_of_another_version_is_noted(examine, empty_database, reactor, applied, level, advice):
+    """Older or newer, it says what to do, and does nothing."""
+    if applied:
+        await migrate(reactor, empty_database, load_migrations()[:applied])
+    if applied > LATEST:
+        run_sql(empty_database, "INSERT INTO schema_migrations VALUES (9999, '9999_new.sql', '')")
+    assert advice in (await examine(wrong=False, DATABASE_URL=empty_database))[level, "schema"]
+
+
+async def test_missing_rights_are_found(examine, empty_database, reactor):
+    """Rights on the tables, and the right to make some."""
+    await migrate(reactor, empty_database, load_migrations())
+    run_sql(empty_database, "CREATE ROLE clerk LOGIN")
+    clerk = empty_database.replace("user=solisync", "user=clerk")
+    try:
+        run_sql(empty_database, "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
+        assert "may not create tables" in (await examine(DATABASE_URL=clerk))["wrong", "rights"]
+        run_sql(empty_database, "GRANT CREATE ON SCHEMA public TO clerk")
+        assert ("ok", "rights") in await examine(wrong=False, DATABASE_URL=clerk)
+        run_sql(empty_database, "REVOKE DELETE ON replays FROM clerk")
+        assert "may not use replays" in (await examine(DATABASE_URL=clerk))["wrong", "rights"]
+    finally:
+        run_sql(empty_database, "DROP OWNED BY clerk; DROP ROLE clerk")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "says"),
+    [(0, "ok", "agree"), (1.9, "ok", "agree"), (2.1, "wrong", "2.1 s ahead of"), (-9, "wrong", "behind")],
+)
+def test_clocks_that_differ_are_found(seconds, level, says):
+    """By more than two seconds, beyond what asking has taken."""
+    asking = timedelta(seconds=0.5)
+    ahead = timedelta(seconds=seconds)
+    finding = database_checks.clock(ahead, -ahead - asking)
+    assert (finding.level, says in finding.text) == (level, True)
+
+
+def test_the_command_ends_with_1_when_something_is_wrong(shared_dsn):
+    """What is wrong stands in the list; that there is something, on standard error."""
+    environ = {"DATABASE_URL": shared_dsn, "SOLISYNC_LISTEN": f"tcp:{free_port()}"}
+    assert run(*SOLISYNC, "doctor", **environ).status == 0
+    done = run(*SOLISYNC, "doctor", SOLISYNC_LISTENING="tcp:1", **environ)
+    assert (done.status, done.err) == (1, ["solisync: 1 thing is wrong"])
+    assert "did you mean SOLISYNC_LISTEN?" in done.out[1]
+
+
+def name_of(dsn):
+    return dsn.partition("dbname=")[2]

@@ -1,0 +1,64 @@
+"""`solisync leaderboard` and `solisync replays`: taking something out of the lists that everybody sees."""
+
+from uuid import uuid4
+
+import pytest
+
+from solisync.errors import NotFound
+from tests.conftest import refused
+
+REPLAY = (
+    b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": %d, "time_seconds": 9, "recorded_at": "2026-01-01"}'
+)
+
+
+def entry(server):
+    return server.sql("SELECT visible, best_score FROM leaderboard")
+
+
+async def test_a_hidden_entry_keeps_its_bests_and_improves(administrate, server):
+    """Hidden twice and shown twice, it is the same entry, with what was achieved meanwhile."""
+    ann = await server.player("ann")
+    await ann.opt_in("Ann")
+    await ann.upload_replay(REPLAY % 10)
+    for _ in range(2):
+        assert "is hidden" in await administrate("leaderboard", "hide", "ann")
+        assert entry(server) == [(False, 10)]
+    await ann.upload_replay(REPLAY % 20)
+    for _ in range(2):
+        assert "can be seen" in await administrate("leaderboard", "show", "ann")
+        assert entry(server) == [(True, 20)]
+    await administrate("leaderboard", "hide", "ann")
+    await ann.opt_in("Ann again")
+    assert entry(server) == [(True, 20)]
+
+
+@pytest.mark.parametrize("verb", ["hide", "show"])
+async def test_who_never_opted_in_has_no_entry(administrate, server, verb):
+    """There is nothing to hide, and nobody is shown who never wanted to be."""
+    await server.player("ann")
+    with pytest.raises(NotFound, match="'ann' has no entry on the leaderboard"):
+        await administrate("leaderboard", verb, "ann")
+    assert entry(server) == []
+
+
+async def test_deleted_replays_are_gone_and_bests_stay(administrate, server):
+    """The service no longer finds them; others, and the entry that they have improved, are as before."""
+    ann = await server.player("ann")
+    await ann.opt_in("Ann")
+    first, second, third = [await ann.upload_replay(REPLAY % score) for score in (10, 30, 20)]
+    done = await administrate("replays", "delete", first.upper(), second, second, "--yes", "--json")
+    assert sorted(done.json["deleted"]) == sorted([first, second])
+    for replay_id in (first, second):
+        assert await refused(ann.replay(replay_id)) == (404, "replay not found")
+    assert await ann.replay(third) == REPLAY % 20
+    assert entry(server) == [(True, 30)]
+
+
+async def test_replays_that_do_not_exist_are_named(administrate, server):
+    """Those that do are deleted all the same."""
+    ann = await server.player("ann")
+    replay_id, missing = await ann.upload_replay(REPLAY % 10), str(uuid4())
+    with pytest.raises(NotFound, match=f"^no such replay: {missing}, nonsense$"):
+        await administrate("replays", "delete", missing, replay_id, "nonsense", "--yes")
+    assert server.sql("SELECT count(*) FROM replays") == [(0,)]

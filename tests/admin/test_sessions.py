@@ -1,0 +1,124 @@
+"""`solisync sessions`: lists them without what would let somebody in, and ends them for good."""
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
+
+from solisync.admin import sessions as command
+from solisync.database import Database
+from solisync.main import main
+from solisync.storage import STATEMENTS, sessions
+from tests.conftest import PASSWORD, connect, refused, truncate
+
+LIVE = timedelta(days=30)
+
+
+def left(server):
+    return server.sql("SELECT count(*) FROM refresh_tokens")[0][0]
+
+
+async def test_the_live_sessions_of_a_player_are_listed(administrate, server):
+    """Each with its times; no expired one, nobody else's, and nothing that would be good for a token."""
+    ann = await server.player("ann")
+    await ann.login("ann", PASSWORD)
+    await server.player("bob")
+    server.sql("INSERT INTO refresh_tokens SELECT gen_random_uuid(), id, now() - interval '1 s' FROM users")
+    text = await administrate("sessions", "list", "ann", "--json")
+    assert len(text.records) == 2
+    for record in text.records:
+        begun, ends = (datetime.fromisoformat(record[name]) for name in ("refreshed_at", "expires_at"))
+        assert ends - begun == LIVE
+        assert abs(datetime.now(UTC) - begun) < timedelta(minutes=5)
+    for (jti,) in server.sql("SELECT jti::text FROM refresh_tokens"):
+        assert jti not in text
+    assert (await administrate("sessions", "list", "ann")).lines[0].split()[0] == "REFRESHED"
+
+
+async def test_one_player_is_logged_out(administrate, server):
+    """Every session of that player ends, no other one does, and logging in again works."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    other = await server.client().login("ann", PASSWORD)
+    assert other
+    assert "ended 2 sessions of 'ann'" in await administrate("sessions", "revoke", "ann", "--yes")
+    assert await refused(ann.refresh()) == (401, "unauthorized")
+    await bob.refresh()
+    await server.client().login("ann", PASSWORD)
+    assert left(server) == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5])
+async def test_everybody_is_logged_out(administrate, server, monkeypatch, count):
+    """All sessions end, however many batches that takes, and all are counted."""
+    monkeypatch.setattr(command, "BATCH", 2)
+    server.sql("INSERT INTO users VALUES (%s, 'ann', 'x', now())", (str(uuid4()),))
+    server.sql(
+        "INSERT INTO refresh_tokens SELECT gen_random_uuid(), id, now() + interval '1 d'"
+        " FROM users, generate_series(1, %s)",
+        (count,),
+    )
+    done = await administrate("sessions", "revoke", "--everyone", "--yes", "--json")
+    assert done.json == {"revoked": count}
+    assert left(server) == 0
+
+
+@pytest.mark.parametrize("whom", ["ann", "--everyone"])
+async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, server, reactor, whom):
+    """Revoking waits for it, and removes the token that it stored."""
+    await server.player("ann")
+    ((user_id, jti),) = server.sql("SELECT user_id::text, jti::text FROM refresh_tokens")
+    with closing(connect(server.dsn)) as refreshing, refreshing.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(sessions.ROTATE.preparation)
+        now = datetime.now(UTC)
+        cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE))
+        assert cursor.fetchall() == [(True,)]
+        revoking = Deferred.fromCoroutine(administrate("sessions", "revoke", whom, "--yes"))
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        while server.sql(waiting) == [(0,)]:  # the database tells nobody that somebody waits
+            await deferLater(reactor, 0.01)
+        assert not revoking.called
+        cursor.execute("COMMIT")
+    assert "ended 1 session" in await revoking
+    assert left(server) == 0
+
+
+async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, shared_dsn, server, reactor):
+    """Players who refresh as fast as they can, through eight connections, are all out when it is done."""
+    truncate(shared_dsn)
+    players = [str(uuid4()) for _ in range(16)]
+    tokens = {player: str(uuid4()) for player in players}
+    now = datetime.now(UTC)
+    for number, player in enumerate(players):
+        server.sql("INSERT INTO users VALUES (%s, %s, 'x', now())", (player, f"player_{number}"))
+        server.sql("INSERT INTO refresh_tokens VALUES (%s, %s, %s)", (tokens[player], player, now + LIVE))
+    database = Database(reactor=reactor, size=8, statements=STATEMENTS)
+    database.open(shared_dsn)
+    turns = 0
+
+    async def chain(player):
+        nonlocal turns
+        while True:
+            jti = str(uuid4())
+            spent, tokens[player] = tokens[player], jti
+            if not await database.once(sessions.rotate, player, spent=spent, now=now, jti=jti, expires=now + LIVE):
+                return
+            turns += 1
+
+    chains = [Deferred.fromCoroutine(chain(player)) for player in players]
+    while turns < 100:
+        await deferLater(reactor, 0.01)
+    await administrate("sessions", "revoke", "--everyone", "--yes")
+    await gatherResults(chains)
+    assert left(server) == 0
+    await database.close(1)
+
+
+@pytest.mark.parametrize("words", [[], ["ann", "--everyone"]])
+def test_either_a_player_or_everyone(words):
+    """Neither and both are usage errors."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["sessions", "revoke", "--yes", *words])

@@ -1,0 +1,114 @@
+"""The table of subcommands, the parser that is made from it, and the page that documents it."""
+
+import argparse
+import re
+
+import pytest
+
+from solisync.admin import table
+from solisync.admin.table import COMMANDS
+from solisync.main import command_parser, main
+from tests.commands import SOLISYNC, run
+from tests.conftest import ROOT
+
+PAGE = (ROOT / "docs" / "administration.md").read_text("utf-8")
+COMMON = {"--help", "--json", "--data-dir", "--database-url-file"}
+
+
+def sections():
+    """The page's sections about commands: {words: (arguments, options, text)}."""
+    found = {}
+    for heading, text in re.findall(r"^### `solisync ([^`]+)`\n(.*?)(?=^##|\Z)", PAGE, re.M | re.S):
+        words = [word for word in heading.split() if word.islower()]
+        options = {re.match(r"--[a-z-]+", option)[0] for option in re.findall(r"^\| `(--[^`]+)`", text, re.M)}
+        found[" ".join(words)] = [word.strip("…") for word in heading.split() if word.isupper()], options, text
+    return found
+
+
+def parser_of(words):
+    """The parser of a subcommand."""
+    parser = command_parser()
+    for word in words.split():
+        (under,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        parser = under.choices[word]
+    return parser
+
+
+def test_every_command_is_documented_and_no_other():
+    """A section for each."""
+    assert [*sections()] == [command.words for command in COMMANDS]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_arguments_and_options_are_documented_and_no_others(command):
+    """In the heading and in the section's table; that it asks, in its text."""
+    parser = parser_of(command.words)
+    real = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
+    arguments, options, text = sections()[command.words]
+    assert options == real - COMMON - {"--yes"}
+    assert real >= COMMON
+    positional = [action.metavar for action in parser._actions if not action.option_strings]
+    assert arguments == positional
+    assert ("Asks first." in text) == ("--yes" in real) == (command.question is not None)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_every_command_has_help(command, capsys, monkeypatch):
+    """Exit 0, and what it does in a sentence."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit, match="0"):
+        main([*command.words.split(), "--help"])
+    assert f"{command.help[1:]}.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["users"],
+        ["users", "list", "extra"],
+        ["users", "list", "--limit", "-1"],
+        ["users", "list", "--limit", "many"],
+        ["users", "list", "--name", "a b"],
+        ["users", "list", "--lim", "1"],
+        ["users", "show"],
+        ["users", "rename", "ann"],
+        ["replays", "delete", "--yes"],
+        ["analytics", "export", "--format", "xml"],
+        ["backup"],
+        ["--migrate", "status"],
+        ["--smoke", "http://x", "status"],
+        ["status", "--listen", "tcp:1"],
+        ["nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_exits_with_2(words, capsys):
+    """With the usage, and before anything is done."""
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert capsys.readouterr().err.startswith("usage: solisync")
+
+
+def test_which_database_may_stand_before_or_behind_the_command(place):
+    """The option behind the command wins."""
+    for words, wanted in (
+        (["--data-dir", "before", "status"], "before"),
+        (["status", "--data-dir", "behind"], "behind"),
+        (["--data-dir", "before", "status", "--data-dir", "behind"], "behind"),
+    ):
+        assert command_parser().parse_args(words).data_dir == wanted
+    for words in (["--data-dir", place, "status"], ["status", "--data-dir", place]):
+        done = run(*SOLISYNC, *words)
+        assert done.status == 1
+        assert f"there is no database in {place}" in done.err[0]
+
+
+def test_wrong_settings_are_one_line_each(place):
+    """As everywhere; and no JWT_SECRET is needed."""
+    done = run(*SOLISYNC, "status", DATABASE_URL="nonsense", SOLISYNC_DATABASE_CONNECTIONS="0", JWT_SECRET="short")
+    assert (done.status, done.out, len(done.err)) == (1, [], 2)
+
+
+def test_nouns_have_commands():
+    """No noun without a verb, and none that is missing."""
+    assert {command.words.split()[0] for command in COMMANDS if " " in command.words} == set(table.NOUNS)

@@ -1,0 +1,276 @@
+"""`solisync users`: what it shows, and that it changes no more than it says."""
+
+import json
+from base64 import b64encode
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from twisted.internet.defer import Deferred, gatherResults
+
+from solisync.admin.table import COMMANDS
+from solisync.errors import BadRequest, Conflict, NotFound
+from solisync.rules.analytics import Batch, Event
+from solisync.smoke import PIXEL
+from solisync.storage import administration_pages
+from tests.conftest import PASSWORD, refused
+
+REPLAY = (
+    '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1.0e2, "time_seconds": 9,\n'
+    ' "recorded_at": "2026-01-01", "note": "\u009b\u202e", "big": 1e400, "half": "\\ud800"}'
+).encode()
+
+
+def names(done):
+    return [record["username"] for record in done.records]
+
+
+async def report(client, name, event_type="game_end"):
+    """Let a game report one event about this player."""
+    event = Event(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC))
+    receipt = await client.report(Batch(session_id="s1", user_id=name, events=[event]))
+    assert receipt.accepted == 1
+
+
+def named(server):
+    """The names that events still have, and how many events have none."""
+    rows = server.sql("SELECT name FROM analytics_events LEFT JOIN analytics_names n ON n.id = name_id ORDER BY name")
+    return [name for (name,) in rows]
+
+
+@pytest.fixture
+def fill(server):
+    """Insert players of these names."""
+
+    def fill(*usernames):
+        for name in usernames:
+            server.sql("INSERT INTO users VALUES (gen_random_uuid(), %s, 'canary-hash', now())", (name,))
+
+    return fill
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 1000])
+async def test_the_list_is_complete_whatever_the_page(administrate, fill, monkeypatch, page):
+    """Every player is listed once, by name, however many pages that takes."""
+    monkeypatch.setattr(administration_pages, "PAGE", page)
+    players = ["Zoe", "ann", "ann_", "annA", "bob", "z" * 32]
+    fill(*players)
+    assert names(await administrate("users", "list", "--json")) == sorted(players)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--name", "ann"], ["ann", "annA", "ann_", "annz"]),
+        (["--name", "ann_"], ["ann_"]),
+        (["--name", "Ann"], []),
+        (["--limit", "2"], ["Zoe", "ann"]),
+        (["--limit", "0"], []),
+        (["--limit", "6"], ["Zoe", "ann", "annA", "ann_", "annz", "bob"]),
+        (["--name", "ann", "--limit", "3"], ["ann", "annA", "ann_"]),
+    ],
+)
+async def test_the_list_can_be_narrowed(administrate, fill, monkeypatch, words, expected):
+    """--name takes those that begin so, --limit the first of them."""
+    monkeypatch.setattr(administration_pages, "PAGE", 2)
+    fill("Zoe", "ann", "ann_", "annA", "annz", "bob")
+    assert names(await administrate("users", "list", "--json", *words)) == expected
+
+
+async def test_people_get_a_table(administrate, fill):
+    """Columns line up under their headings."""
+    fill("ann", "x" * 32)
+    lines = (await administrate("users", "list")).lines
+    assert lines[0].split() == ["USERNAME", "ID", "CREATED", "AT", "AVATAR"]
+    assert all(line.index("-", 60) and line.endswith("-") for line in lines[1:])
+    assert len({len(line) for line in lines[1:]}) == 1
+
+
+async def test_a_player_is_found_by_name_and_by_id(administrate, server):
+    """Names are trimmed as at login; an id has its hyphens, in any case."""
+    ann = await server.player("ann")
+    user_id = (await ann.me()).id
+    for text in ("ann", " ann ", user_id, user_id.upper(), f"urn:uuid:{user_id}"):
+        assert (await administrate("users", "show", text, "--json")).json["id"] == user_id
+    for text in ("Ann", user_id.replace("-", ""), "", "no-body", "\udcff", str(uuid4())):
+        with pytest.raises(NotFound):
+            await administrate("users", "show", text)
+
+
+async def test_a_name_of_hexadecimal_digits_is_a_name(administrate, server, fill):
+    """Without hyphens nothing is an id, because it may be a username."""
+    fill("bob")
+    ((bob,),) = server.sql("SELECT id::text FROM users")
+    digits = bob.replace("-", "")
+    fill(digits)
+    assert (await administrate("users", "show", digits, "--json")).json["username"] == digits
+    assert (await administrate("users", "show", bob, "--json")).json["username"] == "bob"
+
+
+async def test_a_player_is_shown_in_numbers(administrate, server):
+    """What they have and did, so that nobody needs to look into it."""
+    ann = await server.player("ann")
+    await ann.login("ann", PASSWORD)
+    await ann.upload_avatar(PIXEL, "image/png")
+    await ann.upload_replay(REPLAY)
+    payload = (await ann.pull()).merged
+    await ann.push(payload)
+    await ann.opt_in("The \u0041nn")
+    shown = (await administrate("users", "show", "ann", "--json")).json
+    expected = {
+        "sessions": 2,
+        "avatar_bytes": len(PIXEL),
+        "replays": 1,
+        "replay_bytes": len(REPLAY),
+        "games_played": 0,
+        "on_leaderboard": True,
+        "display_name": "The Ann",
+    }
+    assert {name: shown[name] for name in expected} == expected
+    assert shown["avatar"].endswith(".png")
+    assert "canary" not in str(shown)
+
+
+async def test_what_a_terminal_might_obey_is_escaped(administrate, server):
+    """Control characters in a name, which only a database altered by hand can have, come out as text."""
+    await (await server.player("ann")).opt_in("ann")
+    server.sql("UPDATE leaderboard SET display_name = E'\\x1b[31mred\u009b\u202e'")
+    server.sql("UPDATE users SET username = E'an\\x07n\nx'")
+    (user_id,) = [str(row[0]) for row in server.sql("SELECT id FROM users")]
+    for words in (["users", "show", user_id], ["users", "list"], ["leaderboard", "hide", user_id]):
+        text = await administrate(*words)
+        assert text.replace("\n", "").isprintable()
+        assert "an\\x07n\\nx" in text
+
+
+async def test_a_renamed_player_goes_on(administrate, server):
+    """Sessions and the password hold under the new name; the old one is free."""
+    ann = await server.player("ann")
+    assert "'ann' is called 'Eve' now" in await administrate("users", "rename", "ann", " Eve ")
+    await ann.refresh()
+    await server.client().login("Eve", PASSWORD)
+    assert await refused(server.client().login("ann", PASSWORD)) == (401, "invalid credentials")
+    await server.player("ann")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "says"),
+    [
+        ("xy", BadRequest, "3-32 characters"),
+        ("x" * 33, BadRequest, "3-32 characters"),
+        ("a b c", BadRequest, "letters, digits and underscores"),
+        ("bob", Conflict, "username already taken"),
+    ],
+)
+async def test_a_new_name_keeps_the_rules_of_registering(administrate, server, name, error, says):
+    """What could not be registered is refused, and nothing changes."""
+    await server.player("ann")
+    await server.player("bob")
+    with pytest.raises(error, match=says):
+        await administrate("users", "rename", "ann", name)
+    assert names(await administrate("users", "list", "--json")) == ["ann", "bob"]
+
+
+async def test_of_two_who_want_a_name_one_gets_it(administrate, server):
+    """The database decides, and the other reads that the name is taken."""
+    for name in ("ann", "bob", "cat", "dan"):
+        await server.player(name)
+    outcomes = await gatherResults(
+        [
+            Deferred.fromCoroutine(administrate("users", "rename", name, "Eve")).addErrback(lambda f: f.value)
+            for name in ("ann", "bob", "cat", "dan")
+        ]
+    )
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 3
+    assert "Eve" in names(await administrate("users", "list", "--json"))
+
+
+async def test_events_follow_the_name_and_end_with_the_account(administrate, server):
+    """They name the player by the new username, so that deleting the account makes them nameless as well."""
+    ann = await server.player("ann")
+    digits = uuid4().hex
+    await report(ann, "ann")
+    await report(ann, (await ann.me()).id)
+    await administrate("users", "rename", "ann", "Eve")
+    assert named(server) == sorted(["Eve", (await ann.me()).id])
+    await administrate("users", "rename", "Eve", digits)
+    await report(ann, digits)
+    assert len(set(named(server))) == 2
+    await ann.delete_account()
+    assert named(server) == [None, None, None]
+
+
+async def test_events_of_a_name_that_is_known_already_stay_with_it(administrate, server):
+    """Where events have the new name already, those of the old one become nameless: they were another's."""
+    ann = await server.player("ann")
+    await report(ann, "ann")
+    await report(ann, "Eve")
+    await administrate("users", "rename", "ann", "Eve")
+    assert sorted(named(server), key=str) == ["Eve", None]
+    await report(ann, "Eve")
+    await administrate("users", "rename", "Eve", "Eve")
+    assert sorted(named(server), key=str) == ["Eve", "Eve", None]
+
+
+async def test_deleting_leaves_what_a_player_leaves_who_goes(administrate, server):
+    """Nothing in any table, no name in analytics, and others untouched; a second time there is nobody."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    user_id = (await ann.me()).id
+    await ann.upload_avatar(PIXEL, "image/png")
+    await ann.upload_replay(REPLAY)
+    await ann.push((await ann.pull()).merged)
+    await ann.opt_in("Ann")
+    await report(ann, "ann")
+    await report(ann, user_id)
+    await report(bob, "bob")
+    assert "deleted 'ann'" in await administrate("users", "delete", "ann")
+    for table in ("avatars", "replays", "sync_states", "leaderboard"):
+        assert server.sql(f"SELECT count(*) FROM {table}") == [(0,)]
+    assert sorted(named(server), key=str) == [None, None, "bob"]
+    assert await refused(ann.refresh()) == (401, "unauthorized")
+    await bob.refresh()
+    with pytest.raises(NotFound, match="user 'ann' not found"):
+        await administrate("users", "delete", "ann")
+
+
+async def test_an_export_has_everything_but_secrets(administrate, server):
+    """Replays, progress and events to the byte, the avatar in base64, events by id and by name; no hash, no token."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    user_id = (await ann.me()).id
+    await ann.upload_avatar(PIXEL, "image/png")
+    replay_ids = [await ann.upload_replay(REPLAY) for _ in range(administration_pages.BODIES + 1)]
+    await bob.upload_replay(REPLAY)
+    await ann.push((await ann.pull()).merged)
+    await ann.opt_in("Ann")
+    await report(ann, "ann", "by_name")
+    await report(ann, user_id, "by_id")
+    await report(bob, "bob")
+    text = await administrate("users", "export", "ann")
+    document = json.loads(text)
+    assert text.count(REPLAY.decode()) == len(replay_ids)
+    assert [each["id"] for each in document["replays"]] == replay_ids
+    assert document["account"] == {"id": user_id, "username": "ann"} | document["account"]
+    assert document["avatar"] == {"type": "png", "base64": b64encode(PIXEL).decode()}
+    assert len(document["sessions"]) == 1
+    assert document["leaderboard"]["display_name"] == "Ann"
+    assert {event["event_type"] for event in document["analytics"]} == {"by_name", "by_id"}
+    ((payload,),) = server.sql("SELECT payload FROM sync_states")
+    assert payload in text
+    for (secret,) in server.sql("SELECT password_hash FROM users UNION SELECT jti::text FROM refresh_tokens"):
+        assert secret not in text
+
+
+async def test_the_export_of_somebody_new_is_complete_too(administrate, server):
+    """Whatever a player doesn't have is null or empty."""
+    await server.player("ann")
+    document = json.loads(await administrate("users", "export", "ann"))
+    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": []}
+    assert {name: document[name] for name in empty} == empty
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if any(a.name == "user" for a in each.arguments)])
+async def test_a_stranger_is_not_found(administrate, server, command):
+    """Every command about a player says the same of one that doesn't exist."""
+    more = ["new_name"] if command.words == "users rename" else []
+    with pytest.raises(NotFound, match=r"^user 'nobody' not found$"):
+        await administrate(*command.words.split(), "nobody", *more)
