@@ -6,25 +6,40 @@ from typing import Any
 import msgspec
 
 from .. import __version__
+from ..rules.avatars import FORMATS
 from ..rules.shapes import ErrorBody
 from .reply import Reply
 from .routes import Route
 
 _SCHEMA = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"\{(\w+)\}")
+_UUID = {"type": "string", "format": "uuid"}
 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
     401: "No valid token, or no such credentials",
     404: "What the error names does not exist",
+    408: "The request took too long to arrive",
     409: "The request collides with what is stored",
     413: "The request body is over its ceiling",
     429: "The rate limit of this client is used up",
+    431: "The request header is over its ceiling",
     500: "The service failed; details are in its log",
     503: "The service declines for now",
 }
-_RETRY_AFTER = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer", "minimum": 1}}}
-_ETAG = {"ETag": {"description": "For If-None-Match", "schema": {"type": "string"}}}
+_ANY_ROUTE = {400, 408, 413, 431, 500, 503}  # of the wire before there is a route, or of the service as a whole
+
+_VARIABLES = {
+    "user_id": _UUID,
+    "replay_id": _UUID,
+    "extension": {"type": "string", "enum": [image.extension for image in FORMATS]},
+}
+_HEADERS = {
+    "X-Request-Id": ("The id that the client gave the request, or a new one", {"type": "string"}),
+    "Retry-After": ("Whole seconds", {"type": "integer", "minimum": 1}),
+    "WWW-Authenticate": ("How to authenticate", {"const": "Bearer"}),
+    "ETag": ("For If-None-Match", {"type": "string"}),
+}
 
 
 class OpenApi:
@@ -44,6 +59,7 @@ class OpenApi:
 
 def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
+    routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (route.body, route.described, route.answer) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
     paths: dict[str, dict[str, Any]] = {}
@@ -61,6 +77,11 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "headers": {
+                name: {"description": description, "required": True, "schema": schema}
+                for name, (description, schema) in _HEADERS.items()
+            },
+            "responses": {_error_name(status): _error(status) for status in _MEANING},
             "securitySchemes": {"access_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
@@ -68,18 +89,18 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": _operation_id(route),
+        "operationId": _operation_id(f"{route.method} {route.path}"),
         "summary": route.summary,
         "security": [{"access_token": []}] if route.protected else [],
         "responses": _responses(route),
     }
     parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {"name": name, "in": "path", "required": True, "schema": _VARIABLES[name]}
         for name in _VARIABLE.findall(route.path)
     ]
     if route.conditional:
         parameters.append({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}})
-    parameters += [{"name": name, "in": "query", "schema": {"type": "string"}} for name in route.query]
+    parameters += [{"name": name, "in": "query", "schema": _schema(shape)} for name, shape in route.query.items()]
     if parameters:
         operation["parameters"] = parameters
     if (route.body or route.described) is not None:
@@ -89,40 +110,55 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _operation_id(route: Route) -> str:
-    words = [route.method.lower(), *re.findall(r"\w+", route.path)]
-    return "_".join(words)
+def _operation_id(method_and_path: str) -> str:
+    return "_".join(re.findall(r"\w+", method_and_path)).lower()
 
 
 def _responses(route: Route) -> dict[str, Any]:
-    content = {"application/json": {}} if route.answer is None else _json(route.answer)
-    if route.answer_content:
-        content = _bytes(route.answer_content)
-    statuses = {500, 503, *route.errors}
-    if route.body is not None or route.content:
-        statuses |= {400, 413 if route.too_large is None else route.too_large.status}
+    statuses = {*_ANY_ROUTE, *route.errors}
     if route.protected:
         statuses.add(401)
     if route.limit is not None:
         statuses.add(429)
-    done: dict[str, Any] = {"description": "Done", "content": content}
+    if route.too_large is not None:
+        statuses = statuses - {413} | {route.too_large.status}
+    etag = ("ETag",) if route.conditional else ()
+    done = _response("Done", *etag) | {
+        "content": _bytes(route.answer_content) if route.answer_content else _json(route.answer)
+    }
+    if route.links:
+        done["links"] = {
+            _operation_id(operation): {"operationId": _operation_id(operation), "parameters": parameters}
+            for operation, parameters in route.links.items()
+        }
     responses = {"200": done}
     if route.conditional:
-        done["headers"] = _ETAG
-        responses["304"] = {"description": "The client has it already", "headers": _ETAG}
-    return responses | {str(code): _error(code) for code in sorted(statuses)}
+        responses["304"] = _response("The client has it already", *etag)
+    errors = {str(status): {"$ref": f"#/components/responses/{_error_name(status)}"} for status in sorted(statuses)}
+    return responses | errors
+
+
+def _error_name(status: int) -> str:
+    return f"Error{status}"
 
 
 def _error(status: int) -> dict[str, Any]:
-    error: dict[str, Any] = {"description": _MEANING[status], "content": _json(ErrorBody)}
-    if status in (429, 503):
-        error["headers"] = _RETRY_AFTER
-    return error
+    headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
+    return _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+
+
+def _response(description: str, *headers: str) -> dict[str, Any]:
+    names = ("X-Request-Id", *headers)
+    return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
 
 
 def _json(shape: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": {"type": "object"} if shape is None else _schema(shape)}}
+
+
+def _schema(shape: Any) -> dict[str, Any]:
     (schema,), _ = msgspec.json.schema_components([shape], ref_template=_SCHEMA)
-    return {"application/json": {"schema": schema}}
+    return schema
 
 
 def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:

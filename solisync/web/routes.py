@@ -1,7 +1,7 @@
 """What a route is. The table of all routes is in solisync.web.table."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -17,7 +17,9 @@ class Route:
     The handler is called with keyword arguments: each variable of the path, `body` when there is a shape for it, with
     `raw` also the bytes that it was decoded from, and `player`, the user id of the access token, when the route is
     protected. `answer` is a shape or a list of one. A handler that decodes its body by itself gets only `raw`, and
-    `described` is the shape of it for the OpenAPI document. Each parameter in `query` is the list of its values.
+    `described` is the shape of it for the OpenAPI document. Each parameter in `query` is the list of its values; the
+    shape of one is for the document only. So are `links`: which route goes on from the answer, and where in the answer
+    the variables of its path are. A route that is not `listed` is left out of it.
 
     What is not JSON has media types instead of shapes: with `content` the handler gets `content`, the bytes of the
     body, and `content_type`, that header field or "", both unchecked. With `conditional` it gets `if_none_match`, that
@@ -33,13 +35,15 @@ class Route:
     body: type[msgspec.Struct] | None = None
     raw: bool = False
     described: Any = None
-    query: tuple[str, ...] = ()
+    query: Mapping[str, Any] = field(default_factory=dict)
     content: tuple[str, ...] = ()
     too_large: Refusal | None = None
     conditional: bool = False
     answer: Any = None
     answer_content: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    listed: bool = True
 
     @property
     def private(self) -> bool:

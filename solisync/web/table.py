@@ -9,13 +9,14 @@ from ..rules.analytics import Batch, Receipt
 from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
 from ..rules.leaderboard import Entry, OptIn
-from ..rules.replays import Recent, Replay, Uploaded
+from ..rules.replays import Count, Recent, Replay, Uploaded
 from ..rules.shapes import Ok
 from ..rules.sync import Payload, SyncAnswer
 from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
 from .challenge import Challenge
+from .docs import Docs
 from .health import Alive, Health, Ready
 from .leaderboard import Leaderboard
 from .openapi import OpenApi
@@ -38,6 +39,7 @@ def routes(
     analytics: Analytics,
     health: Health,
     openapi: OpenApi,
+    docs: Docs,
 ) -> tuple[Route, ...]:
     """Every route of the service."""
     return (
@@ -98,6 +100,7 @@ def routes(
             too_large=Refusal(400, AVATAR_TOO_LARGE),
             answer=Me,
             errors=(404,),
+            links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
         ),
         Route(
             method="GET",
@@ -165,16 +168,16 @@ def routes(
             raw=True,
             described=Replay,
             answer=Uploaded,
-            errors=(400, 404, 413),
+            errors=(404,),
+            links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
         ),
         Route(
             method="GET",
             path="/api/replays/recent",
             handler=replays.list_recent,
             summary="List the newest replays of everybody",
-            query=("limit",),
+            query={"limit": Count},
             answer=list[Recent],
-            errors=(400,),
         ),
         Route(
             method="GET",
@@ -201,7 +204,6 @@ def routes(
             raw=True,
             described=Batch,
             answer=Receipt,
-            errors=(400, 413),
         ),
         *(
             Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
@@ -222,5 +224,21 @@ def routes(
             path="/api/openapi.json",
             handler=openapi.document,
             summary="This interface as an OpenAPI 3.1 document",
+        ),
+        Route(
+            method="GET",
+            path="/api/docs",
+            handler=docs.page,
+            summary="This interface as a page for people",
+            conditional=True,
+            answer_content=("text/html",),
+        ),
+        Route(
+            method="GET",
+            path="/api/docs/{name}",
+            handler=docs.asset,
+            summary="A part of that page",
+            conditional=True,
+            listed=False,
         ),
     )

@@ -211,11 +211,11 @@ def replays(draw):
 
 @pytest.mark.limit(240)
 async def test_whatever_is_stored_can_be_read(server):
-    """Thousands of odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
+    """Many odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
     client = await server.player("ann")
     examples = []
 
-    @settings(max_examples=5_000, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1_500, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(replays())
     def collect(body):
         examples.append(body)
@@ -240,7 +240,7 @@ async def test_whatever_is_stored_can_be_read(server):
         consumeErrors=True,
     )
     print({status: statuses.count(status) for status in set(statuses)})
-    assert statuses.count(200) > 4_000
+    assert statuses.count(200) > 1_200
 
 
 async def test_the_list_is_read_by_its_index(server):
