@@ -1,0 +1,46 @@
+"""What a container asks of a command: to be the first process, which nobody else cleans up after."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from twisted.internet.threads import deferToThread
+
+from tests.commands import SOLISYNC, processes_in, start, wait_for
+from tests.conftest import ready
+
+PROC = Path("/proc")
+AS_WE_ARE = () if os.geteuid() == 0 else ("--map-current-user",)
+NAMESPACE = ("unshare", *AS_WE_ARE, "--pid", "--fork", "--mount-proc")
+
+
+def child(pid):
+    """The only child of a process, once it has one."""
+    (found,) = wait_for((PROC / str(pid) / "task" / str(pid) / "children").read_text().split)
+    return int(found)
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("count", [1, 2])
+async def test_the_first_process_of_a_container(launch, reactor, place, count):
+    """As process 1 it serves, starts a database that was killed again, and ends with status 0 on SIGTERM."""
+    words = (*NAMESPACE, *SOLISYNC, "--workers", count)
+    process = start(launch, *words, data_dir=place / "data")
+    await ready(reactor, process.client(), 30)
+    first = child(process.pid)
+    (numbers,) = [line for line in (PROC / str(first) / "status").read_text().splitlines() if line.startswith("NSpid")]
+    assert numbers.split()[-1] == "1"
+    (server,) = [pid for pid in processes_in(place / "data") if _parent(pid) == first]
+    os.kill(server, signal.SIGKILL)
+    await deferToThread(wait_for, lambda: "starting it again" in process.log, 10)
+    await ready(reactor, process.client(), 30)
+    os.kill(first, signal.SIGTERM)
+    assert await deferToThread(process.popen.wait, 30) == 0
+    assert "Traceback" not in process.log
+    assert not processes_in(place / "data")
+
+
+def _parent(pid):
+    return int((PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()[1])

@@ -1,0 +1,136 @@
+"""The dashboard and the alerts with the real Prometheus, which fetches the numbers of a service with workers."""
+
+import math
+import socket
+import subprocess
+
+import msgspec
+import pytest
+import treq
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from tests.commands import wait_for
+from tests.conftest import ROOT, free_port, new_address, truncate
+from tests.promql import RULES, queries, rules
+from tests.web.test_sync import progress_of
+
+VARIABLES = {"$job": ".+", "$instance": ".+", "$__rate_interval": "1m"}
+MISSING_REPLAY = "/api/replays/11111111-1111-4111-8111-111111111111"
+
+
+class Prometheus:
+    """Prometheus itself, fetching from a service."""
+
+    def __init__(self, process, port):
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}"
+
+    async def get(self, path, **parameters):
+        """What its API answers."""
+        response = await treq.get(self.url + path, params=parameters)
+        answer = msgspec.json.decode(await response.content())
+        assert answer["status"] == "success", answer
+        return answer["data"]
+
+    async def values(self, expression):
+        """The numbers that an expression has right now, without those that are undefined because nothing happened."""
+        data = await self.get("/api/v1/query", query=expression)
+        return [value for each in data["result"] if not math.isnan(value := float(each["value"][1]))]
+
+    async def rules(self):
+        """The alerts that it knows, each with its health."""
+        return (await self.get("/api/v1/rules"))["groups"][0]["rules"]
+
+    async def alerts(self):
+        """The names of those that fire, or will when it stays like that."""
+        return {alert["labels"]["alertname"] for alert in (await self.get("/api/v1/alerts"))["alerts"]}
+
+
+def start_prometheus(launch, directory, target):
+    """Prometheus on a port of its own, with the alerts, fetching four times a second."""
+    configuration = directory / "prometheus.yml"
+    configuration.write_text(
+        "global: {scrape_interval: 250ms, evaluation_interval: 250ms}\n"
+        f"rule_files: ['{RULES}']\n"
+        f"scrape_configs: [{{job_name: solisync, static_configs: [{{targets: ['{target}']}}]}}]\n"
+    )
+    port = free_port()
+    options = {
+        "config.file": configuration,
+        "storage.tsdb.path": directory / "numbers",
+        "web.listen-address": f"127.0.0.1:{port}",
+        "log.level": "warn",
+    }
+    process = launch("prometheus", *(f"--{name}={value}" for name, value in options.items()))
+    wait_for(lambda: process.popen.poll() is not None or _listens(port), 30)
+    assert process.popen.poll() is None, process.log
+    return Prometheus(process, port)
+
+
+def _listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def play(process, number):
+    """A little of everything that is counted."""
+    player = await process.player(f"player_{number}")
+    spent = player.tokens.refresh_token
+    await player.refresh()
+    await process.ask("POST", "/api/auth/refresh", body={"refresh_token": spent})
+    token = player.tokens.access_token
+    for streak in (1, 2):
+        await process.ask("POST", "/api/sync/push", body=progress_of(stats__win_streak_current=streak), bearer=token)
+    for path in ("/nowhere", MISSING_REPLAY, "/api/daily-challenge"):
+        await process.ask("GET", path)
+    batch, address = {"session_id": "s", "events": [{}]}, new_address()
+    for _ in range(6):
+        await process.ask("POST", "/api/analytics", body=batch, address=address)
+
+
+@pytest.mark.needs("prometheus")
+@pytest.mark.limit(120)
+async def test_every_query_has_an_answer(serve, launch, place, reactor, shared_dsn, figure):
+    """Each parses, with Grafana's variables filled in, and finds numbers while a service with two workers is used."""
+    truncate(shared_dsn)
+    port = free_port()
+    listen = f"tcp:{port}:interface=127.0.0.1"
+    process = await serve(shared_dsn, SOLISYNC_METRICS_LISTEN=listen, SOLISYNC_WORKERS="2")
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2, 20)
+    prometheus = await deferToThread(start_prometheus, launch, place, f"127.0.0.1:{port}")
+    open_ones = {_filled(expression) for expression, _ in queries()}
+    count = len(open_ones)
+    number = 0
+    while open_ones:
+        number += 1
+        await play(process, number)
+        open_ones = {expression for expression in open_ones if not await prometheus.values(expression)}
+    figure(f"{count} queries answered after {number} rounds of play")
+    assert [rule["name"] for rule in await prometheus.rules()] == [rule["alert"] for rule in rules()]
+    while {rule["health"] for rule in await prometheus.rules()} != {"ok"}:  # not evaluated yet
+        await deferLater(reactor, 0.1)
+    assert "SolisyncDown" not in await prometheus.alerts()
+    assert process.stop() == 0
+    while "SolisyncDown" not in await prometheus.alerts():
+        await deferLater(reactor, 0.1)
+
+
+def _filled(expression):
+    for name, value in VARIABLES.items():
+        expression = expression.replace(name, value)
+    assert "$" not in expression
+    return expression
+
+
+@pytest.mark.needs("promtool")
+@pytest.mark.parametrize(
+    "words",
+    [("check", "rules", RULES), ("test", "rules", ROOT / "tests" / "deploy" / "solisync.rules.test.yml")],
+    ids=lambda words: words[0],
+)
+def test_the_alerts_are_good(words):
+    """promtool finds nothing to complain about, and each fires when it should, and only then."""
+    done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SUCCESS" in done.stdout

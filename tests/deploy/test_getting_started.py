@@ -1,0 +1,44 @@
+"""docs/getting-started.md, run as it stands."""
+
+import re
+import subprocess
+
+import pytest
+
+from tests.commands import clean_environment
+from tests.conftest import ROOT, free_port
+
+PAGE = (ROOT / "docs" / "getting-started.md").read_text("utf-8")
+
+
+def as_pattern(shown):
+    """What a line of output looks like, where "…" stands for anything."""
+    return ".*".join(map(re.escape, shown.split("…")))
+
+
+@pytest.mark.long
+@pytest.mark.needs("bash", "curl", "openssl")
+def test_the_page_does_what_it_says(place):
+    """Every command works, in this order, in one shell; where the page shows what comes out, that comes out."""
+    blocks = re.findall(r"^    \$ (.+)\n((?:    (?!\$ ).+\n)*)", PAGE, re.M)
+    assert len(blocks) > 15
+    checkout = place / "checkout"
+    subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)
+    script = ["set -emo pipefail", "trap 'kill %1 2>/dev/null || true' EXIT"]  # -m: job control, for %1
+    for number, (command, _) in enumerate(blocks):
+        script += [rf"printf '\n--- {number}\n'", command]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script).replace("8080", str(free_port())).replace("9100", str(free_port()))],
+        cwd=checkout,
+        env=clean_environment(HOME=place, PIP_DISABLE_PIP_VERSION_CHECK="1"),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        start_new_session=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    outputs = re.split(r"^--- \d+\n", done.stdout, flags=re.M)[1:]
+    for (command, shown), output in zip(blocks, outputs, strict=True):
+        expected = "\n".join(line.strip() for line in shown.splitlines())
+        if expected:
+            assert re.fullmatch(as_pattern(expected), output.strip(), re.S), (command, output)

@@ -1,0 +1,206 @@
+"""The samples for nginx, HAProxy and Caddy, with the real programs in front of the real service."""
+
+import http.client
+import os
+import signal
+import sys
+
+import pytest
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync.smoke import PIXEL
+from tests.commands import wait_for
+from tests.conftest import PASSWORD, ROOT, environment, free_port, truncate
+from tests.deploy.programs import optional
+from tests.deploy.proxies import NAME, STARTS, CountingService, Crowd, start_nginx
+
+MIB = 2**20
+PROGRAMS = [
+    pytest.param("nginx", marks=pytest.mark.needs("nginx", "openssl")),
+    pytest.param("haproxy", marks=pytest.mark.needs("haproxy", "openssl")),
+    pytest.param("caddy", marks=optional("caddy")),
+]
+TOO_LARGE = (413, {"error": "request body must be at most 1 MB"})
+pytestmark = pytest.mark.limit(60)
+
+
+def start_service(launch, dsn, path, **more):
+    """The service at a socket, trusting nobody else; several workers, so that they can be replaced."""
+    variables = {"SOLISYNC_LISTEN": f"unix:{path}:mode=660", "SOLISYNC_TRUSTED_PROXIES": "", "SOLISYNC_WORKERS": "2"}
+    return launch(sys.executable, ROOT / "tests" / "serve.py", **environment(dsn, **variables | more))
+
+
+def ready_workers(service, count=2):
+    wait_for(lambda: service.log.count(" is ready") >= count, 20)
+
+
+@pytest.fixture
+def behind(launch, place, shared_dsn):
+    """Start the service, and a proxy in front of it."""
+
+    async def behind(program):
+        truncate(shared_dsn)
+        service = start_service(launch, shared_dsn, place / "http.sock")
+        await deferToThread(ready_workers, service)
+        proxy = await deferToThread(STARTS[program], launch, place, place / "http.sock")
+        return service, proxy
+
+    return behind
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_each_client_has_its_own_limit_and_no_other(behind, program):
+    """Clients are told apart by their addresses, and what they write into X-Forwarded-For changes nothing."""
+    _, proxy = await behind(program)
+
+    def report(source, number=0):
+        forged = {"X-Forwarded-For": f"192.0.2.{number}", "Forwarded": f"for=192.0.2.{number}"}
+        return proxy.ask("POST", "/api/analytics", {}, forged, source=source)[0]
+
+    def run():
+        assert [report("127.0.0.2", number) for number in range(7)] == [400] * 5 + [429] * 2
+        assert [report("127.0.0.3", number) for number in range(7)] == [400] * 5 + [429] * 2
+        assert report("127.0.0.4") == 400
+
+    await deferToThread(run)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_the_service_itself_refuses_large_bodies(behind, program):
+    """1 MiB arrives, and one byte more gets the answer that the service has for it, with a length or in chunks."""
+    _, proxy = await behind(program)
+
+    def push(size, *, chunked=False):
+        body = iter([b"x" * size]) if chunked else b"x" * size
+        return proxy.ask("POST", "/api/sync/push", body)[:2]
+
+    def run():
+        tokens = proxy.ask("POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})[1]
+        headers = {"Authorization": f"Bearer {tokens['access_token']}", "Content-Type": "image/png"}
+        picture = PIXEL.ljust(MIB, b"\0")
+        assert push(MIB) == push(MIB, chunked=True) == (401, {"error": "unauthorized"})
+        assert push(MIB + 1) == push(MIB + 1, chunked=True) == TOO_LARGE
+        assert proxy.ask("PUT", "/api/me/avatar", picture, headers)[0] == 200
+        answer = proxy.ask("PUT", "/api/me/avatar", picture + b"\0", headers)
+        assert answer[:2] == (400, {"error": "avatar must be at most 1 MB"})
+
+    await deferToThread(run)
+
+
+@pytest.mark.parametrize("program", PROGRAMS[:2])  # Caddy first waits for the next part of the body
+async def test_a_very_large_body_is_refused_before_it_is_read(behind, program):
+    """Who announces 100 MiB is told after the header, and not asked for the rest."""
+    _, proxy = await behind(program)
+
+    def run():
+        connection = proxy.connect()
+        connection.putrequest("POST", "/api/sync/push", skip_host=True)
+        connection.putheader("Host", NAME)
+        connection.putheader("Content-Length", str(100 * MIB))
+        connection.endheaders(b"x" * 1000)
+        response = connection.getresponse()
+        assert (response.status, response.getheader("Content-Type")) == (413, "application/json")
+        connection.close()
+
+    await deferToThread(run)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_plain_http_and_metrics_lead_nowhere(behind, program):
+    """Port 80 only sends clients to TLS, and the numbers for Prometheus are not for the public."""
+    _, proxy = await behind(program)
+
+    def run():
+        assert proxy.ask("GET", "/metrics")[:2] == (404, {"error": "not found"})
+        if program == "caddy":  # which does so by itself, on ports that are its own
+            return
+        plain = http.client.HTTPConnection("127.0.0.1", proxy.plain_port, timeout=10)
+        plain.request("GET", "/api/health?x=1", headers={"Host": NAME})
+        response = plain.getresponse()
+        assert (response.status, response.getheader("Location")) == (308, f"https://{NAME}/api/health?x=1")
+        plain.close()
+
+    await deferToThread(run)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_connections_to_the_service_are_kept(launch, place, program, figure):
+    """Many requests of a client share few connections to the service."""
+    service = CountingService(place / "http.sock")
+
+    def run():
+        proxy = STARTS[program](launch, place, place / "http.sock")
+        connection = proxy.connect()
+        before = service.connections
+        for _ in range(50):
+            assert proxy.ask("GET", "/", connection=connection)[0] == 200
+        connection.close()
+        return service.connections - before
+
+    try:
+        made = await deferToThread(run)
+    finally:
+        await deferToThread(service.shutdown)
+        service.server_close()
+    figure(f"{program}: 50 requests over {made} connection(s)")
+    assert made <= 5  # health checks have connections of their own
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_a_reload_drops_no_request(behind, program, reactor, figure):
+    """While SIGHUP replaces both workers behind a proxy, every request is answered by one of them."""
+    service, proxy = await behind(program)
+    crowd = Crowd(proxy)
+    rounds = 3
+    for done in range(rounds):
+        await deferLater(reactor, 0.5)
+        os.kill(service.pid, signal.SIGHUP)
+        await deferToThread(wait_for, lambda times=done + 1: service.log.count("all workers are new") >= times, 30)
+    await deferLater(reactor, 1.5)  # the last connections of the old ones are closed after a second
+    outcomes = await deferToThread(crowd.stop)
+    figure(f"{program}: {rounds} reloads, {outcomes}")
+    assert crowd.wrong == []
+    assert set(outcomes) == {200, 401}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_without_a_service_clients_read_what_they_know(behind, program):
+    """When nobody listens at the socket, the proxy says what the service says when it can't serve."""
+    service, proxy = await behind(program)
+    assert service.stop() == 0
+    status, said, headers = await deferToThread(proxy.ask, "GET", "/api/health")
+    assert (status, said) == (503, {"error": "service unavailable"})
+    assert headers["Content-Type"] == "application/json"
+    assert int(headers["Retry-After"]) >= 1
+
+
+@pytest.mark.needs("nginx", "openssl")
+async def test_two_nodes_share_the_limits_and_stand_in_for_each_other(launch, place, shared_dsn):
+    """Behind nginx's sample for several nodes a client has one limit, and doesn't notice when a node goes."""
+    truncate(shared_dsn)
+    ports = [free_port(), free_port()]
+    nodes = [
+        start_service(
+            launch,
+            shared_dsn,
+            place / "unused",
+            SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1",
+            SOLISYNC_TRUSTED_PROXIES="127.0.0.1",
+        )
+        for port in ports
+    ]
+    for node in nodes:
+        await deferToThread(ready_workers, node)
+    proxy = await deferToThread(start_nginx, launch, place, ports)
+
+    def run():
+        statuses = [proxy.ask("POST", "/api/analytics", {}, source="127.0.0.2")[0] for _ in range(7)]
+        assert statuses == [400] * 5 + [429] * 2
+        assert nodes[0].stop() == 0
+        assert {proxy.ask("GET", "/api/daily-challenge")[0] for _ in range(20)} == {200}
+        assert {proxy.ask("POST", "/api/sync/push", b"x" * 20_000)[0] for _ in range(20)} == {401}
+        assert nodes[1].stop() == 0
+        assert proxy.ask("GET", "/api/health")[:2] == (503, {"error": "service unavailable"})
+
+    await deferToThread(run)

@@ -1,0 +1,56 @@
+"""Completion, in a shell."""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.commands import SOLISYNC, run
+from tests.deploy.programs import optional
+
+# What bash does on TAB, and on a line of its own what it finds.
+TAB = """
+source "$1"
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
+COMP_POINT=${#COMP_LINE}
+"$(complete -p solisync | sed 's/.* -F \\([^ ]*\\) .*/\\1/')" solisync "${@: -1}" "${@: -2:1}"
+echo "${COMPREPLY[*]}"
+"""
+
+
+@pytest.mark.needs("bash")
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["--work"], "--workers"),
+        (["--print-completion", ""], "bash zsh fish"),
+        (["us"], "users"),
+        (["users", "delete", "--y"], "--yes"),
+        (["--data-dir", "{place}/d"], "{place}/directory"),
+        (["--jwt-secret-file", "{place}/f"], "{place}/file"),
+    ],
+)
+def test_bash_completes(place, words, completed):
+    """Options, commands, their options, and the names of directories and files."""
+    script = place / "solisync"
+    script.write_text("\n".join(run(*SOLISYNC, "--print-completion", "bash").out))
+    (place / "directory").mkdir()
+    (place / "file").write_text("")
+    typed = [word.format(place=place) for word in words]
+    done = subprocess.run(
+        ["bash", "--norc", "-c", TAB, "bash", os.fspath(script), "solisync", *typed],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (done.stdout.strip(), done.stderr) == (completed.format(place=place), "")
+
+
+@pytest.mark.parametrize("shell", [pytest.param(name, marks=optional(name)) for name in ("zsh", "fish")])
+def test_other_shells_read_their_scripts(place, shell):
+    """They have no complaint about the grammar."""
+    script = place / "solisync"
+    script.write_text("\n".join(run(*SOLISYNC, "--print-completion", shell).out))
+    done = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,167 @@
+"""The units of deploy/systemd, as far as they can be tried without systemd as the first process."""
+
+import http.client
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from tests.commands import SOLISYNC, alive, clean_environment, postmaster, processes_in, wait_for
+from tests.conftest import PASSWORD, ROOT, SECRET, environment, truncate
+from tests.deploy import units
+from tests.deploy.activation import ActivatedProcess, listen
+from tests.deploy.proxies import Crowd, start_nginx
+
+pytestmark = pytest.mark.limit(90)
+PROC = Path("/proc")
+AFTER_NAME_NICE = 16  # which field of stat it is, of those that follow the name
+
+
+@pytest.fixture
+def activate(logs):
+    """Start a command with a listening socket; what still runs at the end of the test is killed."""
+    started = []
+    numbers = itertools.count(1)
+
+    def activate(listening, *words, **variables):
+        log = logs / f"activated-{os.getpid()}-{next(numbers)}.log"
+        log.unlink(missing_ok=True)
+        started.append(ActivatedProcess(listening, words, clean_environment(**variables), log))
+        return started[-1]
+
+    yield activate
+    for process in started:
+        if process.popen.poll() is None:
+            process.stop(signal.SIGKILL)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=30)
+        self._path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def ask(path, method, target, body=None):
+    """One request at a unix socket: the status and the JSON of the answer."""
+    connection = _UnixConnection(path)
+    connection.request(method, target, None if body is None else json.dumps(body))
+    response = connection.getresponse()
+    answer = response.status, json.loads(response.read())
+    connection.close()
+    return answer
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_systemd_understands_the_units(place):
+    """`systemd-analyze verify` finds nothing to say about them, once the program is where they look for it."""
+    for unit in units.UNITS.glob("solisync.s*"):
+        if unit.suffix in (".service", ".socket"):
+            (place / unit.name).write_text(
+                unit.read_text("utf-8").replace("/opt/solisync/bin", str(SOLISYNC[0].parent))
+            )
+    words = ["systemd-analyze", "verify", place / "solisync.socket", place / "solisync.service"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_the_exposure_is_what_the_docs_say(figure):
+    """`systemd-analyze security` rates the service no worse than docs/deployment.md does."""
+    words = ["systemd-analyze", "security", "--offline=true", "--no-pager", units.SERVICE]
+    rated = subprocess.run(words, capture_output=True, text=True, timeout=30).stdout
+    score = re.search(r"Overall exposure level for solisync.service: ([0-9.]+)", rated)[1]
+    figure(f"exposure level {score} of 10")
+    documented = re.search(r"exposure level of\s+([0-9.]+)", (ROOT / "docs" / "deployment.md").read_text("utf-8"))[1]
+    assert float(score) <= float(documented)
+
+
+def niceness_below(pid):
+    """Those of all threads of the children of a process."""
+    children = (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()
+    stats = [file.read_text() for child in children for file in (PROC / child / "task").glob("*/stat")]
+    return {int(stat.rpartition(") ")[2].split()[AFTER_NAME_NICE]) for stat in stats}
+
+
+@pytest.mark.needs("systemd-analyze")
+async def test_the_service_lives_within_its_restrictions(activate, place):
+    """With the unit's environment, socket and restrictions it makes a database, serves, reloads, stops, comes back."""
+    state, credentials = place / "state", place / "credentials"
+    state.mkdir()
+    credentials.mkdir()
+    (credentials / "jwt-secret").write_text(SECRET)
+    variables = units.environment(credentials) | {"SOLISYNC_DATA_DIR": str(state)}
+    path = place / "http.sock"
+    command = (sys.executable, "-m", "tests.deploy.sandbox", state, *SOLISYNC)
+
+    def run(listening):
+        process = activate(listening, *command, **variables)
+        wait_for(lambda: process.log.count(" is ready") >= 2, 30)
+        assert ask(path, "GET", "/health/ready") == (200, {"status": "ready"})
+        assert ask(path, "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})[0] == 200
+        assert niceness_below(process.pid) == {0, 10}, "hashing must give way to everything else"
+        server = postmaster(state)
+        os.kill(process.pid, signal.SIGHUP)
+        wait_for(lambda: "all workers are new" in process.log, 30)
+        os.kill(server, signal.SIGKILL)
+        wait_for(lambda: "starting it again" in process.log, 10)
+        wait_for(lambda: ask(path, "GET", "/health/ready")[0] == 200, 30)
+        assert process.stop() == 0
+        assert "Traceback" not in process.log
+        assert not processes_in(state)
+        again = activate(listening, *command, **variables)
+        wait_for(lambda: ask(path, "GET", "/health/ready")[0] == 200, 30)
+        assert ask(path, "POST", "/api/auth/login", {"username": "ann", "password": PASSWORD})[0] == 200
+        assert again.stop() == 0
+
+    listening = listen(path)
+    try:
+        await deferToThread(run, listening)
+    finally:
+        listening.close()
+
+
+@pytest.mark.needs("nginx", "openssl")
+async def test_a_restart_refuses_no_connection(activate, launch, place, shared_dsn, reactor, figure):
+    """While the service is stopped and started anew, its socket stays: clients wait, or get its 503 for a moment."""
+    truncate(shared_dsn)
+    listening = listen(place / "http.sock")
+    variables = environment(shared_dsn, **units.environment())
+    del variables["JWT_SECRET_FILE"]
+
+    def start():
+        process = activate(listening, sys.executable, ROOT / "tests" / "serve.py", **variables)
+        wait_for(lambda: process.log.count(" is ready") >= 2, 30)
+        return process
+
+    try:
+        process = await deferToThread(start)
+        proxy = await deferToThread(start_nginx, launch, place, place / "http.sock")
+        crowd = Crowd(proxy)
+        for _ in range(2):
+            await deferLater(reactor, 0.5)
+            assert await deferToThread(process.stop) == 0
+            process = await deferToThread(start)
+        await deferLater(reactor, 0.5)
+        outcomes = await deferToThread(crowd.stop)
+        figure(f"2 restarts: {outcomes}")
+        assert crowd.wrong == []
+        assert set(outcomes) <= {200, 401, 503}
+        assert outcomes[200] > 50
+        assert await deferToThread(process.stop) == 0
+        assert not alive(process.pid)
+    finally:
+        listening.close()

@@ -1,0 +1,236 @@
+"""The files of deploy/ agree with the program and with each other; tests/deploy tries them with the real programs."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from solisync.completion import SHELLS
+from solisync.embedded import STOP_SECONDS
+from solisync.main import command_parser
+from solisync.settings import Settings
+from solisync.settings_table import TABLE
+from solisync.web.channel import BODY_SECONDS, IDLE_SECONDS
+from solisync.workers import STOP_MARGIN_SECONDS
+from tests.commands import SOLISYNC, run
+from tests.conftest import ROOT, SECRET
+from tests.deploy import units
+
+DEPLOY = ROOT / "deploy"
+CONTAINER = DEPLOY / "container"
+COMPOSED = [CONTAINER / "compose.yaml", CONTAINER / "compose.nodes.yaml"]
+VARIABLES = {setting.variable: setting for setting in TABLE} | {"JWT_SECRET": None, "DATABASE_URL": None}
+DEFAULT_STOP_SECONDS = float(VARIABLES["SOLISYNC_STOP_SECONDS"].default)
+LONGEST_STOP_SECONDS = DEFAULT_STOP_SECONDS + STOP_MARGIN_SECONDS + STOP_SECONDS
+
+
+def seconds(text):
+    """How long `45s` is."""
+    return float(re.fullmatch(r"(\d+)s", text)[1])
+
+
+def ours(variables):
+    """Those that are settings of solisync, by their names."""
+    return {name for name in variables if re.match(r"SOLISYNC_|JWT_|DATABASE_", name)}
+
+
+def test_every_variable_in_deploy_exists():
+    """No file of deploy/ speaks of a setting that isn't there."""
+    for file in (file for file in DEPLOY.rglob("*") if file.is_file()):
+        words = re.findall(r"\b(?:SOLISYNC|JWT|DATABASE)_[A-Z_]+\b", file.read_text("utf-8"))
+        assert set(words) <= set(VARIABLES), file
+
+
+def test_every_file_that_the_docs_name_is_there():
+    """docs/deployment.md leads to files that exist; the secret is made as it says."""
+    text = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    for name in re.findall(r"\bdeploy/[\w./-]*\w", text):
+        assert (ROOT / name).exists() or name.endswith("/jwt-secret"), name
+    for name in re.findall(r"^\| (`.+?) \|", text.partition("The commands below")[0], re.M):
+        for file in re.findall(r"`(.+?)`", name):
+            assert (DEPLOY / file).exists(), file
+
+
+# systemd.
+
+
+def test_the_sample_of_the_settings_is_complete_and_true():
+    """solisync.env has each setting once, as a comment, with what holds without it or with an example that would do."""
+    text = (DEPLOY / "solisync.env").read_text("utf-8")
+    paragraphs = re.findall(r"((?:^# .+\n)+)((?:^#[A-Z_]+=.*\n)+)", text, re.M)
+    sample = {}
+    for comment, lines in paragraphs:
+        for name, value in re.findall(r"^#([A-Z_]+)=(.*)$", lines, re.M):
+            assert name not in sample
+            sample[name] = (value, "(example)" in comment)
+    assert set(sample) == {setting.variable for setting in TABLE}
+    holds = {setting.variable: setting.default for setting in TABLE} | units.environment()
+    for name, (value, is_example) in sample.items():
+        if is_example and name not in units.environment():
+            assert not holds[name], f"{name} has a default"
+        else:
+            assert value == holds[name], name
+        if not value.startswith(("/run/credentials/", "systemd:")):  # which are there only in a service
+            VARIABLES[name].read(value)
+
+
+def test_the_unit_gives_settings_that_are_good():
+    """The unit's environment has nothing wrong in it, and several workers, without which a reload would be the end."""
+    given = units.environment()
+    assert ours(given) == set(given) <= set(VARIABLES)
+    listen = given.pop("SOLISYNC_LISTEN")
+    name = units.settings(units.SOCKET)["FileDescriptorName"][0]
+    assert listen == f"systemd:domain=UNIX:name={name}"
+    del given["JWT_SECRET_FILE"]
+    assert Settings.from_environ(given | {"JWT_SECRET": SECRET}).workers > 1
+    assert "-HUP" in units.settings(units.SERVICE)["ExecReload"][0]
+
+
+def test_supervisors_wait_longer_than_a_stop_takes():
+    """systemd and containers kill only what has had the time to drain its requests and to stop its database."""
+    unit = units.settings(units.SERVICE)
+    assert unit["KillMode"] == ["mixed"]
+    assert seconds(unit["TimeoutStopSec"][0]) > LONGEST_STOP_SECONDS
+    for file in COMPOSED:
+        for name, service in yaml.safe_load(file.read_text("utf-8"))["services"].items():
+            if "build" in service:
+                assert seconds(service["stop_grace_period"]) > LONGEST_STOP_SECONDS, name
+
+
+def test_the_units_and_the_proxies_meet_at_one_socket():
+    """All samples have the path of solisync.socket, and nothing removes it with the service."""
+    (path,) = units.settings(units.SOCKET)["ListenStream"]
+    for name in ("nginx/upstream-socket.conf", "haproxy.cfg", "Caddyfile"):
+        assert path in (DEPLOY / name).read_text("utf-8"), name
+    unit = units.settings(units.SERVICE)
+    assert "RuntimeDirectory" not in unit
+    assert unit["Requires"] == ["solisync.socket"]
+    assert unit["User"] == unit["Group"] == units.settings(units.SOCKET)["SocketGroup"]
+    assert f"u {unit['User'][0]} " in (units.UNITS / "solisync.sysusers.conf").read_text("utf-8")
+
+
+# Proxies.
+
+
+def test_proxies_wait_longer_than_the_service_and_keep_connections_shorter():
+    """Whatever takes too long is refused by the service, in JSON; and it is the proxy that closes what is idle."""
+    nginx = (DEPLOY / "nginx" / "solisync.conf").read_text("utf-8")
+    haproxy = (DEPLOY / "haproxy.cfg").read_text("utf-8")
+    answering = BODY_SECONDS + 15  # and the handler's deadline
+    waits = re.findall(r"proxy_(?:read|send)_timeout (\d+s)", nginx) + re.findall(
+        r"timeout (?:client|server) (\d+s)", haproxy
+    )
+    assert len(waits) == 4
+    assert all(seconds(wait) > answering for wait in waits)
+    kept = [
+        *re.findall(r"keepalive_timeout (\d+s)", "".join(map(_text, (DEPLOY / "nginx").glob("upstream-*")))),
+        *re.findall(r"keepalive (\d+s)", (DEPLOY / "Caddyfile").read_text("utf-8")),
+        *re.findall(r"timeout http-keep-alive (\d+s)", haproxy),
+    ]
+    assert len(kept) == 4
+    assert all(seconds(time) < IDLE_SECONDS for time in kept)
+
+
+def _text(file):
+    return file.read_text("utf-8")
+
+
+# Containers.
+
+
+def instructions():
+    """Those of the Dockerfile: words and what follows them, without comments and with continued lines joined."""
+    text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", (CONTAINER / "Dockerfile").read_text("utf-8"), flags=re.M))
+    return [tuple(line.split(None, 1)) for line in text.splitlines() if line.strip()]
+
+
+def test_the_image_is_built_from_what_there_is():
+    """What is copied exists, is not kept out of the context, and is all that setup.py packs."""
+    words = [argument.split() for instruction, argument in instructions() if instruction == "COPY"]
+    copied = {source for sources in words if not sources[0].startswith("--") for source in sources[:-1]}
+    assert all((ROOT / source).exists() for source in copied)
+    ignore = (CONTAINER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
+    assert {line.removeprefix("!") for line in ignore if line.startswith("!")} == copied
+    packed = re.findall(r"ROOT / \"([^\"/]+)", (ROOT / "setup.py").read_text("utf-8"))
+    assert {*packed, "solisync", "twisted", "setup.py", "pyproject.toml"} - {"solisync/__init__.py"} <= copied
+
+
+def test_the_image_runs_without_root_and_without_a_shell():
+    """The user changes before anything runs, whatever runs is in exec form, and the data directory is theirs."""
+    lines = instructions()
+    last = max(place for place, (instruction, _) in enumerate(lines) if instruction == "FROM")
+    final = dict(lines[last:])
+    order = [instruction for instruction, _ in lines[last:]]
+    assert order == ["FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT"]
+    assert final["USER"] == "solisync"
+    assert yaml.safe_load(final["ENTRYPOINT"]) == ["solisync"]
+    check = final["HEALTHCHECK"]
+    assert yaml.safe_load(check[check.index("CMD") + 3 :])[0] == "python"
+    for instruction, argument in lines:
+        if instruction == "RUN":
+            assert yaml.safe_load(argument), "in exec form"
+    environment = dict(word.split("=", 1) for word in shlex.split(final["ENV"]))
+    assert environment["SOLISYNC_DATA_DIR"] == final["VOLUME"]
+    assert f"tcp:{final['EXPOSE']}" == environment["SOLISYNC_LISTEN"]
+    assert ours(environment) <= set(VARIABLES)
+
+
+@pytest.mark.parametrize("file", COMPOSED, ids=lambda file: file.name)
+def test_what_is_composed_fits_together(file):
+    """Every setting is good, and every file, secret, network and volume is there or is said to be made."""
+    text = file.read_text("utf-8")
+    composed = yaml.safe_load(text)
+    told = re.split(r"\nname:", text)[0]
+    for source in composed["secrets"].values():
+        assert source["file"] in told
+    for name, service in composed["services"].items():
+        given = service.get("environment", {})
+        for variable in ours(given):
+            if not given[variable].startswith("/run/secrets/"):
+                VARIABLES[variable].read(given[variable])
+        secrets = {value.removeprefix("/run/secrets/") for value in given.values() if "/run/secrets/" in value}
+        assert secrets == set(service.get("secrets", [])) <= set(composed["secrets"]), name
+        assert set(service.get("networks", [])) <= set(composed.get("networks", {})), name
+        if "build" in service:
+            assert (file.parent / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+            assert service["init"], "who else waits for the children of a PostgreSQL that was killed?"
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            if source.startswith("../"):
+                assert (file.parent / source).exists(), source
+            else:
+                assert source in composed["volumes"] or Path(source).name in told, source
+
+
+def test_the_nodes_are_those_that_nginx_knows():
+    """The names in nginx's sample for several nodes are those of the services."""
+    services = yaml.safe_load(COMPOSED[1].read_text("utf-8"))["services"]
+    upstream = (DEPLOY / "nginx" / "upstream-nodes.conf").read_text("utf-8")
+    nodes = re.findall(r"server (\w+):8080;", upstream)
+    assert nodes == [name for name, service in services.items() if "build" in service]
+
+
+# Completion.
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_every_option_and_command(shell):
+    """The script that `--print-completion` prints has them all."""
+    done = run(*SOLISYNC, "--print-completion", shell)
+    assert (done.status, done.err) == (0, [])
+    script = "\n".join(done.out)
+    options = {option for action in command_parser()._actions for option in action.option_strings}
+    for option in options:
+        spelled = f"-{'l' if option.startswith('--') else 's'} {option.lstrip('-')}" if shell == "fish" else option
+        assert spelled in script
+    for word in ("users", "rename", "backup", "doctor"):
+        assert re.search(rf"\b{word}\b", script)
+
+
+def test_completion_is_for_shells_that_are_known():
+    """Any other is a usage error that names those."""
+    done = run(*SOLISYNC, "--print-completion", "cmd")
+    assert done.status == 2
+    assert "'bash', 'zsh', 'fish'" in done.err[-1]
