@@ -1,0 +1,112 @@
+"""Players who keep writing whatever happens to the database, and remember what was acknowledged."""
+
+import contextlib
+import itertools
+import json
+import threading
+import time
+from collections import Counter
+from uuid import uuid4
+
+from twisted.internet.defer import Deferred
+
+from tests.conftest import PASSWORD, run_sql
+from tests.test_races import ask, at_once
+from tests.web.test_sync import progress_of
+
+TEXTS = {500: "internal server error", 503: "service unavailable"}
+ANSWER_SECONDS = 10.0
+
+
+class Players:
+    """Each pushes a card back of its own at every turn, now and then uploads a replay, and pulls."""
+
+    def __init__(self, process, count=6):
+        self._process = process
+        self._name = f"p{uuid4().hex[:16]}"
+        self._count = count
+        self._stopped = threading.Event()
+        self._numbers = itertools.count(1)
+        self.statuses = Counter()
+        self.written = []  # when each acknowledged write was acknowledged
+        self.slowest = 0.0
+        self.wrong = []
+        self.card_backs = {}  # acknowledged ones, by access token
+        self.replays = {}  # acknowledged ones, by id
+
+    @contextlib.asynccontextmanager
+    async def playing(self):
+        """Play in threads meanwhile, after all have registered."""
+        await at_once(self._count, self._register, range(self._count))
+        running = Deferred.fromCoroutine(at_once(self._count, self._play, list(self.card_backs)))
+        try:
+            yield self
+        finally:
+            self._stopped.set()
+            await running
+
+    def _register(self, number):
+        body = {"username": f"{self._name}_{number}", "password": PASSWORD}
+        status, pair, _ = ask(self._process, "POST", "/api/auth/register", body)
+        assert status == 200
+        self.card_backs[pair["access_token"]] = set()
+
+    def _play(self, token):
+        while not self._stopped.is_set():
+            number = next(self._numbers)
+            if number % 3 == 0:
+                body = {"mode": "Zen", "draw_mode": "DrawOne", "final_score": number, "time_seconds": 1}
+                body |= {"recorded_at": "2026-01-01", "moves": [self._name, number]}
+                answer = self._ask("POST", "/api/replays", body, token)
+                if answer is not None:
+                    self.replays[answer["id"]] = body
+            elif number % 7 == 0:
+                self._ask("GET", "/api/sync/pull", None, token)
+            elif self._ask("POST", "/api/sync/push", progress_of(progress__unlocked_card_backs=[number]), token):
+                self.card_backs[token].add(number)
+
+    def _ask(self, method, path, body, token):
+        began = time.monotonic()
+        try:
+            status, answer, headers = ask(self._process, method, path, body, bearer=token)
+        except Exception as error:  # the service went away, or sent something else than JSON
+            self.wrong.append(repr(error))
+            self._stopped.wait(0.1)
+            return None
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.statuses[status] += 1
+        if status == 200:
+            if method == "POST":
+                self.written.append(time.monotonic())
+            self._stopped.wait(0.01)
+            return answer
+        says_when = int(headers.get("Retry-After", 0)) >= 1
+        if answer != {"error": TEXTS.get(status)} or says_when != (status == 503):
+            self.wrong.append((status, answer, dict(headers)))
+        if headers["Content-Type"] != "application/json":
+            self.wrong.append((status, headers["Content-Type"]))
+        self._stopped.wait(0.02)
+        return None
+
+    def wrote_after(self, moment):
+        """When the first write since `moment` was acknowledged, if there was one."""
+        return next((when for when in list(self.written) if when > moment), None)
+
+    def check(self, dsn):
+        """Every answer was right and in time, and what was acknowledged is there: each once, and whole."""
+        assert self.wrong == []
+        assert self.slowest < ANSWER_SECONDS
+        for token, acknowledged in self.card_backs.items():
+            status, pulled, _ = ask(self._process, "GET", "/api/sync/pull", bearer=token)
+            assert status == 200
+            assert acknowledged <= set(pulled["merged"]["progress"]["unlocked_card_backs"])
+        stored = run_sql(dsn, "SELECT id::text, body FROM replays")
+        texts = Counter(document for _, document in stored)
+        documents = dict(stored)
+        for replay_id, body in self.replays.items():
+            assert documents[replay_id] == json.dumps(body)
+            assert texts[json.dumps(body)] == 1
+
+    def __str__(self):
+        writes = sum(map(len, self.card_backs.values())) + len(self.replays)
+        return f"{writes} acknowledged writes, answers {dict(self.statuses)}, slowest {self.slowest:.2f} s"

@@ -1,0 +1,78 @@
+"""nginx in front of the service, as an operator would put it there: one process, on a port of this machine."""
+
+import signal
+import socket
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import Process, free_port
+
+CONFIGURATION = """
+daemon off;
+master_process off;
+pid {directory}/nginx.pid;
+events {{ }}
+http {{
+    log_format requests '$http_x_request_id $upstream_addr';
+    access_log {directory}/requests.log requests;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    upstream service {{
+        server 127.0.0.1:{upstream};
+        keepalive 1;
+    }}
+    server {{
+        listen 127.0.0.1:{port};
+        {directives}
+        location / {{
+            proxy_pass http://service;
+            proxy_http_version 1.1;
+            proxy_next_upstream off;
+            proxy_set_header Connection "";
+            proxy_set_header Host $http_host;
+            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+        }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Nginx:
+    """One that runs. Its connections to the service are kept alive, so its clients share them."""
+
+    process: Process
+    port: int
+    directory: Path
+
+    def passed_on(self):
+        """Stop it; how many requests with each X-Request-Id it has passed on to the service ("-" is one without)."""
+        self.process.stop(signal.SIGQUIT)
+        lines = (self.directory / "requests.log").read_text("utf-8", "replace").splitlines()
+        requests = (line.rsplit(" ", 1) for line in lines)
+        return Counter(request_id for request_id, upstream in requests if upstream != "-")
+
+
+def start_nginx(launch, directory, upstream, *directives):
+    """Start one in front of the port `upstream`, with further directives for its server; returns when it listens."""
+    port = free_port()
+    configuration = directory / "nginx.conf"
+    text = CONFIGURATION.format(
+        directory=directory, port=port, upstream=upstream, directives=" ".join(f"{line};" for line in directives)
+    )
+    configuration.write_text(text)
+    process = launch("nginx", "-p", directory, "-c", configuration, "-e", directory / "error.log")
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return Nginx(process, port, directory)
+        except ConnectionRefusedError:
+            assert process.popen.poll() is None, f"nginx ended: {process.log}"
+            assert time.monotonic() < deadline, "nginx does not listen"
+            time.sleep(0.02)

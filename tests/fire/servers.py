@@ -1,0 +1,173 @@
+"""PostgreSQL servers as an operator has them: on TCP, replicated, promoted, frozen and killed, each nobody's child."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg2
+
+from solisync.postgres_programs import ENVIRONMENT, as_user, find_binaries, unprivileged_user
+from tests.commands import kill, processes_in, wait_for
+from tests.conftest import free_port, run_sql
+
+SETTINGS = {"fsync": "off", "full_page_writes": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
+PR_SET_PDEATHSIG = 1
+
+
+def freeze(directory):
+    """Stop every process of the server in this directory: clients still connect, and hear nothing."""
+    frozen = set()
+    while new := set(processes_in(directory)) - frozen:  # the first may have made others meanwhile
+        for pid in new:
+            kill(pid, signal.SIGSTOP)
+        frozen |= new
+
+
+def thaw(directory):
+    """Let a frozen server go on."""
+    for pid in processes_in(directory):
+        kill(pid, signal.SIGCONT)
+
+
+class Server:
+    """A PostgreSQL in a directory of its own; `running` is None or its first process."""
+
+    def __init__(self, place, name, settings):
+        self.directory = place.path / name
+        self.port = free_port()
+        self.running = None
+        self._place = place
+        self._settings = SETTINGS | {"port": self.port} | settings
+
+    @property
+    def dsn(self):
+        return f"host=127.0.0.1 port={self.port} user=solisync dbname=postgres"
+
+    def sql(self, statement):
+        return run_sql(self.dsn, statement)
+
+    def start(self):
+        """Start, and wait until it takes connections."""
+        words = [f"--{name}={value}" for name, value in self._settings.items()]
+        with (self._place.path / f"{self.directory.name}.log").open("ab") as log:
+            self.running = self._place.run("postgres", "-D", self.directory, *words, stdout=log, stderr=log)
+        wait_for(self.answers, 30)
+        return self
+
+    def answers(self):
+        """Whether it takes connections and answers."""
+        with contextlib.suppress(psycopg2.Error):
+            return self.sql("SELECT 1") == [(1,)]
+        return False
+
+    def follow(self, primary):
+        """Become a streaming standby of `primary`, whose commits wait for us from now on, and start."""
+        words = ["-D", self.directory, "-d", f"{primary.dsn} application_name=standby", "-R", "-X", "stream"]
+        assert self._place.run("pg_basebackup", *words, "--checkpoint=fast", "--no-sync").wait(60) == 0
+        self.start()
+        primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        primary.sql("SELECT pg_reload_conf()")
+        streaming = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
+        wait_for(lambda: primary.sql(streaming))
+        return self
+
+    def promote(self):
+        """Stop following and take writes; returns when that was done."""
+        assert self.sql("SELECT pg_promote()") == [(True,)]
+        return time.monotonic()
+
+    def become_read_only(self):
+        """Refuse to write from now on, without closing a connection; returns when what was writing has ended."""
+        self.sql("ALTER SYSTEM SET default_transaction_read_only = on")
+        self.sql("SELECT pg_reload_conf()")
+        writing = "SELECT 1 FROM pg_stat_activity WHERE xact_start IS NOT NULL AND application_name = 'solisync'"
+        wait_for(lambda: not self.sql(writing))
+
+    def freeze(self):
+        freeze(self.directory)
+
+    def thaw(self):
+        thaw(self.directory)
+
+    def kill(self):
+        """End all its processes at once, as a power cut would."""
+        while pids := processes_in(self.directory):
+            for pid in pids:
+                kill(pid)
+            self.running.wait(10)
+        self.running = None
+
+
+class Servers:
+    """Makes servers, in a place that the user may use whom they run as."""
+
+    def __init__(self, path, binaries=None):
+        self.path = path
+        self.user = unprivileged_user() if os.geteuid() == 0 else None
+        path.chmod(0o755)
+        if self.user is not None:
+            os.chown(path, *self.user)
+        self._binaries = binaries or find_binaries(path, self.user)
+        self._made = []
+
+    def make(self, name, **settings):
+        """A server that is yet to be started."""
+        server = Server(self, name, settings)
+        self._made.append(server)
+        return server
+
+    def make_primary(self, name="primary", **settings):
+        """A server with an empty cluster, running."""
+        server = self.make(name, **settings)
+        words = ["-D", server.directory, "-U", "solisync", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        assert self.run("initdb", *words, "--locale=C", stdout=subprocess.DEVNULL).wait(60) == 0
+        return server.start()
+
+    def run(self, program, *words, **options):
+        """Start one of PostgreSQL's programs, which ends when this process does."""
+        libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+        def die_with_parent():
+            os.setpgid(0, 0)
+            if libc is not None:
+                libc.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+        return subprocess.Popen(
+            [self._binaries / program, *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            cwd=self.path,
+            env=ENVIRONMENT,
+            preexec_fn=die_with_parent,
+            **as_user(self.user),
+            **options,
+        )
+
+    def end(self):
+        """Kill what still runs."""
+        for server in self._made:
+            if server.running is not None:
+                server.kill()
+
+
+@contextlib.contextmanager
+def servers(binaries=None):
+    """Servers for one test, or for one module; of the embedded PostgreSQL unless its programs are in `binaries`."""
+    with tempfile.TemporaryDirectory(prefix="solisync servers ") as name:
+        made = Servers(Path(name), binaries)
+        try:
+            yield made
+        finally:
+            made.end()
+
+
+def all_hosts(*made, wanted="read-write"):
+    """The DATABASE_URL that names several servers."""
+    ports = ",".join(str(server.port) for server in made)
+    hosts = ",".join(["127.0.0.1"] * len(made))
+    return f"host={hosts} port={ports} user=solisync dbname=postgres target_session_attrs={wanted}"

@@ -1,0 +1,65 @@
+"""Administration at size: however many players and events there are, a command takes little memory."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.commands import SOLISYNC, clean_environment
+from tests.conftest import run_sql, truncate
+
+MIB = 2**20
+LIMIT_MIB = 160  # the interpreter with everything imported takes 60
+
+# A process of its own, so that the largest of its children is the command alone.
+MEASURE = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+"""
+
+
+def measure(dsn, *words):
+    """Run a command that writes to nowhere; how many MiB it has taken at most, and how many seconds."""
+    began = time.monotonic()
+    command = [sys.executable, "-c", MEASURE, *map(os.fspath, SOLISYNC), *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(DATABASE_URL=dsn), check=True)
+    status, mebibytes = map(int, done.stdout.split())
+    assert (status, done.stderr) == (0, "")
+    return mebibytes, time.monotonic() - began
+
+
+@pytest.mark.limit(120)
+def test_memory_stays_flat(shared_dsn, full, figure):
+    """Lists and exports of a hundred thousand players, half a million events and one player's 64 MiB of replays."""
+    players, events, replays = (100_000, 500_000, 64) if full else (3_000, 5_000, 16)
+    truncate(shared_dsn)
+    run_sql(
+        shared_dsn,
+        """
+        INSERT INTO users SELECT gen_random_uuid(), 'player_' || n, 'x', now() FROM generate_series(1, %(players)s) n;
+        INSERT INTO refresh_tokens SELECT gen_random_uuid(), id, now() + interval '1 d' FROM users;
+        INSERT INTO analytics_events
+        SELECT gen_random_uuid(), 's', NULL, 'e', '"' || repeat('b', 100) || '"', now(), now() - n * interval '1 s'
+        FROM generate_series(1, %(events)s) n;
+        INSERT INTO replays
+        SELECT gen_random_uuid(), id, now() - n * interval '1 s', '"' || repeat('r', 1048574) || '"', 1048576,
+            'Zen', 'DrawOne', '1', '1', NULL, '2026-01-01'
+        FROM users, generate_series(1, %(replays)s) n WHERE username = 'player_1'
+        """,
+        {"players": players, "events": events, "replays": replays},
+    )
+    for words in (
+        ["users", "list"],
+        ["users", "list", "--json"],
+        ["analytics", "export"],
+        ["analytics", "export", "--format", "csv"],
+        ["users", "export", "player_1"],
+        ["sessions", "revoke", "--everyone", "--yes"],
+    ):
+        mebibytes, seconds = measure(shared_dsn, *words)
+        figure(f"{' '.join(words)}: {mebibytes} MiB, {seconds:.1f} s")
+        assert mebibytes < LIMIT_MIB
+    truncate(shared_dsn)

@@ -1,0 +1,217 @@
+"""A database that is locked, frozen, out of connections or of room: every answer is right and in time, and it heals."""
+
+import contextlib
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg2
+import pytest
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync.postgres_programs import as_user
+from tests import commands
+from tests.conftest import ROOT, connect, ready, run_sql, truncate
+from tests.fire.acknowledged import Players
+from tests.fire.servers import freeze, servers, thaw
+from tests.fire.test_failover import until
+
+HEAL_SECONDS = 2.0
+THAW_SECONDS = 5.0
+SLACK = 10  # how much longer it may take where the machine is busy
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def external():
+    """A server of somebody else's, with few connections."""
+    with servers() as made:
+        yield made.make_primary(max_connections=20)
+
+
+@pytest.fixture
+def place():
+    """A directory that the embedded server's user can reach."""
+    with tempfile.TemporaryDirectory(prefix="solisync-faults-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def serve_embedded(launch, reactor, place):
+    """Start the service with its own database in a directory; resolves when it is ready."""
+    started = []
+
+    async def serve_embedded(data_dir):
+        process = commands.start(launch, sys.executable, ROOT / "tests" / "serve.py", data_dir=data_dir)
+        process.dsn = f"host={data_dir}/run user=solisync dbname=postgres"
+        started.append(process)
+        await ready(reactor, process.client())
+        return process
+
+    yield serve_embedded
+    for process in started:
+        process.stop()
+
+
+async def heals(reactor, players, since, seconds):
+    """How long after `since` a write was acknowledged again."""
+    return await until(reactor, lambda: players.wrote_after(since), SLACK * seconds) - since
+
+
+@pytest.mark.limit(120)
+async def test_locks_that_others_hold(serve, shared_dsn, reactor, full, figure):
+    """Who meets the lock waits for its timeout, who finds no connection is declined, who needs neither is served."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
+    players = Players(process)
+    async with players.playing():
+        await deferLater(reactor, 1)
+        holder = connect(shared_dsn)
+        await deferToThread(holder.cursor().execute, "BEGIN; SELECT FROM users FOR UPDATE")
+        await deferLater(reactor, 30 if full else 5)
+        holder.close()
+        healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
+        await deferLater(reactor, 0.5)
+    figure(f"wrote {healed:.2f} s after the locks were gone; {players}")
+    assert players.statuses[500]
+    assert players.statuses[503]
+    await deferToThread(players.check, shared_dsn)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("kind", ["external", "embedded"])
+async def test_a_frozen_server(serve, serve_embedded, external, place, reactor, full, figure, kind):
+    """While every process of the server is stopped nobody waits for long, and it goes on as soon as the server does."""
+    if kind == "external":
+        process, directory = await serve(external.dsn), external.directory
+    else:
+        process, directory = await serve_embedded(place), place / "postgresql"
+    players = Players(process, 12)
+    async with players.playing():
+        await deferLater(reactor, 1)
+        freeze(directory)
+        try:
+            await deferLater(reactor, 30 if full else 3)
+        finally:
+            thaw(directory)
+        healed = await heals(reactor, players, time.monotonic(), THAW_SECONDS)
+        await deferLater(reactor, 0.5)
+    figure(f"{kind}: wrote {healed:.2f} s after the thaw; {players}")
+    assert players.statuses[503]
+    await deferToThread(players.check, process.dsn)
+
+
+def take_all(server, taken):
+    """Cut the service's connections, and take every one that the server has to give."""
+    mine = connect(server.dsn)
+    taken.append(mine)
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'solisync'"
+    with mine.cursor() as cursor:
+        while True:
+            with contextlib.suppress(psycopg2.OperationalError):
+                while True:
+                    taken.append(psycopg2.connect(server.dsn))
+            cursor.execute(cut)
+            if not cursor.fetchall():
+                return
+
+
+@pytest.mark.limit(120)
+async def test_a_server_that_gives_no_more_connections(serve, external, reactor, full, figure):
+    """Who lost its connections while others took all of max_connections is declined until there is one again."""
+    process = await serve(external.dsn)
+    players = Players(process)
+    taken = []
+    async with players.playing():
+        await deferLater(reactor, 1)
+        try:
+            await deferToThread(take_all, external, taken)
+            await deferLater(reactor, 20 if full else 3)
+        finally:
+            for connection in taken:
+                connection.close()
+        healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
+        await deferLater(reactor, 0.5)
+    figure(f"wrote {healed:.2f} s after there were connections again; {players}")
+    assert players.statuses[503]
+    assert "no connection to the database" in process.log
+    await deferToThread(players.check, external.dsn)
+
+
+def forbid_writing(directory):
+    """Let every write of a server fail, as on a full disk, until it is started again."""
+    owner = directory.stat()
+    user = (owner.st_uid, owner.st_gid) if os.geteuid() == 0 else None  # even root may not always do it for another
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for pid in commands.processes_in(directory):
+
+        def limit(pid=pid):
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, most))
+
+        subprocess.run(["true"], check=True, preexec_fn=limit, **as_user(user))
+
+
+@pytest.mark.limit(60)
+async def test_a_server_that_can_not_write(serve_embedded, place, reactor, figure):
+    """An embedded server that fails to write its log ends itself, is started again, and has what was acknowledged."""
+    process = await serve_embedded(place)
+    players = Players(process)
+    async with players.playing():
+        await deferLater(reactor, 1)
+        old = commands.postmaster(place)
+        forbid_writing(place / "postgresql")
+        await until(reactor, lambda: not commands.alive(old), 20)
+        healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
+        await deferLater(reactor, 0.5)
+    figure(f"wrote {healed:.2f} s after the server had gone; {players}")
+    await deferToThread(players.check, process.dsn)
+
+
+@pytest.fixture
+def small_disk(place):
+    """A file system of 200 MiB."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m,mode=755", "tmpfs", place], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("only root may mount a small file system")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(file):
+    """Leave no room on the file system."""
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as ballast:
+        while ballast.write(bytes(MIB)):
+            pass
+
+
+@pytest.mark.long
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("what", ["tables", "log"])
+async def test_a_full_disk(small_disk, serve_embedded, reactor, figure, what):
+    """Without room nothing is acknowledged that is not stored; with room again, even a server that had died serves."""
+    data_dir, ballast = small_disk / "data", small_disk / "ballast"
+    process = await serve_embedded(data_dir)
+    players = Players(process)
+    async with players.playing():
+        await deferLater(reactor, 1)
+        old = commands.postmaster(data_dir)
+        await deferToThread(fill, ballast)
+        if what == "log":  # the next segment has no room: the server ends itself, and can't even recover
+            with contextlib.suppress(psycopg2.Error):
+                await deferToThread(run_sql, process.dsn, "SELECT pg_switch_wal()")
+            await until(reactor, lambda: not commands.alive(old), 30)
+        else:
+            await until(reactor, lambda: players.statuses[500], 60)
+        await deferLater(reactor, 15)
+        ballast.unlink()
+        healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
+        await deferLater(reactor, 2)
+    figure(f"{what}: wrote {healed:.2f} s after there was room again; {players}")
+    await deferToThread(players.check, process.dsn)

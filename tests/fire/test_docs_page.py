@@ -1,0 +1,92 @@
+"""The OpenAPI page in a real browser: all of it is shown, it works, and its policy has nothing to object to."""
+
+import json
+import re
+import time
+
+import pytest
+from twisted.internet.threads import deferToThread
+
+from tests.fire.browser import Browser
+
+SHOWN = """[...document.querySelectorAll('.opblock-summary')].map(summary =>
+  summary.querySelector('.opblock-summary-method').textContent + ' ' +
+  summary.querySelector('[data-path]').dataset.path)"""
+OPEN_ALL = "document.querySelectorAll('.opblock-summary-control').forEach(control => control.click())"
+PROPOSED = (
+    "get_health", "get_api_daily_challenge", "post_api_auth_login", "post_api_sync_push", "get_api_sync_pull",
+    "post_api_leaderboard_opt_in", "get_api_leaderboard", "post_api_replays", "get_api_replays_recent",
+    "post_api_analytics", "delete_api_leaderboard_opt_in", "delete_api_account",
+)  # fmt: skip
+
+pytestmark = pytest.mark.needs("chromium")
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """A browser that has never been here."""
+    browser = Browser(tmp_path)
+    yield browser
+    browser.close()
+
+
+def try_out(browser, operation):
+    """Send the request of an operation as the page proposes it; its status and JSON as the page shows them."""
+    block = f"#operations-default-{operation}"
+    browser.click(f"{block} .opblock-summary-control")
+    browser.click(f"{block} .try-out__btn")
+    browser.click(f"{block} .execute")
+    answer = f"document.querySelector('{block} .live-responses-table .response')"
+    status = browser.wait(f"{answer}?.querySelector('.response-col_status')?.textContent")
+    return int(re.match(r"\d+", status)[0]), json.loads(browser.wait(f"{answer}.querySelector('code')?.textContent"))
+
+
+def ours(url, server):
+    """Whether a URL is served here, or is no request at all."""
+    return url.startswith((f"{server.url}/api/", "data:"))
+
+
+@pytest.mark.limit(90)
+async def test_the_page_shows_every_route_and_breaks_no_rule(server, browser, figure):
+    """With everything on it unfolded there is no error, no warning and no request to elsewhere."""
+    paths = (await server.ask("GET", "/api/openapi.json")).json["paths"]
+    routes = [f"{method.upper()} {path}" for path, operations in paths.items() for method in operations]
+    began = time.monotonic()
+
+    def look():
+        browser.open(f"{server.url}/api/docs")
+        browser.wait("document.querySelector('.opblock-summary') && true")
+        figure(f"{len(routes)} routes on the screen {time.monotonic() - began:.1f} s after a browser first asked")
+        assert browser.evaluate("document.title") == "solisync – the HTTP interface"
+        assert sorted(browser.evaluate(SHOWN)) == sorted(routes)
+        browser.evaluate(OPEN_ALL)
+        browser.wait(f"document.querySelectorAll('.opblock .responses-wrapper').length === {len(routes)}")
+        assert browser.complaints == []
+        assert [url for url in browser.requested if not ours(url, server)] == []
+        # The same eyes do see what is forbidden.
+        assert browser.evaluate("fetch('http://127.0.0.1:9/').catch(error => 'refused')") == "refused"
+        assert "Content Security Policy" in str(browser.complaints)
+
+    await deferToThread(look)
+
+
+@pytest.mark.limit(90)
+async def test_what_the_page_proposes_is_accepted(server, browser):
+    """Its example registers a player, whose token then opens what is protected; every other example is a 200 too."""
+
+    def look():
+        browser.open(f"{server.url}/api/docs")
+        status, tokens = try_out(browser, "post_api_auth_register")
+        assert status == 200
+        browser.click(".btn.authorize")
+        browser.type(".auth-container input", tokens["access_token"])
+        browser.click(".auth-btn-wrapper .authorize")
+        browser.click(".auth-btn-wrapper .btn-done")
+        assert try_out(browser, "get_api_me")[1]["username"] == "ann"
+        answers = {operation: try_out(browser, operation) for operation in PROPOSED}
+        assert {operation: status for operation, (status, _) in answers.items()} == dict.fromkeys(PROPOSED, 200)
+        (replay,) = answers["get_api_replays_recent"][1]
+        assert replay["id"] == answers["post_api_replays"][1]["id"]
+        assert browser.complaints == []
+
+    await deferToThread(look)

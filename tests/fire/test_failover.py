@@ -1,0 +1,142 @@
+"""A primary with a synchronous standby behind one DATABASE_URL: however the primary is lost, the service heals."""
+
+import contextlib
+import socket
+import time
+
+import pytest
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync import attempts
+from solisync import database as pool
+from solisync import session as connections
+from solisync.database import Database
+from solisync.errors import ConnectionFailed, DatabaseError
+from solisync.session import Session
+from solisync.statement import Statement
+from tests.fire.acknowledged import Players
+from tests.fire.servers import all_hosts, servers
+
+HEAL_SECONDS = 2.0
+PORT = Statement("port", "SELECT inet_server_port()")
+
+
+@contextlib.contextmanager
+def primary_and_standby():
+    with servers() as made:
+        primary = made.make_primary()
+        yield primary, made.make("standby").follow(primary)
+
+
+@pytest.fixture
+def pair():
+    """A primary and the standby that its commits wait for."""
+    with primary_and_standby() as both:
+        yield both
+
+
+@pytest.fixture(scope="module")
+def either():
+    """A primary and its standby, to be left as they are."""
+    with primary_and_standby() as both:
+        yield both
+
+
+async def until(reactor, done, seconds):
+    """Wait for something that players learn in their threads."""
+    deadline = time.monotonic() + seconds
+    while not (result := done()):
+        assert time.monotonic() < deadline, "waited in vain"
+        await deferLater(reactor, 0.01)
+    return result
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("way", ["killed", "demoted", pytest.param("frozen", marks=pytest.mark.long)])
+async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, reactor, full, figure, way):
+    """Under load the primary goes, the standby is promoted: soon after, writes are taken, and none is missing."""
+    primary, standby = pair
+    process = await serve(all_hosts(primary, standby))
+    players = Players(process)
+    async with players.playing():
+        await deferLater(reactor, 5 if full else 1)
+        if way == "demoted":
+            await deferToThread(primary.become_read_only)
+        else:
+            primary.freeze() if way == "frozen" else primary.kill()
+            await until(reactor, lambda: players.statuses[503], 20)  # what decides to promote is no quicker
+        promoted = await deferToThread(standby.promote)
+        healed = await until(reactor, lambda: players.wrote_after(promoted), 10 * HEAL_SECONDS) - promoted
+        await deferLater(reactor, 5 if full else 1)
+    figure(f"{way}: wrote {healed:.2f} s after the promotion; {players}")
+    await deferToThread(players.check, standby.dsn)
+    if way == "demoted":  # whoever met a connection to the old primary was served by the new one
+        assert set(players.statuses) == {200}
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first"),
+    [
+        ("any", "primary"),
+        ("read-write", "primary"),
+        ("primary", "primary"),
+        ("read-only", "standby"),
+        ("standby", "standby"),
+        ("prefer-standby", "standby"),
+    ],
+)
+async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted, first):
+    """target_session_attrs means what it means to libpq, with several hosts too."""
+    primary, standby = either
+    session = await Session.open(reactor, all_hosts(primary, standby, wanted=wanted))
+    port = {"primary": primary.port, "standby": standby.port}[first]
+    assert await session.execute("SELECT inet_server_port()") == [(port,)]
+    session.close()
+
+
+async def test_a_preference_is_not_a_condition(reactor, either):
+    """prefer-standby takes a primary when there is no standby; standby doesn't."""
+    primary, _ = either
+    (await Session.open(reactor, all_hosts(primary, primary, wanted="prefer-standby"))).close()
+    with pytest.raises(ConnectionFailed, match=r"not in hot standby mode.*; .*not in hot standby mode"):
+        await Session.open(reactor, all_hosts(primary, primary, wanted="standby"))
+
+
+async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monkeypatch):
+    """A name with several addresses is as good as several hosts; a whole pool is soon full."""
+    primary, _ = either
+    addresses = [("127.0.0.2", 0), ("127.0.0.1", 0)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", address) for address in addresses])
+    monkeypatch.setattr(attempts, "HEAD_START_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
+    with socket.create_server(("127.0.0.2", primary.port)):
+        database = Database(reactor=reactor, size=8, statements=(PORT,))
+        database.open(primary.dsn.replace("127.0.0.1", "db.test"))
+        assert await database.once(lambda cursor: cursor.run(PORT)) == [(primary.port,)]
+        held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
+        await until(reactor, lambda: len(primary.sql(held)) == 8, 5)
+        await database.close(0)
+
+
+@pytest.mark.parametrize("wanted", ["any", "read-write"])
+async def test_a_pool_leaves_a_frozen_primary(reactor, pair, monkeypatch, wanted):
+    """The first work that it swallows costs WORK_SECONDS; then all connections lead to the next host."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
+    primary, standby = pair
+    database = Database(reactor=reactor, size=8, statements=(PORT,))
+    database.open(all_hosts(primary, standby, wanted=wanted))
+    held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
+    await until(reactor, lambda: len(primary.sql(held)) == 8, 5)
+    standby.promote()
+    primary.freeze()
+    began = time.monotonic()
+    with pytest.raises(DatabaseError):
+        await database.once(lambda cursor: cursor.run(PORT))
+    ports = [await database.once(lambda cursor: cursor.run(PORT)) for _ in range(8)]
+    assert ports == [[(standby.port,)]] * 8
+    assert time.monotonic() - began < 10 * 0.5
+    await until(reactor, lambda: len(standby.sql(held)) == 8, 5)
+    await database.close(0)

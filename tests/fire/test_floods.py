@@ -1,0 +1,281 @@
+"""Floods: endless bodies, crowds of logins, clients that don't stop asking, and more clients than can be counted."""
+
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+import bcrypt
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred, ensureDeferred, gatherResults
+from twisted.internet.task import Clock, deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync import passwords
+from solisync.database import Database
+from solisync.errors import TooMany
+from solisync.housekeeping import Housekeeping
+from solisync.migrate import load_migrations, migrate
+from solisync.ratelimit import AUTH, REMEMBERED, RateLimiter
+from solisync.storage import STATEMENTS
+from solisync.web.channel import LINGER_BYTES
+from tests.conftest import PASSWORD, environment, free_port, new_address, ready, run_sql, truncate
+from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
+from tests.test_races import at_once, players
+
+MIB = 2**20
+BUSY = 10  # how many times slower than the targets a busy machine may be
+CORES = os.cpu_count() or 1
+
+
+# Bodies.
+
+
+@pytest.mark.limit(60)
+async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, figure):
+    """300 MiB to any URL, announced or in chunks, are refused after a few; no memory and no file grows with them."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, TMPDIR=str(tmp_path))
+    ((_, _, access),) = players(shared_dsn, 1)
+    lines = [f"Authorization: Bearer {access}", "Content-Type: image/png", f"X-Forwarded-For: {new_address()}"]
+    targets = [("PUT", "/api/me/avatar"), ("POST", "/api/sync/push"), ("POST", "/api/auth/login"), ("POST", "/nope")]
+    targets += [("GET", "/health"), ("GET", "/api/me"), ("DELETE", "/health"), ("OPTIONS", "*")]
+    announced = [f"Content-Length: {300 * MIB}"], bytes(65536), 300 * 16
+    chunked = ["Transfer-Encoding: chunked"], b"10000\r\n" + bytes(65536) + b"\r\n", 300 * 16
+    bodies = [(*target, *body) for target in targets for body in (announced, chunked)] * (10 if full else 1)
+
+    def send(body):
+        method, path, framing, block, blocks = body
+        return pour(process.port, head(method, path, *lines, *framing), block, blocks)
+
+    await at_once(8, send, bodies[:8])
+    before = regular_files(process.pid)
+    watch = Watch(process, {"health": head("GET", "/health")})
+    began = time.monotonic()
+    with running(watch):
+        sent = await at_once(8, send, bodies)
+    figure(
+        f"{len(sent)} bodies of 300 MiB in {time.monotonic() - began:.1f} s: at most {max(sent) / MIB:.1f} MiB"
+        f" of one went out, what the kernels buffered included; {watch}"
+    )
+    assert max(sent) < LINGER_BYTES + 48 * MIB  # the kernel may buffer that much of a connection
+    assert watch.files <= before
+    assert list(tmp_path.iterdir()) == []
+    assert watch.growth_mib < 20
+    assert watch.p99("health") < 0.05 * BUSY
+
+
+# Logins.
+
+
+@pytest_twisted.async_fixture
+async def production(launch, reactor, empty_database):
+    """`solisync` itself, with bcrypt at its real cost."""
+    port = free_port()
+    variables = environment(empty_database, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+    process = launch(Path(sys.executable).parent / "solisync", port=port, dsn=empty_database, **variables)
+    await ready(reactor, process.client())
+    return process
+
+
+def hashes_per_second(seconds):
+    """What bcrypt alone achieves with every core, in threads as polite as the service's."""
+    hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(passwords.COST))
+
+    def work(_):
+        os.setpriority(os.PRIO_PROCESS, 0, 10)  # of this thread
+        began, done = time.monotonic(), 0
+        while time.monotonic() < began + seconds:
+            bcrypt.checkpw(b"x", hashed)
+            done += 1
+        return done / (time.monotonic() - began)
+
+    with ThreadPoolExecutor(CORES) as executor:
+        return sum(executor.map(work, range(CORES)))
+
+
+def login(name="ann", password=PASSWORD):
+    """A login from an address that nobody had before."""
+    body = f'{{"username": "{name}", "password": "{password}"}}'
+    lines = [f"X-Forwarded-For: {new_address()}", f"Content-Length: {len(body)}"]
+    return head("POST", "/api/auth/login", *lines) + body.encode()
+
+
+@pytest.mark.limit(120)
+async def test_a_flood_of_logins_leaves_the_rest_quick(production, full, figure):
+    """Logins beyond what the cores can hash are declined, the others keep every core busy, and all else is quick."""
+    player = await production.player("ann")
+    bearer = f"Authorization: Bearer {player.tokens.access_token}"
+    asked = {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)}
+    count, rounds, seconds = (500, 3, 4) if full else (60, 1, 1)
+    ratios = []
+    alone = await deferToThread(hashes_per_second, seconds)
+    for _ in range(rounds):
+        watch = Watch(production, asked)
+        with running(watch):
+            began = time.process_time()
+            answers = await deferToThread(volley, production.port, [login() for _ in range(count)])
+            own = time.process_time() - began
+        before, alone = alone, await deferToThread(hashes_per_second, seconds)
+        served = [when for status, when in answers if status == 200]
+        ratios.append(len(served) / served[-1] / ((before + alone) / 2))
+        figure(
+            f"{count} logins: {len(served)} served, the last after {served[-1]:.1f} s, {len(served) / served[-1]:.2f}/s"
+            f" where bcrypt alone does {(before + alone) / 2:.2f}/s, {ratios[-1]:.0%}; {watch};"
+            f" the test itself took {own / served[-1]:.1%} of a core"
+        )
+        assert {status for status, _ in answers} <= {200, 503}
+        assert served[-1] < BUSY * passwords.QUEUE_SECONDS
+        assert watch.p99("health") < 0.05 * BUSY
+        assert watch.p99("me") < 0.1 * BUSY
+    assert max(ratios) > 0.3  # 0.9 where nobody else wants the cores
+
+
+@pytest.mark.limit(60)
+async def test_abandoned_logins_are_not_hashed(production, reactor, figure):
+    """Logins whose clients hang up in the queue cost nothing: the next one doesn't wait for them."""
+    await production.player("ann")
+    began = time.monotonic()
+    await production.client().login("ann", PASSWORD)
+    alone = time.monotonic() - began
+    body = {"username": "ann", "password": PASSWORD}
+    waiting = [ensureDeferred(production.ask("POST", "/api/auth/login", body=body)) for _ in range(30)]
+    await deferLater(reactor, 4 * alone)
+    for abandoned in waiting:
+        abandoned.addErrback(lambda _: None)
+        abandoned.cancel()
+    began = time.monotonic()
+    await production.client().login("ann", PASSWORD)
+    figure(f"alone {alone:.2f} s, after 30 that hung up {time.monotonic() - began:.2f} s")
+    assert time.monotonic() - began < 10 * alone
+
+
+# Rate limits.
+
+
+def attempt(*forwarded):
+    """An auth request that costs nothing but the rate limit: its body is empty."""
+    lines = [line for hop in forwarded for line in (f"X-Forwarded-For: {hop}", "X-Real-IP: 192.0.2.77")]
+    return head("POST", "/api/auth/login", *lines, "Content-Length: 0")
+
+
+def transactions(dsn, name):
+    """How many transactions a database has seen, once nobody is connected to it any more."""
+    while run_sql(dsn, "SELECT 1 FROM pg_stat_activity WHERE datname = %s", (name,)):
+        time.sleep(0.01)
+    return run_sql(dsn, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s", (name,))[0][0]
+
+
+@pytest.mark.limit(60)
+async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_database, full, figure):
+    """However often a refused client asks, the database doesn't hear of it."""
+    count = 20_000 if full else 2_000
+    process = await serve(empty_database)
+    address = new_address()
+    assert await deferToThread(pipeline, process.port, [attempt(address)] * 11) == {400: 10, 429: 1}
+    began = time.monotonic()
+    floods = await at_once(4, lambda _: pipeline(process.port, [attempt(address)] * (count // 4)), range(4))
+    seconds = time.monotonic() - began
+    assert floods == [{429: count // 4}] * 4
+    process.stop()
+    seen = await deferToThread(transactions, postgres.dsn, empty_database.rpartition("dbname=")[2])
+    figure(f"{count} refused at {count / seconds:.0f}/s; the database has seen {seen} transactions in all")
+    assert seen < count / 10
+
+
+@pytest.mark.limit(60)
+async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
+    """Of 40 requests of one client at once, spread over four processes, ten are admitted, and not one more."""
+    truncate(shared_dsn)
+    processes = await gatherResults([Deferred.fromCoroutine(serve(shared_dsn)) for _ in range(4)])
+    for address in (new_address(), new_address()):
+        turns = [process for process in processes for _ in range(10)]
+        answers = await at_once(20, lambda process, own=address: volley(process.port, [attempt(own)])[0][0], turns)
+        assert sorted(answers) == [400] * 10 + [429] * 30
+        later = [await deferToThread(pipeline, process.port, [attempt(address)]) for process in processes]
+        assert later == [{429: 1}] * 4
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("trusted", [True, False], ids=["a proxy that appends", "no proxy"])
+async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
+    """Whatever a client writes into the headers that proxies write, it is still the one client that it is."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_TRUSTED_PROXIES="127.0.0.1" if trusted else "10.0.0.0/8")
+    random = Random(7)
+    own = new_address()
+    forgeries = ["198.51.100.{}", "127.0.0.1, 198.51.100.{}", "198.51.100.{}:80", "[2001:db8:{}::1]", '"198.51.100.{}']
+    requests = []
+    for number in range(60):
+        forged = random.choice(forgeries).format(number)
+        lines = [f"X-Real-IP: 198.51.100.{number}", f"Forwarded: for=198.51.100.{number}", "Content-Length: 0"]
+        if trusted:  # appended to the line, or as a line of its own
+            lines.insert(0, random.choice(["X-Forwarded-For: {}, {}", "X-Forwarded-For: {}\r\nX-Forwarded-For: {}"]))
+            lines[0] = lines[0].format(forged, own)
+        else:
+            lines.insert(0, f"X-Forwarded-For: {forged}")
+        requests.append(head("POST", "/api/auth/refresh", *lines))
+    assert await deferToThread(pipeline, process.port, requests) == {400: 10, 429: 50}
+    if trusted:
+        neighbour = [attempt(new_address())] * 11
+        assert await deferToThread(pipeline, process.port, neighbour) == {400: 10, 429: 1}
+
+
+class Refusing:
+    """A database that has no room for anybody."""
+
+    async def once(self, *_arguments, **_options):
+        return 30.0
+
+
+async def test_a_million_clients_fit_into_memory(full, figure):
+    """What a process remembers of the clients that it has refused doesn't grow with their number."""
+    count = 1_000_000 if full else 50_000
+    limiter = RateLimiter(database=Refusing(), reactor=Clock())
+    before, began = rss(os.getpid()), time.monotonic()
+    for number in range(count):
+        with suppress(TooMany):
+            await limiter.admit(AUTH, f"2001:db8:{number >> 16:x}:{number & 65535:x}::/64")
+    growth = (rss(os.getpid()) - before) / MIB
+    figure(f"{count} clients in {time.monotonic() - began:.1f} s: memory {growth:+.1f} MiB")
+    assert len(limiter._refused_until) == REMEMBERED
+    assert growth < 20
+
+
+@pytest.mark.limit(60)
+async def test_a_million_clients_fit_into_the_table(reactor, empty_database, full, figure):
+    """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""
+    count = 1_000_000 if full else 20_000
+    await migrate(reactor, empty_database, load_migrations())
+    sql = (
+        "INSERT INTO rate_limits SELECT %s || n, ARRAY[now() - interval '61 s'], true FROM generate_series(1, %s) AS n"
+    )
+    await deferToThread(run_sql, empty_database, sql, ("auth:2001:db8:", count))
+    ((size,),) = run_sql(empty_database, "SELECT pg_total_relation_size('rate_limits')")
+    database = Database(reactor=reactor, size=2, statements=STATEMENTS)
+    database.open(empty_database)
+    limiter = RateLimiter(database=database, reactor=reactor)
+    rounds = Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None)
+    began, waits = time.monotonic(), []
+    pruning = Deferred.fromCoroutine(rounds.prune())
+    while not pruning.called:
+        asked = time.monotonic()
+        await limiter.admit(AUTH, new_address())
+        waits.append(time.monotonic() - asked)
+        await deferLater(reactor, 0.005)
+    await pruning
+    seconds = time.monotonic() - began
+    ((left,),) = run_sql(empty_database, "SELECT count(*) FROM rate_limits")
+    await database.close(1)
+    figure(
+        f"{count} rows take {size / MIB:.0f} MiB ({size / count:.0f} bytes each) and are pruned in {seconds:.1f} s;"
+        f" meanwhile others' {len(waits)} requests are counted in {percentile(waits, 0.99) * 1000:.1f} ms (p99)"
+    )
+    assert left == len(waits)
+    assert size < 400 * count
+    assert percentile(waits, 0.99) < 0.05 * BUSY

@@ -1,0 +1,89 @@
+"""kill -9 under load: whatever was acknowledged is there, whole and once, and no refresh token works twice."""
+
+import os
+import random
+import signal
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync.embedded import EmbeddedPostgres
+from tests.commands import postmaster, wait_for
+from tests.conftest import ready, run_sql
+from tests.fire.load import Crowd
+from tests.fire.test_processes import workers
+
+PLAYERS = 6
+
+
+@pytest_twisted.async_yield_fixture
+async def durable(reactor, place):
+    """A PostgreSQL as the service runs it, which starts again when it is killed."""
+    server = EmbeddedPostgres(reactor=reactor, data_dir=place / "data", options=("max_connections=100",))
+    server.claim()
+    await Deferred.fromCoroutine(server.start())
+    yield server
+    await Deferred.fromCoroutine(server.stop())
+
+
+async def check(crowd, process, figure, what):
+    """Stop the load and compare what the players remember with what is there."""
+    acknowledged = await deferToThread(crowd.stop)
+    for player in crowd.players:
+        await deferToThread(player.check, process.port, process.sql)
+    figure(f"{what}: {acknowledged} acknowledged answers of {len(crowd.players)} players, all right; {crowd.statuses}")
+    assert acknowledged > 20
+
+
+@pytest.mark.limit(300)
+async def test_killing_the_service_loses_nothing(serve, reactor, durable, full, figure):
+    """Workers and whole services die at any moment, and another takes over."""
+    chance = random.Random(20261120)
+    process = await serve(durable.dsn, SOLISYNC_WORKERS="2")
+    current = [process]
+    crowd = Crowd(lambda: [current[0].port], PLAYERS, seed=1)
+    kills = 50 if full else 4
+    try:
+        for number in range(kills):
+            await deferLater(reactor, chance.uniform(0.1, 0.5))
+            if number % 2:
+                current[0].stop(signal.SIGKILL)
+                current[0] = await serve(durable.dsn, SOLISYNC_WORKERS="2")
+            else:
+                await deferToThread(wait_for, lambda: workers(current[0]), 20)
+                os.kill(chance.choice(sorted(workers(current[0]))), signal.SIGKILL)
+        await check(crowd, current[0], figure, f"{kills} kill -9 of a worker or the whole service")
+    finally:
+        crowd.over.set()
+    assert current[0].stop() == 0
+
+
+@pytest.mark.limit(300)
+async def test_killing_the_database_loses_nothing(serve, reactor, durable, full, figure):
+    """PostgreSQL dies at any moment, and comes back."""
+    chance = random.Random(20261121)
+    process = await serve(durable.dsn)
+    crowd = Crowd(lambda: [process.port], PLAYERS, seed=2)
+    kills = 20 if full else 2
+    data = durable._data_dir
+
+    def is_back(old):
+        try:
+            return postmaster(data) != old and run_sql(durable.dsn, "SELECT 1")
+        except Exception:
+            return False
+
+    try:
+        for _ in range(kills):
+            await deferLater(reactor, chance.uniform(0.3, 0.8))
+            old = postmaster(data)
+            os.kill(old, signal.SIGKILL)
+            await deferToThread(wait_for, lambda old=old: is_back(old), 30)
+        await ready(reactor, process.client())
+        await check(crowd, process, figure, f"{kills} kill -9 of PostgreSQL")
+    finally:
+        crowd.over.set()
+    assert process.stop() == 0

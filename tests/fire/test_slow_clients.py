@@ -1,0 +1,123 @@
+"""Slow clients (contract §0): each is cut when its time is up, and until then it costs the others nothing."""
+
+import socket
+import sys
+
+import pytest
+from twisted.internet.task import deferLater
+
+from solisync.web import channel, site
+from tests.conftest import ROOT, environment, free_port, ready, truncate
+from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
+from tests.test_races import at_once
+from tests.wire.bench import Bench
+from tests.wire.sockets import parse
+
+HURRIED = """
+import runpy, sys
+from solisync.web import channel
+channel.HEADER_SECONDS, channel.BODY_SECONDS, channel.UNREAD_SECONDS = map(float, sys.argv[2:])
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+SLOWNESS = 10  # how much slower than the targets the service may be where the machine is busy
+
+
+@pytest.fixture
+def hurried(launch, reactor):
+    """Start the service with deadlines that are as many times shorter as given."""
+
+    async def hurried(dsn, times):
+        port = free_port()
+        words = [channel.HEADER_SECONDS / times, channel.BODY_SECONDS / times, channel.UNREAD_SECONDS / times]
+        variables = environment(dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+        serve = ROOT / "tests" / "serve.py"
+        process = launch(sys.executable, "-c", HURRIED, serve, *words, port=port, dsn=dsn, **variables)
+        await ready(reactor, process.client())
+        return process
+
+    return hurried
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+async def large_replay(process):
+    """The path of a replay that is as large as can be."""
+    client = await process.player("ann")
+    replay = b'{"mode": "Zen", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01"'
+    replay += b', "moves": "' + b"x" * (channel.MAX_BODY - len(replay) - 14) + b'"}'
+    return f"/api/replays/{await client.upload_replay(replay)}"
+
+
+def fetch(port, request):
+    """Fetch something and read all of it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        return ask(connection, request)[0]
+
+
+@pytest.mark.limit(150)
+async def test_slow_clients_are_cut_and_harm_nobody(hurried, shared_dsn, reactor, full, figure):
+    """Dribbled headers, dribbled bodies and unread answers, all at once: cut in time, health quick, memory flat."""
+    truncate(shared_dsn)
+    times, each, seconds = (1, 300, 60) if full else (10, 12, 5)
+    process = await hurried(shared_dsn, times)
+    large = head("GET", await large_replay(process))
+    # the connections to the database keep buffers as large as the largest answer they ever had
+    await at_once(16, lambda _: fetch(process.port, large), range(64))
+    kinds = {
+        Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): channel.HEADER_SECONDS / times,
+        Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): channel.BODY_SECONDS / times,
+        Kind(name="unread", opening=large * 20, drips=False, reads=False): channel.UNREAD_SECONDS / times,
+    }
+    crowd = Crowd(process.port, kinds, each)
+    watch = Watch(process, {"health": head("GET", "/health")})
+    with running(watch, crowd):
+        await deferLater(reactor, seconds)
+        lasted = {kind.name: crowd.oldest(kind.name) for kind in kinds}
+    cuts = {name: len(lives) for name, lives in crowd.lives.items()}
+    figure(f"{each} of each for {seconds} s: {watch}; cut {cuts}")
+    figure(f"the last was cut after {', '.join(f'{name} {lasted[name]:.1f} s' for name in lasted)}")
+    figure(f"the crowd itself took {crowd.cpu_seconds / seconds:.1%} of a core")
+    for kind, deadline in kinds.items():
+        assert cuts[kind.name] >= each
+        if kind.reads:  # an unread answer may be given up earlier, where there are too many
+            assert deadline - 0.5 < min(crowd.lives[kind.name])
+        assert lasted[kind.name] < deadline + 5
+    assert set(crowd.statuses["header"]) == set(crowd.statuses["body"]) == {408}
+    assert watch.p99("health") < 0.05 * SLOWNESS
+    assert watch.growth_mib < 50
+
+
+def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
+    """When too much is unread, the answers of those are given up who have read nothing for longest.
+
+    Such a client is cut as soon as it reads on, or at its deadline; one that is merely slow gets everything.
+    """
+    big = len(bench.pages.big)
+    monkeypatch.setattr(site, "UNREAD_MAX", 10 * big)
+    request = b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
+    slow_connection, slow = bench.connect()
+    slow.full = True
+    slow_connection.dataReceived(request)
+    received = b""
+    stalled = []
+    for _ in range(30):
+        connection, transport = bench.connect()
+        transport.full = True
+        connection.dataReceived(request)
+        stalled.append((connection, transport))
+        received += slow.drained()
+        assert sum(len(piece) for channel in bench.site.channels for piece in channel._unsent) <= 10 * big
+    assert [answer.body for answer in parse(received)] == [bench.pages.big]
+    given_up = [not connection._unsent for connection, _ in stalled]
+    assert any(given_up)
+    assert given_up == sorted(given_up, reverse=True)
+    stalled[0][1].drained()
+    assert [transport.closing for _, transport in stalled] == ["abort"] + [None] * 29
+    bench.clock.advance(30)
+    assert {transport.closing for _, transport in stalled} == {"abort"}
+    for connection in list(bench.site.channels):
+        bench.disconnect(connection)
+    assert (bench.site._unread, bench.site._unread_bytes) == ({}, 0)
