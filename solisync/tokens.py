@@ -1,10 +1,13 @@
 """Access and refresh tokens: JWTs signed with HS256 (contract §2, RFC 7519); the only module that knows PyJWT.
 
-PyJWT checks expiry against the wall clock; here the time is an argument, so expiry is compared by hand.
+PyJWT checks expiry against the wall clock; here the time is an argument, so expiry is compared by hand. Access tokens
+come back with every request of a player, so what the same bytes were found to say is remembered; but never that they
+are valid: that depends on the time.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +17,8 @@ from .errors import Unauthorized
 
 ACCESS_LIFETIME = timedelta(hours=24)
 REFRESH_LIFETIME = timedelta(days=30)
+REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
+REMEMBERED_LENGTH = 256  # none of ours is longer, but base64 can be padded: that must not fill the memory
 
 _ALGORITHM = "HS256"
 _SIGNATURE_ONLY = {
@@ -41,6 +46,7 @@ class Tokens:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self._read_access = lru_cache(REMEMBERED)(self._verify_access)
 
     def access(self, user_id: str, now: datetime) -> str:
         """A new access token."""
@@ -52,26 +58,37 @@ class Tokens:
 
     def read_access(self, token: str, now: datetime) -> str:
         """The user id of a valid access token; raises Unauthorized for anything else."""
-        return _uuid(self._verify(token, "access", now).get("sub"))
+        read = self._read_access if len(token) <= REMEMBERED_LENGTH else self._verify_access
+        user_id, expires = read(token)
+        _check_expiry(expires, now)
+        return user_id
 
     def read_refresh(self, token: str, now: datetime) -> RefreshClaims:
         """The claims of a valid refresh token; raises Unauthorized for anything else."""
-        claims = self._verify(token, "refresh", now)
+        claims = self._verify(token, "refresh")
+        _check_expiry(claims["exp"], now)
         return RefreshClaims(_uuid(claims.get("sub")), _uuid(claims.get("jti")))
 
     def _sign(self, claims: dict[str, object]) -> str:
         return jwt.encode(claims, self._secret, _ALGORITHM)
 
-    def _verify(self, token: str, kind: str, now: datetime) -> dict[str, Any]:
+    def _verify_access(self, token: str) -> tuple[str, int]:
+        claims = self._verify(token, "access")
+        return _uuid(claims.get("sub")), claims["exp"]
+
+    def _verify(self, token: str, kind: str) -> dict[str, Any]:
         try:
             claims: dict[str, Any] = jwt.decode(token, self._secret, [_ALGORITHM], options=_SIGNATURE_ONLY)  # type: ignore[arg-type]
         except (jwt.InvalidTokenError, UnicodeError, RecursionError, ValueError):
             raise Unauthorized from None
-        expires = claims.get("exp")
-        # RFC 7519 §4.1.4: refused on or after exp; no leeway
-        if type(expires) is not int or expires <= now.timestamp() or claims.get("kind") != kind:
+        if type(claims.get("exp")) is not int or claims.get("kind") != kind:
             raise Unauthorized
         return claims
+
+
+def _check_expiry(expires: int, now: datetime) -> None:
+    if expires <= now.timestamp():  # RFC 7519 §4.1.4: refused on or after exp; no leeway
+        raise Unauthorized
 
 
 def refresh_expiry(now: datetime) -> datetime:

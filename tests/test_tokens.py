@@ -1,6 +1,7 @@
 """Access and refresh tokens (contract §2)."""
 
 import base64
+import contextlib
 import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import Unauthorized
-from solisync.tokens import Tokens, refresh_expiry
+from solisync.tokens import REMEMBERED_LENGTH, Tokens, refresh_expiry
 
 SECRET = b"s" * 32
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -48,6 +49,17 @@ def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
     assert tokens.read_access(token, expiry - timedelta(microseconds=1)) == USER
     with pytest.raises(Unauthorized):
         tokens.read_access(token, expiry)
+
+
+def test_no_spelling_of_a_token_fills_the_memory():
+    """Tokens of ours are remembered; what was padded to be longer is not, even where its signature holds."""
+    ours = Tokens(SECRET)
+    token = ours.access(USER, NOW)
+    for length in range(1_000):
+        with contextlib.suppress(Unauthorized):
+            assert ours.read_access(token + "=" * length, NOW) == USER
+    remembered = ours._read_access.cache_info()
+    assert 0 < remembered.currsize <= REMEMBERED_LENGTH - len(token) + 1
 
 
 def test_each_kind_is_accepted_only_where_it_belongs():

@@ -1,0 +1,107 @@
+"""What Klein and txpostgres can do at most: routes without limits at the wire, log, metrics, deadlines or healing.
+
+/health answers with a constant; the others check the token where there is one, run the one EXECUTE of a prepared
+statement, and answer. Run: `python -m bench.klein_routes`.
+"""
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from klein import Klein
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.web.server import Request, Site
+from txpostgres import txpostgres
+
+from solisync.rules.accounts import me
+from solisync.settings import Settings
+from solisync.statement import Statement
+from solisync.storage import accounts, replays, sync
+from solisync.tokens import Tokens
+
+_encode = msgspec.json.Encoder().encode
+
+settings = Settings.from_environ(os.environ)
+tokens = Tokens(settings.jwt_secret)
+app = Klein()
+
+
+class Connection(txpostgres.Connection):
+    """A connection with the statements prepared."""
+
+    def connect(self, *arguments: Any, **options: Any) -> Deferred:
+        statements = (accounts.PROFILE, sync.PULL, replays.FETCH)
+        preparation = "; ".join(statement.preparation for statement in statements)
+        connecting = super().connect(*arguments, **options)
+        return connecting.addCallback(lambda _: self.runOperation(preparation)).addCallback(lambda _: self)
+
+
+class Pool(txpostgres.ConnectionPool):
+    """As many connections as solisync has."""
+
+    connectionFactory = Connection
+    min = settings.database_connections
+
+
+pool = Pool(None, f"host={os.environ['BENCH_DATABASE']} user=solisync dbname=postgres")
+
+
+def player_of(request: Request) -> str:
+    return tokens.read_access(request.getHeader("Authorization").removeprefix("Bearer "), datetime.now(UTC))
+
+
+async def row_of(statement: Statement, key: str) -> tuple[Any, ...]:
+    ((row),) = await pool.runQuery(statement.execution, (key,))
+    return row
+
+
+def answer(request: Request, body: bytes) -> bytes:
+    request.setHeader("Content-Type", "application/json")
+    request.setHeader("Content-Length", str(len(body)))
+    return body
+
+
+@app.route("/health")
+def constant(request: Request) -> bytes:
+    return answer(request, b'{"status":"ok","version":"0.1.0"}')
+
+
+@app.route("/api/me")
+async def show_me(request: Request) -> bytes:
+    player = player_of(request)
+    return answer(request, _encode(me(player, *await row_of(accounts.PROFILE, player))))
+
+
+@app.route("/api/sync/pull")
+async def pull(request: Request) -> bytes:
+    (payload,) = await row_of(sync.PULL, player_of(request))
+    now = _encode(datetime.now(UTC))
+    return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload.encode(), now))
+
+
+@app.route("/api/replays/<replay_id>")
+async def replay(request: Request, replay_id: str) -> bytes:
+    (body,) = await row_of(replays.FETCH, replay_id)
+    return answer(request, body.encode())
+
+
+class QuietSite(Site):
+    """Without a log."""
+
+    displayTracebacks = False
+
+    def log(self, request: Request) -> None:
+        pass
+
+
+def main() -> None:
+    """Serve once the pool is full."""
+    site = QuietSite(app.resource())
+    pool.start().addCallback(lambda _: reactor.listenTCP(int(os.environ["BENCH_PORT"]), site, interface="127.0.0.1"))
+    reactor.run()
+
+
+if __name__ == "__main__":
+    main()

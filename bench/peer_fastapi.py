@@ -1,0 +1,233 @@
+"""What else one could pick: five routes of solisync on FastAPI, uvicorn (uvloop, httptools) and asyncpg, at their best.
+
+The same statements, rules, tokens, answers and rate limit, hence the same work: `bench.agreement` compares the answers.
+It has no access log, no metrics, no deadlines at the wire and no healing pool. Of FastAPI it uses what is fast: plain
+requests and responses, nothing that pydantic would have to look at; and below /plain each route goes around FastAPI,
+which leaves Starlette. Run: `python -m bench.peer_fastapi`.
+"""
+
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import msgspec
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from msgspec import structs
+
+from solisync.client_address import bucket, client_address
+from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
+from solisync.ratelimit import AUTH
+from solisync.rules.accounts import RefreshRequest, TokenPair, me
+from solisync.rules.ids import canonical_uuid
+from solisync.rules.leaderboard import bests_of
+from solisync.rules.merge import merge
+from solisync.rules.replays import Recent, recent_count
+from solisync.rules.saved import default_document, read_saved
+from solisync.rules.shapes import ErrorBody
+from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, read_unknown
+from solisync.settings import Settings
+from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
+from solisync.storage.leaderboard import Standing
+from solisync.tokens import Tokens, refresh_expiry
+from solisync.web.request import read_json
+from solisync.web.sync import NIL
+
+BODY_MAX = 1_048_576
+REMEMBERED_SECONDS = 1.0
+STATUS = {BadRequest: 400, Unauthorized: 401, NotFound: 404, TooMany: 429}
+HEADERS = {"server": "solisync", "x-content-type-options": "nosniff"}
+PRIVATE = {**HEADERS, "cache-control": "no-store"}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+_encode = msgspec.json.Encoder().encode
+_bearer = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
+
+settings = Settings.from_environ(os.environ)
+tokens = Tokens(settings.jwt_secret)
+pool: asyncpg.Pool
+_recent: tuple[float, list[Recent]] = (-REMEMBERED_SECONDS, [])
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    global pool
+    size = settings.database_connections
+
+    async def keep(connection: Any) -> None:
+        """What pools do with a connection that comes back, one round trip more, is not needed here."""
+
+    options = {"timezone": "UTC", "statement_timeout": "5s", "lock_timeout": "4s"}
+    async with asyncpg.create_pool(
+        host=os.environ["BENCH_DATABASE"],
+        user="solisync",
+        database="postgres",
+        min_size=size,
+        max_size=size,
+        server_settings=options,
+        init=prepare,
+        reset=keep,
+    ) as pool:
+        yield
+
+
+async def prepare(connection: Any) -> None:
+    """The statements that go out by the simple protocol, with others in one round trip; asyncpg prepares the rest."""
+    for statement in (accounts.LOCK, sync.SAVE, leaderboard.IMPROVE):
+        await connection.execute(statement.preparation)
+
+
+app = FastAPI(lifespan=lifespan, openapi_url=None)
+
+
+def route(method: str, path: str) -> Callable[[Handler], Handler]:
+    """A path operation of FastAPI, and a plain route of the Starlette below it."""
+
+    def add(handler: Handler) -> Handler:
+        app.add_api_route(path, handler, methods=[method])
+        app.router.add_route(f"/plain{path}", handler, methods=[method])
+        return handler
+
+    return add
+
+
+@app.exception_handler(Refused)
+async def refuse(request: Request, error: Refused) -> Response:
+    headers = PRIVATE | ({"retry-after": str(error.retry_after)} if isinstance(error, TooMany) else {})
+    return answer(request, _encode(ErrorBody(str(error))), headers, STATUS[type(error)])
+
+
+def answer(request: Request, body: bytes, headers: dict[str, str] = PRIVATE, status: int = 200) -> Response:
+    request_id = request.headers.get("x-request-id") or uuid4().hex
+    return Response(body, status, headers | {"x-request-id": request_id}, "application/json")
+
+
+def player_of(request: Request) -> str:
+    match = _bearer.fullmatch(request.headers.get("authorization", ""))
+    if match is None:
+        raise Unauthorized
+    return tokens.read_access(match[1], datetime.now(UTC))
+
+
+async def body_of(request: Request) -> bytes:
+    if int(request.headers.get("content-length", 0)) > BODY_MAX:
+        raise BadRequest("request body must be at most 1 MB")
+    return await request.body()
+
+
+@route("GET", "/health")
+async def health(request: Request) -> Response:
+    return answer(request, b'{"status":"ok"}', HEADERS)
+
+
+@route("GET", "/api/me")
+async def show_me(request: Request) -> Response:
+    player = player_of(request)
+    row = await pool.fetchrow(accounts.PROFILE.sql, player)
+    if row is None:
+        raise NotFound("user not found")
+    return answer(request, _encode(me(player, *row)))
+
+
+@route("GET", "/api/sync/pull")
+async def pull(request: Request) -> Response:
+    player = player_of(request)
+    row = await pool.fetchrow(sync.PULL.sql, player)
+    if row is None:
+        raise NotFound("user not found")
+    now = datetime.now(UTC)
+    payload = default_document(player, now).encode() if row[0] is None else row[0].encode()
+    return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
+
+
+@route("POST", "/api/sync/push")
+async def push(request: Request) -> Response:
+    player = player_of(request)
+    raw = await body_of(request)
+    body = read_json(raw, Payload)
+    owner = canonical_uuid(body.user_id)
+    if owner is None or owner not in (player, NIL):
+        raise BadRequest("user_id mismatch")
+    pushed = Document(structs.replace(body, user_id=owner), read_unknown(raw))
+    async with pool.acquire() as connection:
+        try:
+            return answer(request, await merge_in(connection, player, pushed))
+        except BaseException:
+            if connection.is_in_transaction():
+                await connection.execute("ROLLBACK")
+            raise
+
+
+async def merge_in(connection: Any, player: str, pushed: Document) -> bytes:
+    """Three round trips: asyncpg sends several statements at once only without parameters, and without their rows."""
+    await connection.execute(f"BEGIN; EXECUTE lock_player('{player}')")
+    row = await connection.fetchrow(sync.LOAD.sql, player)
+    if row is None:
+        raise NotFound("user not found")
+    now = datetime.now(UTC)
+    text, *standing = row
+    merged, conflicts = merge(pushed, None if text is None else read_saved(text.encode()), now)
+    payload = merged.encode()
+    if len(payload) > PAYLOAD_MAX_BYTES:
+        raise BadRequest("sync payload too large")
+    quoted = payload.decode().replace("'", "''")
+    steps = f"EXECUTE sync_save('{player}', '{quoted}')"
+    bests = bests_of(merged.payload.stats)
+    if Standing(*standing).improved_by(bests):
+        score, seconds = (value or "NULL" for value in bests)
+        steps += f"; EXECUTE leaderboard_improve('{player}', {score}, {seconds}, '{now}')"
+    await connection.execute(f"{steps}; COMMIT")
+    return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
+
+
+@route("POST", "/api/auth/refresh")
+async def refresh(request: Request) -> Response:
+    assert request.client is not None
+    address = client_address(request.client.host, request.headers.getlist("x-forwarded-for"), settings.trusted_proxies)
+    async with pool.acquire() as connection:
+        bucketed = f"{AUTH.name}:{bucket(address)}"
+        wait = await connection.fetchval(rate_limits.HIT.sql, bucketed, AUTH.most, AUTH.seconds)
+        if wait is not None:
+            raise TooMany(int(wait) + 1)
+        body = read_json(await body_of(request), RefreshRequest)
+        now = datetime.now(UTC)
+        claims = tokens.read_refresh(body.refresh_token, now)
+        jti = str(uuid4())
+        if not await connection.fetchval(
+            sessions.ROTATE.sql, claims.user_id, claims.jti, now, jti, refresh_expiry(now)
+        ):
+            raise Unauthorized
+    pair = TokenPair(tokens.access(claims.user_id, now), tokens.refresh(claims.user_id, jti, now))
+    return answer(request, _encode(pair))
+
+
+@route("GET", "/api/replays/recent")
+async def recent(request: Request) -> Response:
+    global _recent
+    count = recent_count(request.query_params.getlist("limit"))
+    began = time.monotonic()
+    if began >= _recent[0] + REMEMBERED_SECONDS:
+        rows = await pool.fetch(replays.RECENT.sql)
+        _recent = began, [replays._recent(str(row[0]), *row[1:]) for row in rows]
+    return answer(request, _encode(_recent[1][:count]), HEADERS)
+
+
+if __name__ == "__main__":
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=int(os.environ["BENCH_PORT"]),
+        loop="uvloop",
+        http="httptools",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        log_level="warning",
+    )

@@ -1,0 +1,152 @@
+"""What is asked of the service: each workload is one exchange, a generator of a request that is sent the answer's body.
+
+    >>> exchange = me(crowd)
+    >>> request = next(exchange)
+
+Every request of a limited route comes from an address of its own few, as behind a proxy with many players, because the
+limits stay on.
+"""
+
+import json
+import os
+import random
+from collections import deque
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime
+from itertools import count
+
+from .world import PASSWORD, Player, World, identity, payload, replay, username
+
+PLAYERS = 10_000  # of a larger world so many play at a time, chosen at random
+EVENTS = 50
+HITS = 4  # requests of one address: below every limit
+
+Exchange = Generator[bytes, bytes, None]
+
+
+class Crowd:
+    """The players of a world, in turn."""
+
+    def __init__(self, world: World) -> None:
+        chance = random.Random(7)
+        numbers = chance.sample(range(world.players), min(PLAYERS, world.players))
+        self.players = deque(Player(number) for number in numbers)
+        self.replays = deque(identity("replay", chance.randrange(world.replays)).encode() for _ in range(PLAYERS))
+        self._requests = count()
+        document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
+        self.progress = document.replace('"games_played":40', '"games_played":%d', 1).encode()
+        self.replay = replay(world.replay_bytes).encode()
+
+    def next(self) -> Player:
+        """The player whose turn it is."""
+        self.players.rotate()
+        return self.players[0]
+
+    def address(self) -> bytes:
+        """An address that has not been used up yet."""
+        number = next(self._requests) // HITS
+        return b"10.%d.%d.%d" % (number >> 16 & 255, number >> 8 & 255, number & 255)
+
+
+def _request(line: bytes, *headers: bytes, body: bytes | None = None) -> bytes:
+    lines = [line + b" HTTP/1.1", b"Host: bench.example", *headers]
+    if body is None:
+        return b"\r\n".join([*lines, b"\r\n"])
+    return b"\r\n".join([*lines, b"Content-Type: application/json", b"Content-Length: %d" % len(body), b"", body])
+
+
+def _bearer(player: Player) -> bytes:
+    return b"Authorization: Bearer " + player.access
+
+
+def _from(crowd: Crowd) -> bytes:
+    return b"X-Forwarded-For: " + crowd.address()
+
+
+def health(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /health")
+
+
+def me(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/me", _bearer(crowd.next()))
+
+
+def pull(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/sync/pull", _bearer(crowd.next()))
+
+
+def push(crowd: Crowd) -> Exchange:
+    body = crowd.progress % random.randrange(40, 4000)
+    yield _request(b"POST /api/sync/push", _bearer(crowd.next()), body=body)
+
+
+def refresh(crowd: Crowd) -> Exchange:
+    player = crowd.players.popleft()  # nobody else may spend this token meanwhile
+    body = json.dumps({"refresh_token": player.refresh}).encode()
+    answer = yield _request(b"POST /api/auth/refresh", _from(crowd), body=body)
+    player.refresh = json.loads(answer).get("refresh_token", player.refresh)
+    crowd.players.append(player)
+
+
+def upload(crowd: Crowd) -> Exchange:
+    yield _request(b"POST /api/replays", _bearer(crowd.next()), body=crowd.replay)
+
+
+def fetch(crowd: Crowd) -> Exchange:
+    crowd.replays.rotate()
+    yield _request(b"GET /api/replays/" + crowd.replays[0])
+
+
+def recent(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/replays/recent")
+
+
+def leaderboard(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/leaderboard", _bearer(crowd.next()))
+
+
+def challenge(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/daily-challenge")
+
+
+def analytics(crowd: Crowd) -> Exchange:
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    ids = os.urandom(16 * EVENTS).hex()
+    events = ",".join(
+        f'{{"id":"{ids[at : at + 32]}","event_type":"game_won","payload":{{"score":4000,"seconds":95,"undo":3}},'
+        f'"client_time":"{now}"}}'
+        for at in range(0, len(ids), 32)
+    )
+    body = f'{{"session_id":"bench","user_id":"{username(crowd.next().number)}","events":[{events}]}}'.encode()
+    yield _request(b"POST /api/analytics", _from(crowd), body=body)
+
+
+def login(crowd: Crowd) -> Exchange:
+    body = json.dumps({"username": username(crowd.next().number), "password": PASSWORD}).encode()
+    yield _request(b"POST /api/auth/login", _from(crowd), body=body)
+
+
+_MIX = {login: 1, refresh: 2, pull: 10, push: 10, upload: 1, fetch: 1, recent: 5, leaderboard: 5, me: 5}
+
+
+def mix(crowd: Crowd) -> Exchange:
+    """What a player does all day, in these proportions."""
+    (workload,) = random.choices(list(_MIX), list(_MIX.values()))
+    yield from workload(crowd)
+
+
+def mix_without_login(crowd: Crowd) -> Exchange:
+    """The same without waiting for bcrypt: for as many requests as possible."""
+    workload = login
+    while workload is login:
+        (workload,) = random.choices(list(_MIX), list(_MIX.values()))
+    yield from workload(crowd)
+
+
+WORKLOADS: dict[str, Callable[[Crowd], Exchange]] = {
+    each.__name__: each
+    for each in (
+        health, me, pull, push, refresh, upload, fetch, recent, leaderboard, challenge, analytics, login, mix,
+        mix_without_login,
+    )
+}  # fmt: skip

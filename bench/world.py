@@ -1,0 +1,159 @@
+"""Who plays in a benchmark: players whose ids follow from their number, loaded by COPY.
+
+So a million of them need no bookkeeping: the generator of the load knows their tokens, and pgbench their ids, by
+counting.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import bcrypt
+import psycopg2
+
+from solisync.tokens import Tokens, refresh_expiry
+
+SECRET = "a secret for benchmarks, known to everybody"
+PASSWORD = "correct horse battery"
+NIL = str(UUID(int=0))
+BATCH = 10_000  # rows that are made before they are sent
+TABLES = "users, rate_limits, analytics_events, analytics_names"  # CASCADE reaches the others
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """How much there is before the load begins; sizes in bytes."""
+
+    players: int
+    document_bytes: int
+    replays: int
+    replay_bytes: int
+
+
+TOWN = World(players=1_000, document_bytes=3_000, replays=200, replay_bytes=20_000)
+
+
+def identity(kind: str, number: int) -> str:
+    """The id of the player, refresh token or replay of this number; in SQL: md5('kind number')::uuid."""
+    return str(UUID(hashlib.md5(f"{kind} {number}".encode(), usedforsecurity=False).hexdigest()))
+
+
+def username(number: int) -> str:
+    """The name of a player."""
+    return f"player_{number}"
+
+
+class Player:
+    """What the generator of the load keeps of a player: the tokens."""
+
+    _tokens = Tokens(SECRET.encode())
+
+    def __init__(self, number: int) -> None:
+        now = datetime.now(UTC)
+        self.number = number
+        self.access = self._tokens.access(identity("user", number), now).encode()
+        self.refresh = self._tokens.refresh(identity("user", number), identity("token", number), now)
+
+
+def payload(size: int, *, user_id: str = NIL) -> dict:
+    """A player's progress that takes about `size` bytes: as many achievements and days as it needs."""
+    stats = dict.fromkeys(("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins"), 40)
+    stats |= dict.fromkeys(("win_streak_current", "win_streak_best", "best_single_score", "lifetime_score"), 4000)
+    stats |= {"avg_time_seconds": 310, "fastest_win_seconds": 95, "last_modified": "2026-11-20T11:59:00Z"}
+    progress = {
+        "total_xp": 5600,
+        "level": 10,
+        "daily_challenge_last_completed": "2026-01-01",
+        "daily_challenge_streak": 4,
+        "daily_challenge_history": [],
+        "weekly_goal_week_iso": "2026-W47",
+        "weekly_goal_progress": {"win_5": 2},
+        "unlocked_card_backs": [0, 3],
+        "unlocked_backgrounds": [0],
+        "last_modified": "2026-11-20T11:59:00Z",
+    }
+    document = {
+        "user_id": user_id,
+        "stats": stats,
+        "achievements": [],
+        "progress": progress,
+        "last_modified": "2026-11-20T11:59:00Z",
+    }
+    achievement = {"unlocked": True, "unlock_date": "2026-01-02T10:00:00Z", "reward_granted": True}
+    while (missing := size - len(_compact(document))) > 0:
+        history = progress["daily_challenge_history"]
+        if missing > 500 or len(history) > 100:
+            document["achievements"].append({"id": f"achievement_{len(document['achievements']):03}"} | achievement)
+        else:
+            history.append(str(datetime(2026, 1, 1).date() - timedelta(days=len(history))))
+    return document
+
+
+def replay(size: int) -> str:
+    """A replay of about so many bytes."""
+    header = '{"mode":"Zen","draw_mode":"DrawOne","final_score":1240,"time_seconds":95,"recorded_at":"2026-11-20"'
+    move = '{"from":"tableau_3","to":"foundation_1"}'
+    return f'{header},"moves":[{",".join([move] * max(1, (size - len(header)) // (len(move) + 1)))}]}}'
+
+
+def populate(dsn: str, world: World) -> None:
+    """Empty every table and load this world by COPY."""
+    connection = psycopg2.connect(dsn)
+    with connection, connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {TABLES} CASCADE")
+        for columns, rows in _tables(world):
+            for batch in _batches(rows):
+                cursor.copy_expert(f"COPY {columns} FROM STDIN", batch)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE)")
+        cursor.execute("CHECKPOINT")
+    connection.close()
+
+
+def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
+    now = datetime.now(UTC)
+    users = [identity("user", number) for number in range(world.players)]
+    password_hash = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12)).decode()
+    document = _compact(payload(world.document_bytes))
+    body = replay(world.replay_bytes)
+    yield (
+        "users (id, username, password_hash, created_at)",
+        (f"{user}\t{username(number)}\t{password_hash}\t{now}\n" for number, user in enumerate(users)),
+    )
+    yield (
+        "refresh_tokens (jti, user_id, expires_at)",
+        (f"{identity('token', number)}\t{user}\t{refresh_expiry(now)}\n" for number, user in enumerate(users)),
+    )
+    yield "sync_states (user_id, payload)", (f"{user}\t{document}\n" for user in users)
+    yield (
+        "leaderboard (user_id, display_name, best_score, best_time_secs, recorded_at, visible)",
+        (f"{user}\tPlayer {number}\t{4000 + number % 9000}\t90\t{now}\tt\n" for number, user in enumerate(users)),
+    )
+    yield (
+        "replays (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)",
+        (
+            f"{identity('replay', number)}\t{users[number % len(users)]}\t{now - timedelta(seconds=number)}"
+            f"\t{body}\t{len(body)}\tZen\tDrawOne\t1240\t95\t2026-11-20\n"
+            for number in range(world.replays)
+        ),
+    )
+
+
+def _batches(rows: Iterator[str]) -> Iterator[io.StringIO]:
+    # COPY would read from one file as well, but psycopg2 reads small pieces of it
+    batch: list[str] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == BATCH:
+            yield io.StringIO("".join(batch))
+            batch = []
+    yield io.StringIO("".join(batch))
+
+
+def _compact(document: dict) -> str:
+    return json.dumps(document, separators=(",", ":"))

@@ -1,0 +1,141 @@
+"""The limit: the same SQL without any HTTP around it, bcrypt alone; and wrk, by which the generator is measured."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import psycopg2
+
+from solisync.statement import Statement
+from solisync.storage import accounts, sync
+
+from .world import PASSWORD, World, identity, payload
+
+CONNECTIONS = 8  # what a process of solisync has
+PREPARED = (accounts.PROFILE, accounts.LOCK, sync.PULL, sync.LOAD, sync.SAVE)
+
+
+def _inline(statement: Statement) -> str:
+    """A statement for pgbench, where the player is a number and the document a variable."""
+    sql = statement.sql.replace("$1::uuid", "md5('user ' || :n)::uuid").replace("$2::text", ":document::text")
+    return " ".join(sql.split()) + ";"
+
+
+# A pipeline is one round trip, as in solisync.
+_PUSH = (
+    "\\startpipeline",
+    "BEGIN;",
+    _inline(accounts.LOCK),
+    _inline(sync.LOAD),
+    "\\endpipeline",
+    "\\startpipeline",
+    _inline(sync.SAVE),
+    "COMMIT;",
+    "\\endpipeline",
+)
+SCRIPTS = {"me": (_inline(accounts.PROFILE),), "pull": (_inline(sync.PULL),), "push": _PUSH}
+
+
+def pgbench(program: Path, socket_dir: Path, world: World, route: str, seconds: float) -> float:
+    """Transactions a second of pgbench with as many connections as a process of solisync has."""
+    script = "\n".join([f"\\set n random(0, {world.players - 1})", *SCRIPTS[route]])
+    document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
+    words = [program, "-n", "-M", "prepared", "-c", CONNECTIONS, "-T", max(1, round(seconds)), "-f", "/dev/stdin"]
+    words += ["-D", f"document={document}", "-h", socket_dir, "-U", "solisync", "postgres"]
+    done = subprocess.run(
+        [str(word) for word in words], input=script, stdout=subprocess.PIPE, text=True, check=True, env={"LC_ALL": "C"}
+    )
+    match = re.search(r"^tps = ([\d.]+)", done.stdout, re.M)
+    assert match is not None, done.stdout
+    return float(match[1])
+
+
+class Psycopg2Loop:
+    """Threads that do nothing but run the statements of a route, on as many connections as solisync has."""
+
+    def __init__(self, socket_dir: Path, world: World) -> None:
+        self._socket_dir = socket_dir
+        self._world = world
+        self._document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
+
+    def rate(self, route: str, seconds: float) -> float:
+        """How many times a second the statements of a route were run."""
+        connections = [self._connect() for _ in range(CONNECTIONS)]
+        end = time.monotonic() + seconds
+        counts: list[int] = []
+        threads = [
+            threading.Thread(target=self._loop, args=(connection, getattr(self, f"_{route}"), end, counts))
+            for connection in connections
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for connection in connections:
+            connection.close()
+        return sum(counts) / seconds
+
+    def _connect(self) -> Any:
+        connection = psycopg2.connect(host=str(self._socket_dir), user="solisync", dbname="postgres")
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute("; ".join(statement.preparation for statement in PREPARED))
+        return connection
+
+    def _loop(self, connection: Any, run: Any, end: float, counts: list[int]) -> None:
+        count = 0
+        with connection.cursor() as cursor:
+            while time.monotonic() < end:
+                run(cursor, identity("user", random.randrange(self._world.players)))
+                count += 1
+        counts.append(count)
+
+    def _me(self, cursor: Any, player: str) -> None:
+        cursor.execute(accounts.PROFILE.execution, (player,))
+        cursor.fetchall()
+
+    def _pull(self, cursor: Any, player: str) -> None:
+        cursor.execute(sync.PULL.execution, (player,))
+        cursor.fetchall()
+
+    def _push(self, cursor: Any, player: str) -> None:
+        cursor.execute(f"BEGIN; {accounts.LOCK.execution}; {sync.LOAD.execution}", (player, player))
+        cursor.fetchall()
+        cursor.execute(f"{sync.SAVE.execution}; COMMIT", (player, self._document))
+
+
+def bcrypt_rate(seconds: float) -> float:
+    """Passwords verified a second on all cores, with nothing else running."""
+    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12))
+    end = time.monotonic() + seconds
+    spent: list[tuple[int, float]] = []
+
+    def verify() -> None:
+        count, began = 0, time.monotonic()
+        while time.monotonic() < end:
+            bcrypt.checkpw(PASSWORD.encode(), hashed)
+            count += 1
+        spent.append((count, time.monotonic() - began))
+
+    threads = [threading.Thread(target=verify) for _ in range(os.cpu_count() or 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(count / elapsed for count, elapsed in spent)
+
+
+def wrk(port: int, path: str, connections: int, seconds: float) -> float:
+    """Requests a second that wrk gets answered."""
+    words = ["wrk", "-t", "1", "-c", connections, "-d", max(1, round(seconds)), f"http://127.0.0.1:{port}{path}"]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
+    match = re.search(r"^Requests/sec: +([\d.]+)", done.stdout, re.M)
+    assert match is not None, done.stdout
+    return float(match[1])
