@@ -6,10 +6,10 @@ SECRET := .dev/jwt-secret
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test lint format smoke clean
+.PHONY: help venv run test fire test-deploy soak bench bench-growth lint format smoke clean
 
 help:  ## show what there is to make
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
 venv: .venv/installed  ## install everything, editable, with the test extra, into .venv
 
@@ -30,6 +30,25 @@ run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an e
 
 test: venv  ## run all tests, on a PostgreSQL of their own
 	$(BIN)/python -m pytest
+
+fire: venv  ## run the fire suite in full: faults, floods and fuzz (needs nginx and chromium; under 10 minutes)
+	$(BIN)/python -m pytest tests/fire --fire
+
+test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy and prometheus)
+	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
+
+soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
+	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
+
+bench: .venv/benchable  ## measure the speed of every route, beside the limit and beside FastAPI (OPTIONS='--rounds 5 …')
+	$(BIN)/python -m bench $(OPTIONS)
+
+bench-growth: .venv/benchable  ## measure what a million players cost each route, beside a thousand
+	$(BIN)/python -m bench.growth $(OPTIONS)
+
+.venv/benchable: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -60,15 +60,27 @@ setup(
         "treq>=26.7",
         "msgspec>=0.22",
         "platformdirs>=4.14",
+        "shtab>=1.13",
+        "prometheus-client>=0.26,<0.27",
+        "offapi>=0.1.4,<0.2",
     ],
     extras_require={
         "test": [
             "pytest>=9.2",
             "pytest-twisted>=1.14.3",
             "hypothesis>=6.170",
+            "schemathesis>=4.32",
+            "pyyaml>=6.0",
             "ruff>=0.17.5,<0.18",
             "mypy>=2.4,<3",
             "mypy-zope>=1.0.17",
+        ],
+        "bench": [
+            "fastapi>=0.165",
+            "uvicorn>=0.54",
+            "uvloop>=0.23",
+            "httptools>=0.9",
+            "asyncpg>=0.32",
         ],
     },
     entry_points={

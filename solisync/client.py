@@ -186,4 +186,4 @@ def _message(content: bytes) -> str:
     try:
         return msgspec.json.decode(content, type=ErrorBody).error
     except msgspec.MsgspecError:
-        return content[:100].decode("utf-8", "replace").partition("\n")[0]  # not of this service
+        return "not an answer of solisync's: " + content[:100].decode("utf-8", "replace").strip().partition("\n")[0]

@@ -9,8 +9,8 @@ from typing import TypeVar
 from uuid import uuid4
 
 from msgspec.structs import replace
+from OpenSSL.SSL import Error as OpenSSLError
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectError
 from twisted.internet.task import deferLater
 from twisted.web.client import ResponseFailed
@@ -29,19 +29,15 @@ PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgA
 async def smoke(url: str, reactor: ReactorBase) -> str:
     """Play one session at `url`, printing each step; returns the last line. Raises CannotStart at the first failure.
 
-    The account it makes is deleted also when a step fails, or when the process is told to stop.
+    The account it makes is deleted also when a step fails, or when this is cancelled.
     """
     if not url.startswith(("http://", "https://")):
         raise CannotStart(f"smoke check failed: {url!r} must begin with http:// or https://")
     check = _Smoke(Client(url), reactor)
-    # also when somebody loses patience and presses Ctrl-C
-    reactor.addSystemEventTrigger(
-        "before", "shutdown", lambda: Deferred.fromCoroutine(check.clean_up()).addErrback(lambda _: None)
-    )
     try:
         await check.play()
     except (ApiError, ConnectError, ResponseFailed, ValueError) as error:
-        raise CannotStart(f"smoke check failed: {str(error) or type(error).__name__}") from None
+        raise CannotStart(f"smoke check failed: {_why(error)}") from None
     finally:
         await check.clean_up()
     return "all steps passed"
@@ -132,6 +128,21 @@ class _Smoke:
                 raise ValueError(f"{name} was accepted")
 
         await self._step(f"{name} is refused", refused)
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, in one line; of a connection that broke, why it did."""
+    if isinstance(error, ResponseFailed):
+        reasons = [failure.value for failure in error.reasons]
+        return "; ".join(_tls_error(reason) or str(reason) or type(reason).__name__ for reason in reasons)
+    return str(error) or type(error).__name__
+
+
+def _tls_error(error: BaseException) -> str:
+    """OpenSSL's own words: its errors are lists of (library, function, reason)."""
+    if not isinstance(error, OpenSSLError) or not error.args:
+        return ""
+    return "TLS: " + ", ".join(reason for _, _, reason in error.args[0])
 
 
 def _expect(holds: bool, otherwise: str) -> None:

@@ -6,6 +6,7 @@ import gc
 import inspect
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,7 @@ DSN_PASSWORD = "canary-dsn-password"
 FAST_BCRYPT = 4
 QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300")
 TEST_SECONDS = 20
+FIGURES = pytest.StashKey[list]()
 
 _addresses = itertools.count(1)
 
@@ -59,9 +61,43 @@ def pytest_pyfunc_call(pyfuncitem):
         pyfuncitem.obj = bounded
 
 
-def pytest_collection_modifyitems(items):
-    """The canary test reads what all others have logged, so it comes last."""
+def pytest_addoption(parser):
+    parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
+
+
+def pytest_collection_modifyitems(config, items):
+    """The canary test reads what all others have logged, so it comes last; without --fire, much is left out."""
     items.sort(key=lambda item: "test_canary" in item.nodeid)
+    if not config.getoption("--fire"):
+        items[:] = [item for item in items if not (item.get_closest_marker("long") or item.get_closest_marker("needs"))]
+
+
+@pytest.fixture(autouse=True)
+def _needed_programs(request):
+    missing = [
+        name for marker in request.node.iter_markers("needs") for name in marker.args if shutil.which(name) is None
+    ]
+    if missing:
+        pytest.fail(f"not installed: {', '.join(missing)}", pytrace=False)
+
+
+@pytest.fixture
+def figure(request):
+    """Write down what was measured: `figure("words and numbers")`; all of it is printed at the end of a long run."""
+
+    def figure(text):
+        print(text)
+        request.config.stash.setdefault(FIGURES, []).append((request.node.name, text))
+
+    return figure
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    figures = config.stash.get(FIGURES, [])
+    if figures and config.getoption("--fire"):
+        terminalreporter.section("figures")
+        for name, text in figures:
+            terminalreporter.write_line(f"{name}: {text}")
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +128,14 @@ def logs():
         with (directory / "tests.log").open("w") as log:
             globalLogBeginner.beginLoggingTo([textFileLogObserver(log)], redirectStandardIO=False)
             yield directory
+
+
+@pytest.fixture
+def place():
+    """A directory that also another user could enter."""
+    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @pytest.fixture(scope="session")

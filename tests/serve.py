@@ -4,15 +4,21 @@ import os
 import sys
 
 from twisted.internet import reactor
-from twisted.logger import globalLogBeginner, textFileLogObserver
 
+from solisync import worker
+from solisync.daemon import run
 from solisync.service import make_service
 from solisync.settings import Settings
+from solisync.workers import Supervisor
+
+COST = 4
 
 if __name__ == "__main__":
-    globalLogBeginner.beginLoggingTo([textFileLogObserver(sys.stderr)], redirectStandardIO=False)
-    service = make_service(Settings.from_environ(os.environ), reactor, bcrypt_cost=4)
-    service.privilegedStartService()
-    service.startService()
-    reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
-    reactor.run()
+    settings = Settings.from_environ(os.environ)
+    if sys.argv[1:] == ["worker"]:
+        worker.main(COST)
+    elif settings.workers > 1:
+        command = (sys.executable, __file__, "worker")
+        run(Supervisor(settings, reactor, dict(os.environ), command=command), reactor, log_format=settings.log_format)
+    else:
+        run(make_service(settings, reactor, bcrypt_cost=COST), reactor, log_format=settings.log_format)

@@ -7,10 +7,10 @@ import pytest
 from tests.conftest import ROOT
 
 MODULES = sorted((ROOT / "solisync").rglob("*.py"))
-DOORS = {"main", "tap", "reset_password", "admin"}
+DOORS = {"main", "tap", "worker", "reset_password", "admin.running"}
 # A module may import from its own floor and from those below.
 FLOORS = [
-    {"errors", "__init__", "rules", "statement"},
+    {"errors", "__init__", "rules", "statement", "logs", "audit", "metrics", "attempts", "dsn", "completion"},
     {
         "client_address",
         "session",
@@ -23,22 +23,24 @@ FLOORS = [
         "embedded",
         "postgres_programs",
     },
-    {"settings", "settings_table", "housekeeping", "remembered"},
+    {"settings", "settings_table", "housekeeping", "remembered", "listening", "daemon"},
     {"web"},
-    {"service", "client"},
+    {"service", "workers", "client"},
     {"smoke", "admin"},
-    {"main", "tap", "reset_password"},
+    {"main", "tap", "worker", "reset_password"},
 ]
-NOUNS = ["accounts", "sessions", "avatars", "sync", "leaderboard", "challenge", "analytics", "health"]
+NOUNS = ["accounts", "sessions", "avatars", "sync", "leaderboard", "challenge", "analytics", "health", "docs"]
 # Who may know a library.
 KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.error_replies"},
     "txpostgres": {"session"},
-    "psycopg2": {"session"},
+    "psycopg2": {"session", "dsn"},
     "jwt": {"tokens"},
     "bcrypt": {"passwords"},
     "treq": {"client"},
+    "prometheus_client": {"metrics"},
+    "shtab": {"completion"},
 }
 
 

@@ -10,11 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from solisync import database, passwords
+from solisync.admin.table import COMMANDS
+from solisync.ratelimit import ANALYTICS, AUTH
+from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.settings_table import TABLE
 from solisync.smoke import PIXEL
+from solisync.web import channel
+from solisync.web.app import HANDLER_SECONDS
+from solisync.web.request import MAX_NESTING
+from solisync.web.site import UNREAD_MAX
 from tests.conftest import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+MIB = 2**20
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
@@ -68,6 +77,8 @@ def test_every_option_that_a_document_names_exists(command):
     for words in ([program], [program, *subcommand]):  # twistd has options of its own in front of the plugin's
         shown = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
         known |= set(re.findall(r"--[a-z][a-z-]+", shown))
+    if command == "solisync":  # tests/admin/test_table.py is more exact about those
+        known |= {argument.name for each in COMMANDS for argument in each.arguments} | {"--json", "--yes"}
     for name, text in DOCS.items():
         for line in re.findall(rf"(?:^    (?:\$ )?|`){re.escape(command)}( [^`\n]*)?", text, re.M):
             assert set(re.findall(r"--[a-z][a-z-]+", line)) <= known, name
@@ -89,6 +100,32 @@ def curl(words):
         else:
             url = word
     return method or ("POST" if body is not None else "GET"), url, headers, body
+
+
+def test_the_bounds_of_the_security_page_are_those_of_the_code():
+    """docs/security.md has each figure as it is."""
+    table = DOCS["security.md"].split("## Bounds")[1].split("\n## ")[0]
+    shown = dict(re.findall(r"^\| (.+?) \| (.+) \|$", table, re.M))
+    auth, reports = (f"{limit.most} in {limit.seconds} s from one address" for limit in (AUTH, ANALYTICS))
+    quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mb")
+    figures = {
+        "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
+        "body": f"{channel.MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
+        "JSON": f"{MAX_NESTING} levels",
+        "handling": f"{HANDLER_SECONDS:g} s, then 503",
+        "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
+        "an answer that is not read": f"{channel.UNREAD_SECONDS:g} s without progress; of all clients together"
+        f" {UNREAD_MAX // MIB} MiB in each process",
+        "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
+        "work waiting for the database": f"{database.BORROW_SECONDS:g} s, and {database.BORROWERS:,} at once",
+        "a statement, a lock, a transaction": f"5 s, 4 s, {database.WORK_SECONDS:g} s",
+        "register, login, refresh": auth,
+        "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
+        "one account": f"{quota} MiB of replays",
+    }
+    for what, figure in figures.items():
+        assert shown[what].startswith(figure), what
+    assert set(shown) - set(figures) == {"What"}
 
 
 async def test_the_examples_of_the_protocol_do_what_they_say(server):

@@ -17,8 +17,15 @@ _USERNAME = re.compile(r"[A-Za-z0-9_]*")
 class AuthRequest(Struct, frozen=True):
     """A player's credentials. The username is trimmed; the password counts byte by byte."""
 
-    username: Annotated[str, Meta(description="3-32 ASCII letters, digits and underscores, after trimming")]
-    password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8")]
+    username: Annotated[
+        str,
+        Meta(
+            description="3-32 ASCII letters, digits and underscores, after trimming",
+            examples=["ann"],
+            extra_json_schema={"pattern": r"^\s*[A-Za-z0-9_]{3,32}\s*$"},  # checked below, in words that players read
+        ),
+    ]
+    password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8", examples=["correct horse"])]
 
 
 class RefreshRequest(Struct, frozen=True):

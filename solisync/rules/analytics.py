@@ -19,7 +19,8 @@ EVENTS_MAX = 50
 PAYLOAD_MAX_BYTES = 4_096
 AHEAD_MAX = timedelta(hours=24)
 
-Name = Annotated[str, Meta(min_length=1, max_length=64)]
+# the pattern is for the document; whether it holds is checked below, in words
+Name = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": r"^[^\x00]+$"})]
 
 _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
 
@@ -29,7 +30,7 @@ class Event(Checked, frozen=True, kw_only=True):
 
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
     # "$" alone would accept a line end after the name
-    event_type: Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,63}$(?!\n)")]
+    event_type: Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,63}$(?!\n)", examples=["game_won"])]
     # a factory, because msgspec can't describe a default of this type
     payload: Annotated[Raw, Meta(description=f"any JSON of at most {PAYLOAD_MAX_BYTES} bytes, {{}} when absent")] = (
         msgspec.field(default_factory=lambda: Raw(b"{}"))
@@ -108,7 +109,7 @@ def judge(sent: Sent, now: datetime) -> Judged:
             rejected.append(Rejected(index, str(error)))
     return Judged(
         session_id=sent.session_id,
-        name=_name_of(sent.user_id),
+        name=name_of(sent.user_id),
         events=list({event.id: event for event in reversed(accepted)}.values()),  # the first of equals counts
         accepted=len(accepted),
         rejected=rejected,
@@ -124,7 +125,7 @@ def _read_event(raw: bytes, now: datetime) -> Event:
     return event
 
 
-def _name_of(user_id: str | None) -> str | None:
+def name_of(user_id: str | None) -> str | None:
     """Whom the events name, spelled so that deleting that player finds it: names are trimmed, as logins are."""
     name = (user_id or "").strip()
     return canonical_uuid(name) or name or None

@@ -9,9 +9,9 @@ from msgspec import Meta, Struct
 U32_MAX = 2**32 - 1
 U64_MAX = 2**64 - 1
 
-U32 = Annotated[int, Meta(ge=0, le=U32_MAX)]
+U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
 # msgspec's own bounds end at int64, so `Checked` looks at the upper one
-U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"})]
+U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
 Time = Annotated[datetime, Meta(tz=True)]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,12 +14,21 @@ BEST_MAX = 2**31 - 1  # clients read a 32-bit signed integer
 ENTRIES = 100
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_PATTERN = rf"^\s*[^\s{_CONTROLS}]([^{_CONTROLS}]{{0,30}}[^\s{_CONTROLS}])?\s*$"
 
 
 class OptIn(Struct, frozen=True):
     """The name under which a player wants to be seen."""
 
-    display_name: Annotated[str, Meta(description="1-32 code points after trimming, no control characters")]
+    display_name: Annotated[
+        str,
+        Meta(
+            description="1-32 code points after trimming, no control characters",
+            examples=["Ann"],
+            extra_json_schema={"pattern": _PATTERN},  # checked below, in words that players read
+        ),
+    ]
 
 
 class Entry(Struct, frozen=True):

@@ -68,7 +68,8 @@ def _achievements(records: Iterable[Achievement]) -> list[Achievement]:
     merged: dict[str, Achievement] = {}
     for record in records:
         known = merged.get(record.id)
-        merged[record.id] = record if known is None else _achievement(record, known)
+        # most have not changed since the last push
+        merged[record.id] = record if known is None or known == record else _achievement(record, known)
     return [merged[name] for name in sorted(merged)]
 
 

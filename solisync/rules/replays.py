@@ -7,11 +7,12 @@ shows keeps its spelling too.
 import re
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from math import ceil, floor
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import without_lone_surrogates
@@ -31,6 +32,15 @@ RECENT_MAX = 50
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
+Count = Annotated[int, Meta(ge=0, description=f"{RECENT_DEFAULT} when absent; above {RECENT_MAX} it counts as that")]
+Moment = Annotated[
+    str,
+    Meta(
+        description="a date, or a time with an offset (RFC 3339)",
+        extra_json_schema={"anyOf": [{"format": "date"}, {"format": "date-time"}]},
+    ),
+]
+
 
 class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid_unknown_fields=True):
     """The mode Difficulty, with its level."""
@@ -41,12 +51,15 @@ class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid
 class Replay(Struct, frozen=True, kw_only=True):
     """What a replay must have at its top level; everything else in it is the game's own and kept to the byte."""
 
-    mode: Literal[MODES] | DifficultyMode  # type: ignore[valid-type]
+    mode: Annotated[Literal[MODES] | DifficultyMode, Meta(examples=["Classic"])]  # type: ignore[valid-type]
     draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
-    final_score: Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
-    time_seconds: Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
-    recorded_at: Annotated[str, Meta(description="a date, or a time with an offset (RFC 3339)")]
-    seed: U64 | UnsetType = UNSET
+    final_score: Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, examples=[1240])]
+    time_seconds: Annotated[float, Meta(ge=0, le=NUMBER_MAX, examples=[95])]
+    recorded_at: Moment
+    seed: Annotated[
+        Any,
+        Meta(description="an integer from 0 to 2^64-1; anything else counts as absent", examples=[1364344768803968]),
+    ] = UNSET
 
 
 class Uploaded(Struct, frozen=True):
@@ -87,7 +100,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     mode: str
     time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
     final_score: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
-    recorded_at: str
+    recorded_at: Moment
     received_at: Time
 
 
@@ -136,9 +149,15 @@ def _choice(fields: Fields, name: str, choices: tuple[str, ...]) -> str:
 
 def _number(fields: Fields, name: str, least: int) -> str:
     spelling = _get(fields, name)
-    if not _NUMBER.fullmatch(spelling) or not least <= float(spelling) <= NUMBER_MAX:
+    if not _NUMBER.fullmatch(spelling) or not least <= _value(spelling) <= NUMBER_MAX:
         raise _wrong(name, f"a number from {least} to {NUMBER_MAX}")
     return spelling if len(spelling) <= SPELLING_MAX else repr(float(spelling))
+
+
+def _value(spelling: str) -> float | Decimal:
+    """The number; exact where a float would round it to the bound that it is over."""
+    value = float(spelling)
+    return Decimal(spelling) if abs(value) == NUMBER_MAX else value
 
 
 def _seed(fields: Fields) -> int | None:

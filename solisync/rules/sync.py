@@ -73,7 +73,14 @@ class Progress(Checked, frozen=True, kw_only=True):
 class Payload(Checked, frozen=True, kw_only=True):
     """What a device pushes and pulls: the whole progress of one player."""
 
-    user_id: str
+    user_id: Annotated[
+        str,
+        Meta(
+            description="one's own id, or the nil UUID",
+            examples=["00000000-0000-0000-0000-000000000000"],
+            extra_json_schema={"format": "uuid"},
+        ),
+    ]
     stats: Stats
     achievements: list[Achievement]
     progress: Progress

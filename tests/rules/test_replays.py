@@ -56,11 +56,11 @@ def test_every_mode_there_is(mode, draw_mode):
         ("draw_mode", True),
         ("final_score", "700"),
         ("final_score", True),
-        ("final_score", 2**53 + 2),
-        ("final_score", -(2**53) - 2),
+        ("final_score", 2**53 + 1),
+        ("final_score", -(2**53) - 1),
         ("final_score", [1]),
         ("time_seconds", -0.1),
-        ("time_seconds", 2**53 + 2),
+        ("time_seconds", 2**53 + 1),
         ("recorded_at", "yesterday"),
         ("recorded_at", "2026-02-30"),
         ("recorded_at", "2026-11-20T10:00:00"),
@@ -76,14 +76,14 @@ def test_what_is_wrong_is_named(field, value):
         header(**{field: value})
 
 
-@pytest.mark.parametrize("spelling", ["1e400", "-1e400", "9007199254740993e5", "NaN", "1" * 30])
+@pytest.mark.parametrize("spelling", ["1e400", "-1e400", "9007199254740993e5", "9007199254740992.5", "NaN", "1" * 30])
 def test_numbers_beyond_any_use_are_refused(spelling):
     """What no double holds exactly enough, or at all, is a 400."""
     with pytest.raises((BadRequest, msgspec.DecodeError)):
         spelled(final_score=spelling)
 
 
-@pytest.mark.parametrize("spelling", ["0", "-0", "1.50", "1E3", "12e-1", "9007199254740992", "0." + "3" * 40])
+@pytest.mark.parametrize("spelling", ["0", "-0", "1.50", "1E3", "12e-1", "9007199254740992.0", "0." + "3" * 40])
 def test_numbers_keep_their_spelling(spelling):
     """A number is shown as it was uploaded."""
     assert spelled(final_score=spelling).final_score == spelling
