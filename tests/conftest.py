@@ -19,9 +19,10 @@ import msgspec
 import psycopg2
 import pytest
 import pytest_twisted
-import treq
+from treq.client import HTTPClient
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
+from twisted.web.client import Agent, HTTPConnectionPool
 
 from solisync.client import ApiError, Client
 from solisync.embedded import EmbeddedPostgres
@@ -258,6 +259,29 @@ async def refused(call):
     return caught.value.status, caught.value.message
 
 
+@functools.cache
+def pool():
+    """The connections of `http`."""
+    from twisted.internet import reactor
+
+    return HTTPConnectionPool(reactor)
+
+
+def http():
+    """What all tests ask with."""
+    from twisted.internet import reactor
+
+    return HTTPClient(Agent(reactor, pool=pool()))
+
+
+@pytest.fixture(autouse=True)
+def no_old_connections():
+    """Close a test's connections after it: one that the service closes for being idle would break a later test."""
+    yield
+    if pool.cache_info().currsize:
+        pytest_twisted.blockon(pool().closeCachedConnections())
+
+
 class Running:
     """A service on a port of this machine."""
 
@@ -269,7 +293,7 @@ class Running:
 
     def client(self, address=None):
         """A client with an address of its own, as a trusted proxy would name it."""
-        return Client(self.url, headers={"X-Forwarded-For": address or new_address()})
+        return Client(self.url, http=http(), headers={"X-Forwarded-For": address or new_address()})
 
     async def ask(self, method, path, headers=None, body=None, *, bearer=None, address=None):
         """One request as it is given: a bytes body is sent as it is, anything else as JSON."""
@@ -278,7 +302,7 @@ class Running:
             headers["Authorization"] = f"Bearer {bearer}"
         if body is not None and not isinstance(body, bytes):
             body = msgspec.json.encode(body)
-        response = await treq.request(method, self.url + path, headers=headers, data=body)
+        response = await http().request(method, self.url + path, headers=headers, data=body)
         return Answer(
             response.code,
             {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()},
