@@ -1,9 +1,8 @@
 """The database as the rest of solisync sees it: `transact` and `once`, over a pool of connections that heals.
 
-Two decisions a reader may question. Every piece of work is shielded: when a client hangs up, Twisted cancels its
-handler, but a transaction that has begun runs to its end, because txpostgres answers a cancelled coroutine by
-handing the connection on in the middle of a transaction. And the pool is ours: txpostgres' own never replaces a
-dead connection and waits without bound.
+Two decisions a reader may question. When a client hangs up, Twisted cancels its handler; but a transaction that has
+begun runs to its end, and the handler learns of it only then: txpostgres would hand the connection on in the middle of
+a transaction. And the pool is ours: txpostgres' own never replaces a dead connection and waits without bound.
 """
 
 from collections import deque
@@ -14,19 +13,20 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
-from twisted.internet.task import deferLater
+from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .attempts import first_of
 from .dsn import each_host
-from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, Refused, TransactionAborted, Unavailable
+from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted, Unavailable
 from .session import Session
 from .statement import Row, Statement, Step
 
 BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
 BORROWERS = 1_000  # how much work may wait at once
 WORK_SECONDS = 6.0  # how long one transaction may take; above statement_timeout, for a server that is frozen
+CUT_SECONDS = 0.25  # how often to look for work that takes too long
 RECONNECT_SECONDS = 0.5
 ATTEMPTS = 3
 
@@ -89,7 +89,10 @@ class Database:
         self._hosts: deque[str] = deque()  # the one that answered last comes first
         self._away = False
         self._idle: list[Session] = []
-        self._busy: set[Session] = set()
+        self._busy: dict[Session, float] = {}  # and when their time is up
+        self._cutting = LoopingCall(self._cut_overdue)
+        self._cutting.clock = reactor
+        self._cancelled: set[Session] = set()  # whose work's caller has given up
         self._doubted: set[Session] = set()
         self._waiting: deque[Deferred[Session]] = deque()
         self._shrunk: Deferred[None] | None = None
@@ -114,44 +117,42 @@ class Database:
 
     async def _run(self, attempt: Attempt[T], work: Work[T]) -> T:
         for left in reversed(range(ATTEMPTS)):
-            session = await self._borrow()
+            session = None if self._waiting else self._take_idle()
+            if session is None:
+                session = await self._wait()
             try:
-                return await self._shield(Deferred.fromCoroutine(self._use(session, attempt, work)))
+                result = await self._use(session, attempt, work)
             except TransactionAborted as error:
                 if not left:
                     raise
                 self._log.info("a transaction is run again: {error}", error=error)
+                continue
+            if session in self._cancelled:
+                raise CancelledError
+            return result
         raise AssertionError("unreachable")
 
     async def _use(self, session: Session, attempt: Attempt[T], work: Work[T]) -> T:
-        self._busy.add(session)
-        deadline = self._reactor.callLater(WORK_SECONDS, self._cut, session)
+        self._cancelled.discard(session)
+        self._busy[session] = deadline = self._reactor.seconds() + WORK_SECONDS
         try:
             return await attempt(session, work)
         except TransactionAborted as error:
             if isinstance(error, Outdated):
                 self._doubt_all_like(session)
-            if not deadline.active():
+            if self._reactor.seconds() >= deadline:
                 raise DatabaseError(f"the transaction took more than {WORK_SECONDS:g} s") from error
             raise
         finally:
-            if deadline.active():
-                deadline.cancel()
-            self._busy.discard(session)
+            del self._busy[session]
             self._give_back(session)
 
-    def _shield(self, work: Deferred[T]) -> Deferred[T]:
-        """Cancelling what this returns leaves `work` running to its end."""
-        outcome: Deferred[T] = Deferred()
-
-        def deliver(result: T | Failure) -> None:
-            if not outcome.called:
-                outcome.callback(result)
-            elif isinstance(result, Failure) and not result.check(Refused):
-                self._log.failure("database work failed after its client had gone", result)
-
-        work.addBoth(deliver)
-        return outcome
+    def _cut_overdue(self) -> None:
+        now = self._reactor.seconds()
+        for session in [session for session, deadline in self._busy.items() if now >= deadline]:
+            # a server that is frozen or out of reach would cost every connection to it as much
+            self._doubt_all_like(session)
+            session.close()
 
     # The pool.
 
@@ -175,6 +176,7 @@ class Database:
         self._hosts.extend(each_host(dsn))
         self._filling = Deferred.fromCoroutine(self._keep_full())
         self._filling.addErrback(self._stopped_filling)
+        self._cutting.start(CUT_SECONDS, now=False)
 
     def _stopped_filling(self, failure: Failure) -> None:
         if not self._closed:
@@ -191,17 +193,15 @@ class Database:
             self._emptied = Deferred()
             with suppress(TimeoutError):
                 await self._emptied.addTimeout(seconds, self._reactor)
+        if self._cutting.running:
+            self._cutting.stop()
         for session in [*self._idle, *self._busy]:
             session.close()
 
-    def _borrow(self) -> Deferred[Session]:
+    def _wait(self) -> Deferred[Session]:
         if self._closed or len(self._waiting) >= BORROWERS:
             raise Unavailable
         waiter: Deferred[Session] = Deferred(self._waiting.remove)
-        session = None if self._waiting else self._take_idle()
-        if session is not None:
-            waiter.callback(session)
-            return waiter
         self._waiting.append(waiter)
         return waiter.addTimeout(BORROW_SECONDS, self._reactor, onTimeoutCancel=_no_connection)
 
@@ -234,23 +234,19 @@ class Database:
         self._held -= 1
         self.replaced += 1
         self._doubted.discard(session)
+        self._cancelled.discard(session)
         if session in self._idle:
             self._idle.remove(session)
         if self._shrunk is not None:
             shrunk, self._shrunk = self._shrunk, None
             shrunk.callback(None)
 
-    def _cut(self, session: Session) -> None:
-        # a server that is frozen or out of reach would cost every connection to it as much
-        self._doubt_all_like(session)
-        session.close()
-
     def _doubt_all_like(self, session: Session) -> None:
         """Replace all connections, each as soon as its work is done, and prefer the next host from now on."""
         if session in self._doubted:  # old news
             return
         self._hosts.rotate(-1)
-        self._doubted |= self._busy
+        self._doubted |= self._busy.keys()
         for idle in self._idle[:]:
             idle.close()
 
@@ -268,7 +264,8 @@ class Database:
                 self._log.info("connected to the database again")
             self._away = False
             self._held += 1
-            session.when_lost(lambda session=session: self._lose(session))  # type: ignore[misc]
+            session.when_lost(partial(self._lose, session))
+            session.when_cancelled(partial(self._cancelled.add, session))
             self._give_back(session)
 
     async def _keep_trying(self, host: str) -> Session:

@@ -1,14 +1,15 @@
 """One PostgreSQL connection: the only module that knows txpostgres.
 
-txpostgres.Connection does the polling; everything a long-lived service needs around it is here: connecting within
-a bound, noticing that an idle connection died, closing without leaving a stale reader in the reactor, and telling
-failures that may be retried from those that may not.
+txpostgres.Connection connects; everything a long-lived service needs around it is here: connecting within a bound,
+running statements, noticing that an idle connection died, closing without leaving a stale reader in the reactor, and
+telling failures that may be retried from those that may not.
 """
 
+import os
 import select
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import psycopg2
 from psycopg2 import extensions
@@ -39,112 +40,166 @@ _UTC = "SET timezone = 'UTC'"
 _TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
 
 
-class _Polling:
-    """Changes to how txpostgres polls, for connections and cursors: when in doubt, close the connection."""
+class _Uncancellable(Deferred[Any]):
+    """What is to come of a statement that its caller can't stop: `cancel` is somebody else's function instead."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        super().__init__()
+        self.cancel = cancel  # type: ignore[method-assign]
+
+
+class _Connection(txpostgres.Connection):  # type: ignore[misc]
+    """txpostgres' connection, which is closed when in doubt, and which runs statements in a way of its own.
+
+    A cursor of txpostgres' takes the place of its connection in the reactor for every statement, and passes on what
+    came of it a turn of the reactor later: that is half of what a statement costs. And libpq may close its socket
+    whenever it is called. A registration left behind would make the reactor believe the next socket of that number to
+    be watched already, so what it watches is a descriptor of ours for the same socket.
+    """
 
     reactor: Any
+    on_lost: Callable[[], None] | None = None
+    on_cancel: Callable[[], None] | None = None
+    _descriptor = -1  # from when it is connected until it is closed
+    _cursor: Any = None  # of the statement that runs
+    _outcome: Deferred[list[Row]] | None = None
+    _sending = False
+    _ended = False
+
+    # Connecting: txpostgres' way, but for errors and cancellation.
+
+    def connect(self, dsn: str) -> Deferred[None]:
+        connecting: Deferred[Any] = super().connect(dsn)
+        return connecting.addCallback(self._connected)
+
+    def _connected(self, _: object) -> None:
+        self.reactor.removeReader(self)
+        self._descriptor = os.dup(self._connection.fileno())
+        self._pending = select.poll()
+        self._pending.register(self._descriptor, select.POLLIN)
+        self.reactor.addReader(self)
 
     def poll(self) -> Deferred[Any]:
-        # Cancelling txpostgres' own Deferred asks the server to cancel, over a connection that blocks, and fails with
-        # an exception of its own. Cancelling this one leaves a connection in mid-statement, which is not `usable`.
+        # Cancelling txpostgres' own Deferred asks the server to cancel, over a connection that blocks.
         outcome: Deferred[Any] = Deferred()
-        polling: Deferred[Any] = super().poll()  # type: ignore[misc]
+        polling: Deferred[Any] = super().poll()
         polling.addBoth(lambda result: None if outcome.called else outcome.callback(result))
         return outcome
 
     def continuePolling(self, swallowErrors: bool = False) -> None:
-        # What is raised here has nobody to go to but the reactor's log: the server hung up on an idle connection, or
-        # libpq wants a socket to be watched that it has lost (ValueError, OSError).
         try:
-            # libpq may close the socket while it polls. A registration left behind would make the reactor believe the
-            # next socket of that number to be watched already. There can be one: an event for the former owner of
-            # this number makes a connection that waits to write read instead.
+            # libpq may change its socket while it connects. There can still be a registration: an event for the former
+            # owner of this number makes a connection that waits to write read instead.
             self.reactor.removeReader(self)
             self.reactor.removeWriter(self)
-            super().continuePolling(swallowErrors)  # type: ignore[misc]
-        except (psycopg2.Error, ValueError, OSError):
-            self._give_up()
+            super().continuePolling(swallowErrors)
+        except (psycopg2.Error, ValueError, OSError):  # libpq wants a socket to be watched that it has lost
+            self.close()
 
-    def _handleCancellation(self, failure: Failure) -> Failure:
-        return failure  # a statement that the server cancelled is not a Deferred that somebody here has cancelled
+    # Running a statement.
 
-    def _give_up(self) -> None:
-        raise NotImplementedError
+    def run(self, sql: str, parameters: Sequence[object] | Mapping[str, object] | None) -> Deferred[list[Row]]:
+        """Send SQL; fires with the rows of the last statement in it."""
+        self._cursor = self._connection.cursor()
+        self._cursor.execute(sql, parameters)
+        # To cancel a plain Deferred leaves a connection in mid-statement, which is not `usable`.
+        outcome = self._outcome = Deferred() if self.on_cancel is None else _Uncancellable(self.on_cancel)
+        self._proceed()
+        return outcome
 
+    def _proceed(self) -> None:
+        rows: list[Row] | Failure
+        try:
+            state = self._connection.poll()
+            if state != extensions.POLL_OK:
+                self._watch(sending=state == extensions.POLL_WRITE)
+                return
+            rows = self._cursor.fetchall() if self._cursor.description else []
+        except psycopg2.Error:
+            rows = Failure()
+        self._watch(sending=False)
+        self._settle(rows)  # at last: it may begin the next statement
 
-class _Cursor(_Polling, txpostgres.Cursor):  # type: ignore[misc]
-    def _doit(self, name: str, *arguments: Any) -> Deferred[Any]:
-        # Sending can fail, and libpq then closes the socket. The connection must not be its reader at that moment,
-        # or the reactor would believe the next socket of that number to be watched already.
-        connection = self._connection
-        connection.reactor.removeReader(connection)
-        running: Deferred[Any] = super()._doit(name, *arguments)
-        if self not in connection._cursors:  # it was never sent
-            connection.watch()
-        return running
+    def _watch(self, *, sending: bool) -> None:
+        """Wait until the server takes more of a statement, or else for what it says, which it may do too early."""
+        if sending != self._sending:
+            self._sending = sending
+            (self.reactor.removeReader if sending else self.reactor.removeWriter)(self)
+            (self.reactor.addWriter if sending else self.reactor.addReader)(self)
 
-    def _give_up(self) -> None:
-        self._connection.close()
+    def _settle(self, result: list[Row] | Failure) -> None:
+        outcome, self._outcome, self._cursor = self._outcome, None, None
+        if outcome is not None:
+            outcome.callback(result)
 
+    # What the reactor calls.
 
-class _Connection(_Polling, txpostgres.Connection):  # type: ignore[misc]
-    cursorFactory = _Cursor
-    on_lost: Callable[[], None] | None = None
-    _ended = False
+    def fileno(self) -> int:
+        return self._descriptor if self._descriptor >= 0 else int(super().fileno())
 
     def doRead(self) -> None:
-        # Not Connection's own, which would watch the socket even after connecting has failed and there is none.
-        connecting = self._pollingD is not None
-        self.notices.clear()
-        super(txpostgres.Connection, self).doRead()
-        if connecting:
+        if self._outcome is not None:
+            self._proceed()
+        elif self._descriptor >= 0:
+            self._hear()
+        else:
+            super(txpostgres.Connection, self).doRead()  # Connection's would watch a socket that may be gone
+
+    def doWrite(self) -> None:
+        if self._outcome is not None:
+            self._proceed()
+        else:
+            super().doWrite()
+
+    def connectionLost(self, reason: Failure) -> None:
+        if self._descriptor < 0:
+            super().connectionLost(reason)
             return
-        if self.notices:  # to libpq even the FATAL of a server that is about to hang up is a notice while nothing runs
+        if self._outcome is not None:
+            self._proceed()  # what has arrived may be all there is to hear
+        self.close()
+
+    # While nothing runs.
+
+    def _hear(self) -> None:
+        try:
+            self._connection.notices.clear()
+            self._connection.poll()
+        except psycopg2.Error:  # the server hung up
             self.close()
-        self.watch()
+        else:
+            # to libpq even the FATAL of a server that is about to hang up is a notice while nothing runs
+            if self._connection.notices or self.disconnected:
+                self.close()
 
-    def cursorFinished(self, cursor: _Cursor) -> None:
-        self._cursors.remove(cursor)
-        self.watch()
-
-    def watch(self) -> None:
-        """Have the reactor read what the server says while nothing runs."""
-        if not self.disconnected:
-            self.reactor.addReader(self)
+    def catch_up(self) -> None:
+        """Read what has arrived since the reactor last looked, above all that the server hung up."""
+        while not self.disconnected and self._pending.poll(0):
+            self._hear()
 
     @property
     def disconnected(self) -> bool:
         """Whether there is no socket any more: psycopg2 may learn that later than libpq."""
         return bool(self._connection.closed) or self._connection.fileno() < 0
 
-    def catch_up(self) -> None:
-        """Read what has arrived since the reactor last looked, above all that the server hung up."""
-        poll = select.poll()
-        while not self.disconnected:
-            poll.register(self.fileno(), select.POLLIN)
-            if not poll.poll(0):
-                return
-            self.doRead()
-
     def close(self) -> None:
         # Also for a connection that libpq has found broken: it holds its socket, and its place in the pool, until it
-        # is closed. A cursor that is still polling is the reactor's reader; left there, it would shadow whichever
-        # connection gets the same file descriptor next.
+        # is closed.
         if self._ended:
             return
         self._ended = True
         try:
-            for descriptor in (self, *self._cursors):
-                self.reactor.removeReader(descriptor)
-                self.reactor.removeWriter(descriptor)
+            self.reactor.removeReader(self)
+            self.reactor.removeWriter(self)
         finally:  # whatever happens, whoever waits is told and the pool makes another
             self._connection.close()
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
             super().close()
+            self._settle(Failure(ConnectionDone()))
             if self.on_lost is not None:
                 self.on_lost()
-
-    def _give_up(self) -> None:
-        self.close()
 
 
 class Session:
@@ -190,7 +245,7 @@ class Session:
             setup = [_UTC, *([_TIMEOUTS] if bounded else [])]
             setup += [statement.preparation for statement in statements]
             if setup:
-                await connection.cursor().execute("; ".join(setup))
+                await connection.run("; ".join(setup), None)
         except BaseException as error:
             if connection.pollable() is not None:
                 connection.close()
@@ -224,9 +279,7 @@ class Session:
         commit was on its way), else DatabaseError.
         """
         try:
-            cursor = self._connection.cursor()
-            await cursor.execute(sql, parameters)
-            return cast(list[Row], cursor.fetchall()) if cursor.description else []
+            return await self._connection.run(sql, parameters)
         except (psycopg2.Error, ConnectionDone) as error:
             code = getattr(error, "pgcode", None) or ""
             if code in _LOST or code.startswith("08") or self._connection.disconnected:
@@ -276,6 +329,10 @@ class Session:
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is closed, by whichever side."""
         self._connection.on_lost = callback
+
+    def when_cancelled(self, callback: Callable[[], None]) -> None:
+        """From now on a statement that runs can't be cancelled; whenever its caller tries, call `callback`."""
+        self._connection.on_cancel = callback
 
     def close(self) -> None:
         """Close the connection now; a statement that is running fails with ConnectionLost."""

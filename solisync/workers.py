@@ -139,6 +139,7 @@ class Supervisor(Daemon):
     async def _stop(self) -> None:
         """Close the port, let every worker drain, then stop the embedded database."""
         if self._port is not None:
+            await listening.seclude(self._reactor, self._port)
             await maybeDeferred(self._port.stopListening)  # what still waits there, a worker will accept
         await gatherResults([Deferred.fromCoroutine(self._retire(worker)) for worker in self._workers])
         if self._embedded is not None:

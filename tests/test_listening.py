@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 
 from solisync.errors import CannotStart
-from solisync.listening import Acceptor, listen, stop
+from solisync.listening import Acceptor, listen, seclude, stop
 
 
 class Greeting(Protocol):
@@ -43,6 +43,21 @@ async def test_a_socket_that_nobody_serves_is_replaced(reactor, place, factory):
         left.bind(str(path))
     await stop(reactor, listen(reactor, f"unix:{path}", factory))
     assert not path.exists()
+
+
+async def test_a_port_about_to_close_resets_nobody(reactor, factory):
+    """Connections that the kernel has made are served; it makes no more, which it would have to reset."""
+    port = listen(reactor, "tcp:0:interface=127.0.0.1", factory)
+    address = ("127.0.0.1", port.getHost().port)
+    with socket.create_connection(address) as client:
+        await seclude(reactor, port)
+        with pytest.raises(TimeoutError):
+            socket.create_connection(address, timeout=0.3)
+        await stop(reactor, port)
+        assert factory.served.called
+        assert client.recv(1) == b""
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address)
 
 
 async def test_connections_wait_while_there_are_no_file_descriptors(reactor, factory):

@@ -137,15 +137,17 @@ class Site(server.Site):
             drained, self._drained = self._drained, None
             drained.callback(None)
 
-    async def drain(self, seconds: float) -> None:
-        """Let every request that runs end, for up to `seconds`, then cut what is left.
-
-        A connection between two requests is kept for GRACE_SECONDS more: the next request may be on its way, and is
-        answered with `Connection: close`.
-        """
+    def announce_end(self) -> None:
+        """Answer with `Connection: close` from now on."""
         self.draining = True
         for channel in list(self.channels):
             channel.drain()
+
+    async def drain(self, seconds: float) -> None:
+        """Let every request that runs end, for up to `seconds`, then cut what is left.
+
+        A connection between two requests is kept for GRACE_SECONDS more: the next request may be on its way.
+        """
         if not await self._ended_within(min(GRACE_SECONDS, seconds)):
             for channel in list(self.channels):
                 channel.close_if_idle()

@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import random
+import select
 import threading
 import time
 import uuid
@@ -18,8 +19,15 @@ from tests.web.test_sync import progress_of
 REFUSED = "refused"  # the connection was: nothing was sent, so nothing was lost
 
 
+def readable(connection):
+    """Whether there is something to read from a socket, and be it its end."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 class Connection:
-    """A keep-alive connection that is made anew when the server has announced its end, and only then."""
+    """A keep-alive connection that is made anew when the server has announced its end, or has closed it meanwhile."""
 
     def __init__(self, port, address=None):
         self.port = port
@@ -28,9 +36,12 @@ class Connection:
 
     def ask(self, method, path, body=None, bearer=None, headers=None):
         """Status and content; raises OSError or HTTPException when the answer does not come whole."""
+        if self.http is not None and readable(self.http.sock):
+            self.close()  # it stood idle for so long that the server closed it; no client would send anything there
         if self.http is None:
-            self.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-            self.http.connect()
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            connection.connect()
+            self.http = connection
         headers = {"X-Forwarded-For": self.address, **(headers or {})}
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"

@@ -12,6 +12,12 @@ from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse, post, turn
 
 
+def begin_to_drain(bench):
+    """As a service does that stops."""
+    bench.site.announce_end()
+    return defer.Deferred.fromCoroutine(bench.site.drain(10))
+
+
 @pytest.mark.parametrize(
     ("beginning", "rest"),
     [
@@ -25,7 +31,7 @@ from tests.wire.sockets import parse, post, turn
 def test_what_has_begun_is_answered_and_is_the_last(bench, beginning, rest):
     """A drain waits for every request of which a byte has come, and then closes its connection."""
     channel, transport = bench.connect(beginning)
-    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    drained = begin_to_drain(bench)
     assert not transport.closing
     channel.dataReceived(rest + HEALTH)
     if bench.pages.waiting:
@@ -40,7 +46,7 @@ def test_what_has_begun_is_answered_and_is_the_last(bench, beginning, rest):
 def test_an_idle_connection_is_closed_soon(bench):
     """A drain closes what has sent nothing, before or since its last answer, when that had time to arrive."""
     connections = [bench.connect(), bench.connect(HEALTH)]
-    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    drained = begin_to_drain(bench)
     assert [transport.closing for _, transport in connections] == [None, None]
     bench.clock.advance(GRACE_SECONDS)
     for channel, transport in connections:
@@ -53,7 +59,7 @@ def test_an_idle_connection_is_closed_soon(bench):
 def test_a_request_that_was_on_its_way_is_answered(bench):
     """What arrives on an idle connection as the service begins to stop is the last that is answered there."""
     channel, transport = bench.connect(HEALTH)
-    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    drained = begin_to_drain(bench)
     channel.dataReceived(HEALTH)
     assert [answer.headers.get("connection") for answer in parse(transport.value())] == [None, "close"]
     assert transport.closing == "close"
@@ -64,7 +70,7 @@ def test_a_request_that_was_on_its_way_is_answered(bench):
 def test_a_drain_has_a_bound(bench, warnings):
     """What has not ended in time is cut, and said so."""
     _, transport = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n")
-    drained = defer.Deferred.fromCoroutine(bench.site.drain(10))
+    drained = begin_to_drain(bench)
     bench.clock.pump([GRACE_SECONDS, 9.9 - GRACE_SECONDS])
     assert not transport.closing
     bench.clock.advance(0.1)

@@ -35,8 +35,7 @@ def test_a_slow_reader_gets_the_last_answer_too(bench, ending):
     channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n" + ending + b"\r\n")
     bench.clock.advance(29)
     sent = transport.drained()
-    bench.site.draining = True
-    channel.drain()
+    bench.site.announce_end()
     while transport.value():
         bench.clock.advance(29)
         assert not transport.disconnected
