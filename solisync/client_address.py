@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
 
 Address = IPv4Address | IPv6Address
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
-REMEMBERED = 4_096  # addresses that need not be parsed again
+REMEMBERED = 4_096  # clients
 ADDRESS_MAX = 128  # characters; what is longer is none, and would only fill that memory
 IPV6_CLIENT_PREFIX = 64  # what one customer gets, and so what one client can roam over
 
@@ -35,11 +36,8 @@ def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks
 def parse_address(text: str) -> Address | None:
     """An address as it appears in a hop: alone, with a port, in brackets, or both; None when it is none."""
     text = text.strip(" \t")
-    return _parse(text) if len(text) <= ADDRESS_MAX else None
-
-
-@lru_cache(REMEMBERED)
-def _parse(text: str) -> Address | None:
+    if len(text) > ADDRESS_MAX:
+        return None
     if text.startswith("["):
         text, bracket, port = text[1:].partition("]")
         if not bracket or not _is_port(port):
@@ -63,10 +61,34 @@ def bucket(address: Address | None) -> str:
     return "unix" if address is None else str(address)
 
 
-def is_trusted(peer: str, trusted: Networks) -> bool:
-    """Whether the X-Forwarded-For of this peer is believed."""
-    address = parse_address(peer)
-    return address is not None and _is_trusted(address, trusted)
+class Client(NamedTuple):
+    """Where a request comes from: for logs, for rate limits, and whether somebody sent what only proxies may send."""
+
+    name: str
+    bucket: str
+    forged: bool
+
+
+class Clients:
+    """Finds out who requests come from, once for each of those who come again and again."""
+
+    def __init__(self, trusted: Networks) -> None:
+        self._trusted = trusted
+        self._remembered = lru_cache(REMEMBERED)(self._find)
+
+    def find(self, peer: str | None, forwarded: tuple[str, ...]) -> Client:
+        """The client, given what `client_address` wants to know."""
+        find = self._remembered if sum(map(len, forwarded)) <= ADDRESS_MAX else self._find
+        return find(peer, forwarded)
+
+    def _find(self, peer: str | None, forwarded: tuple[str, ...]) -> Client:
+        address = client_address(peer, forwarded, self._trusted)
+        name = "unix" if address is None else str(address)
+        return Client(name, bucket(address), bool(forwarded) and peer is not None and not self._believes(peer))
+
+    def _believes(self, peer: str) -> bool:
+        address = parse_address(peer)
+        return address is not None and _is_trusted(address, self._trusted)
 
 
 def _is_trusted(address: Address, trusted: Networks) -> bool:

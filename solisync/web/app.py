@@ -1,12 +1,12 @@
 """How one request travels along its route; the only module that knows klein.
 
 One flat Klein, because klein's error handlers don't reach sub-apps and nesting costs half as much again. In front of it
-stands a table of the paths without variables: most requests need no matching.
+stand the routes as a table, which finds a path in a tenth of the time; what it doesn't have, klein answers.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from klein import Klein
@@ -29,7 +29,7 @@ from .routes import Route
 
 HANDLER_SECONDS = 15.0
 
-Serve = Callable[[Request], Deferred[bytes]]
+Serve = Callable[..., Deferred[bytes]]
 
 
 class App:
@@ -51,7 +51,7 @@ class App:
         self._metrics = metrics
         self._now = now
         self._klein = Klein()
-        self._plain: dict[tuple[bytes, bytes], Serve] = {}
+        self._table = _Table()
         self._klein.url_map.merge_slashes = False  # else "//api/me" is redirected
         for route in routes:
             self._add(route)
@@ -59,7 +59,7 @@ class App:
 
     def resource(self) -> KleinResource:
         """What a Site serves."""
-        return _Resource(self._klein, self._plain)
+        return _Resource(self._klein, self._table)
 
     def _add(self, route: Route) -> None:
         def serve(request: Request, **path: str) -> Deferred[bytes]:
@@ -68,17 +68,15 @@ class App:
 
         path = route.path.replace("{", "<").replace("}", ">")
         self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {path}")(serve)
-        if "<" not in path:
-            self._plain[route.method.encode("ascii"), path.encode("ascii")] = serve
+        self._table.add(route, serve)
 
     async def _answer(self, route: Route, request: Request, path: dict[str, str]) -> bytes:
         request.route = route.path
-        serving.set({"client": request.client_name, "request_id": request.request_id})
-        if route.private:
-            request.setHeader("Cache-Control", "no-store")
+        request.private = route.private
+        serving.set({"client": request.caller.name, "request_id": request.request_id})
         arguments: dict[str, Any] = dict(path)
         if route.limit is not None:
-            await self._admit(route.limit, request.client_bucket)
+            await self._admit(route.limit, request.caller.bucket)
         if route.protected:
             arguments["player"] = request.player = self._tokens.read_access(request.bearer, self._now())
         if route.body is not None:
@@ -88,9 +86,9 @@ class App:
         for name in route.query:
             arguments[name] = [value.decode("latin-1") for value in request.args.get(name.encode(), [])]
         if route.content:
-            arguments |= {"content": request.body(), "content_type": request.field("Content-Type") or ""}
+            arguments |= {"content": request.body(), "content_type": request.field(b"Content-Type") or ""}
         if route.conditional:
-            arguments["if_none_match"] = request.field("If-None-Match")
+            arguments["if_none_match"] = request.field(b"If-None-Match")
         answer = await route.handler(**arguments)
         reply = answer if isinstance(answer, Reply) else Reply.of(answer)
         return reply.send(request)
@@ -103,25 +101,56 @@ class App:
             raise
 
 
+class _Table:
+    """The routes by method and path."""
+
+    def __init__(self) -> None:
+        self._plain: dict[tuple[bytes, bytes], Serve] = {}
+        self._patterns: dict[bytes, list[tuple[re.Pattern[bytes], Serve]]] = {}
+
+    def add(self, route: Route, serve: Serve) -> None:
+        method, path = route.method.encode("ascii"), route.path.encode("ascii")
+        if b"{" not in path:
+            self._plain[method, path] = serve
+            return
+        pattern = re.compile(re.sub(rb"\\{(\w+)\\}", rb"(?P<\1>[^/%]+)", re.escape(path)))
+        self._patterns.setdefault(method, []).append((pattern, serve))
+
+    def find(self, method: bytes, path: bytes) -> tuple[Serve | None, dict[str, str]]:
+        """What serves this path, and the variables in it; None when there is no such route."""
+        serve = self._plain.get((method, path))
+        if serve is None:
+            for pattern, candidate in self._patterns.get(method, ()):
+                match = pattern.fullmatch(path)
+                if match is not None:
+                    return candidate, {name: value.decode("ascii") for name, value in match.groupdict().items()}
+        return serve, {}
+
+
 class _Resource(KleinResource):
-    """Klein, but for what the table of plain paths has: HEAD, other methods and other paths are for Klein to match."""
+    """Klein, but for what the table has: HEAD, other methods and other paths are for Klein to match."""
 
     _log = Logger()
 
-    def __init__(self, klein: Klein, plain: Mapping[tuple[bytes, bytes], Serve]) -> None:
+    def __init__(self, klein: Klein, table: _Table) -> None:
         super().__init__(klein)
-        self._plain = plain
+        self._table = table
 
     def render(self, request: Any) -> Any:
-        serve = self._plain.get((request.method, request.path))
+        serve, variables = self._table.find(request.method, request.path)
         if serve is None:
             return super().render(request)
-        work = serve(request)
+        work = serve(request, **variables)
         if not work.called:
             request.notifyFinish().addErrback(lambda _: work.cancel())  # the client has gone
-        work.addErrback(partial(_failed, request)).addCallback(request.answer)
-        work.addErrback(lambda failure: self._log.failure("could not send an answer", failure))
+        work.addBoth(self._answer, request)
         return NOT_DONE_YET
+
+    def _answer(self, result: bytes | Failure, request: Request) -> None:
+        try:
+            request.answer(_failed(request, result) if isinstance(result, Failure) else result)
+        except Exception:
+            self._log.failure("could not send an answer")
 
 
 def _failed(request: Any, failure: Failure) -> bytes:

@@ -49,6 +49,8 @@ class Channel(http.HTTPChannel):
     site: "Site"
     transport: Any  # TCP, TLS or a unix socket: each can abort, but no interface of Twisted's says so
     timeOut: float | None  # type: ignore[assignment]
+    _deadline: float | None = None
+    _timer: IDelayedCall | None = None
     _receiving = False  # between the first byte of a request and its last
     _refused = False
     _dropped = 0
@@ -69,6 +71,8 @@ class Channel(http.HTTPChannel):
         self._stop_unread_timer()
         self._unsent.clear()  # at once: the collector would come for request and channel much later
         super().connectionLost(reason)
+        if self._timer is not None:
+            self._timer.cancel()
 
     def getHost(self) -> IAddress:
         return self._here
@@ -104,6 +108,26 @@ class Channel(http.HTTPChannel):
         self.timeOut = IDLE_SECONDS  # what comes back when this request is done, which may be inside the next line
         super().allContentReceived()
 
+    def setTimeout(self, period: float | None) -> float | None:
+        # The deadline moves several times with each request; a timer that is due before it may ring, and is set anew.
+        before, self.timeOut = self.timeOut, period
+        self._deadline = None if period is None else self.site.reactor.seconds() + period
+        if self._timer is not None and self._deadline is not None and self._timer.getTime() > self._deadline:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None and period is not None:
+            self._timer = self.callLater(period, self._ring)
+        return before
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._deadline is not None:
+            left = self._deadline - self.site.reactor.seconds()
+            if left > 0:
+                self._timer = self.callLater(left, self._ring)
+            else:
+                self.timeoutConnection()
+
     def timeoutConnection(self) -> None:
         if self._receiving:
             self.refuse(TIMED_OUT)
@@ -115,7 +139,8 @@ class Channel(http.HTTPChannel):
     def lineReceived(self, line: bytes) -> None:
         if self._refused:
             return
-        self._begin()
+        if not self._receiving:
+            self._begin()
         if is_malformed(line):
             self.refuse(BAD_REQUEST)
         else:
@@ -159,10 +184,7 @@ class Channel(http.HTTPChannel):
     def checkPersistence(self, request: http.Request, version: bytes) -> bool:
         options = b",".join(request.requestHeaders.getRawHeaders(b"Connection", [])).lower().split(b",")
         asks_to_close = b"close" in (option.strip(b" \t") for option in options)
-        persistent = version == b"HTTP/1.1" and not asks_to_close and not self.site.draining
-        if not persistent:
-            request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
-        return persistent
+        return version == b"HTTP/1.1" and not asks_to_close and not self.site.draining
 
     def _send100Continue(self) -> None:
         if not self._refused:
@@ -175,6 +197,9 @@ class Channel(http.HTTPChannel):
     # Sending: piece by piece, so that one piece in UNREAD_SECONDS is enough, and one answer at a time.
 
     def write(self, data: bytes) -> None:
+        if len(data) <= PIECE_BYTES and not self._unsent and not self._waitingForTransport:
+            self.transport.write(data)
+            return
         self._unsent.extend(data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
         self._send()
 
@@ -264,9 +289,6 @@ class Channel(http.HTTPChannel):
         """Close this connection once the request on it is answered; without one, the next will find out by itself."""
         if self.requests:
             self.persistent = False
-        for request in self.requests:
-            if not request.startedWriting:
-                request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
 
     def close_if_idle(self) -> None:
         """Close this connection if no request is on it."""

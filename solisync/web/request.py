@@ -12,7 +12,7 @@ from twisted.internet.address import UNIXAddress
 from twisted.python.failure import Failure
 from twisted.web import server
 
-from ..client_address import Address, bucket, client_address, is_trusted
+from ..client_address import Client
 from ..errors import BadRequest, Unauthorized
 from ..logs import serving
 from .syntax import target_path
@@ -34,10 +34,12 @@ _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 class Request(server.Request):
     """twisted.web's request, with the client's address, an id, and no guessing."""
 
-    channel: Any  # a solisync.web.channel.Channel, which Twisted deletes when the request is done
+    channel: Any  # a solisync.web.channel.Channel; None or no attribute at all when the request is done
     content: BytesIO
     site: "Site"
     defaultContentType = None
+    head: bytes  # of the answer
+    private = False  # whether no cache may keep the answer
     route = ""  # the template of the route that it took, once it did
     player: str | None = None  # whose valid token it carried
     _whole = False  # whether all of it has arrived
@@ -56,7 +58,12 @@ class Request(server.Request):
         self.path = target_path(self.uri) or self.path  # RFC 9112 §3.2.2: a whole URI is as good as a path
         if not self.method.isupper():  # methods are case-sensitive (RFC 9110 §9.1), werkzeug's matching is not
             self.method = b"UNKNOWN"
-        super().process()
+        # What server.Request would do, without headers that are Reply's to send.
+        self.prepath, self.postpath = [], self.path[1:].split(b"/")
+        try:
+            self.render(self.site.getResourceFor(self))
+        except Exception:
+            self.processingFailed(Failure())
 
     def connectionLost(self, reason: Failure) -> None:
         """The client has gone; its request is logged all the same, if nobody has answered it."""
@@ -66,25 +73,26 @@ class Request(server.Request):
             self.code = CLIENT_GONE
             self.site.log(self)
 
-    def _handleStar(self) -> None:
-        # `OPTIONS *` asks about no path in particular; there is nothing there
-        self.render(self.site.getResourceFor(self))
-
     def getRequestHostname(self) -> bytes:
         """A constant: no route depends on the Host header, and klein would choke on a strange one."""
         return b"localhost"
 
-    def fields(self, name: str) -> list[str]:
+    def fields(self, name: bytes) -> list[str]:
         """The values of a header field, one for each line. Any byte may stand in them (RFC 9110 §5.5).
 
         Twisted's getHeader fails on what is not UTF-8, when it is asked for text.
         """
-        values = self.requestHeaders.getRawHeaders(name.encode("ascii"), [])
+        values = self.requestHeaders.getRawHeaders(name, [])
         return [value.decode("latin-1") for value in values]
 
-    def field(self, name: str) -> str | None:
+    def field(self, name: bytes) -> str | None:
         """The value of a header field, None when there is none. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its connection ends with it."""
+        return self.channel is None or not self.channel.persistent
 
     @property
     def age_seconds(self) -> float:
@@ -94,41 +102,36 @@ class Request(server.Request):
     @cached_property
     def request_id(self) -> str:
         """The client's X-Request-Id when it is a sane one, else a new one."""
-        given = self.fields("X-Request-Id")
+        given = self.fields(b"X-Request-Id")
         return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else secrets.token_hex(16)
 
     @cached_property
-    def client_ip(self) -> Address | None:
-        """The client's address; None for one that reached us over a unix socket without saying who it is."""
+    def caller(self) -> Client:
+        """Where it comes from."""
         peer = self.getClientAddress()
-        host = None if isinstance(peer, UNIXAddress) else peer.host
-        forwarded = self.fields("X-Forwarded-For")
-        trusted = self.site.trusted_proxies
-        if forwarded and host is not None and not is_trusted(host, trusted):
+        host = None if isinstance(peer, UNIXAddress) else peer.host  # one at a unix socket is trusted, and has no name
+        client = self.site.clients.find(host, tuple(self.fields(b"X-Forwarded-For")))
+        if client.forged:
             self.site.warn_of_untrusted_proxy(host)
-        return client_address(host, forwarded, trusted)
-
-    @cached_property
-    def client_name(self) -> str:
-        """The client's address as a log shows it."""
-        return "unix" if self.client_ip is None else str(self.client_ip)
-
-    @property
-    def client_bucket(self) -> str:
-        """The client as rate limits count it."""
-        return bucket(self.client_ip)
+        return client
 
     @property
     def bearer(self) -> str:
         """The bearer token (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
-        headers = self.fields("Authorization")
+        headers = self.fields(b"Authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
             raise Unauthorized
         return match[1]
 
+    def write(self, data: bytes) -> None:
+        """Send the answer, of which this is the whole body, and Reply.send has left the head here."""
+        if not self._disconnected:
+            self.startedWriting = True
+            self.channel.write(self.head if self.method == b"HEAD" else self.head + data)
+
     def answer(self, body: bytes) -> None:
-        """Send the body of the answer, unless the client has gone."""
+        """Send the answer with this body and be done, unless the client has gone."""
         if not self._disconnected:
             self.write(body)
             self.finish()

@@ -10,7 +10,7 @@ from twisted.logger import Logger, LogLevel
 from twisted.web import http, server
 from twisted.web.resource import IResource
 
-from ..client_address import Networks
+from ..client_address import Clients, Networks
 from ..metrics import Metrics
 from .channel import Channel, WireRequest
 from .reply import Refusal
@@ -42,7 +42,7 @@ class Site(server.Site):
         super().__init__(resource, requestFactory=WireRequest, parsePOSTFormSubmission=False, reactor=reactor)
         self.reactor = reactor
         self._metrics = metrics
-        self.trusted_proxies = trusted_proxies
+        self.clients = Clients(trusted_proxies)
         self.cors_origins = cors_origins
         self.body_refusals = body_refusals
         self.channels: set[Channel] = set()
@@ -72,23 +72,25 @@ class Site(server.Site):
         milliseconds = round(seconds * 1000, 1)
         self._metrics.answered(method if request.route else "", request.route, request.code, seconds)
         # What Logger.info() would make of it, in half the time: nothing is logged as often.
-        self._log.observer(
+        client, request_id = request.caller.name, request.request_id
+        log = self._log
+        log.observer(
             {
-                "log_logger": self._log,
+                "log_logger": log,
                 "log_level": LogLevel.info,
-                "log_namespace": self._log.namespace,
+                "log_namespace": log.namespace,
                 "log_source": None,
                 "log_format": "{line}",
                 "log_time": time(),
-                "line": f"{request.client_name} {method} {path} {request.code} {milliseconds} ms {request.request_id}",
-                "client": request.client_name,
+                "line": f"{client} {method} {path} {request.code} {milliseconds} ms {request_id}",
+                "client": client,
                 "user_id": request.player,
                 "method": method,
                 "route": request.route or None,
                 "path": path,
                 "status": request.code,
                 "milliseconds": milliseconds,
-                "request_id": request.request_id,
+                "request_id": request_id,
             }
         )
 
@@ -97,12 +99,12 @@ class Site(server.Site):
         self._metrics.requests.labels("", "", refusal.status).inc()
         self._log.info(
             "{client} refused: {status} {message} {request_id}",
-            client=channel.getPeer() if request is None else request.client_name,
+            client=channel.getPeer() if request is None else request.caller.name,
             request_id="" if request is None else request.request_id,
             **refusal._asdict(),
         )
 
-    def warn_of_untrusted_proxy(self, peer: str) -> None:
+    def warn_of_untrusted_proxy(self, peer: str | None) -> None:
         """Say once that somebody sends X-Forwarded-For and is not believed."""
         if not self._warned:
             self._warned = True

@@ -14,7 +14,7 @@ _NAME = rb"[A-Za-z0-9._~!$&'()*+,;=%-]"
 _ADDRESS = rb"\[[0-9A-Fa-f:.]+\]"
 _PORT = rb"(?::[0-9]*)?"
 
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # all but the tab
+_CONTROL = rb"[\x00-\x08\x0a-\x1f\x7f]"  # all but the tab
 _BARE = re.compile(rb"\n|\r[^\n]")
 _HOST = re.compile(rb"(?:%b|%b*)%b" % (_ADDRESS, _NAME, _PORT))
 _TARGET = re.compile(
@@ -27,9 +27,8 @@ _CHUNK_LINE = re.compile(
 )
 
 
-def is_malformed(line: bytes) -> bool:
-    """Whether a line of a header can be refused at once: it has control characters, or continues the one before it."""
-    return line[:1] in (b" ", b"\t") or _CONTROL.search(line) is not None
+# Whether a line of a header can be refused at once: it has control characters, or continues the one before it.
+is_malformed = re.compile(rb"\A[ \t]|" + _CONTROL).search
 
 
 def has_bare_line_end(rest: bytes | bytearray) -> bool:

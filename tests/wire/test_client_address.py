@@ -127,7 +127,7 @@ def test_a_unix_socket_is_always_a_trusted_proxy(bench):
     ]:
         channel, _ = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n", UNIXAddress("/s"))
         (request,) = channel.requests
-        assert (request.client_name, request.client_bucket) == (name, bucket_name)
+        assert request.caller == (name, bucket_name, False)
         assert not bench.site._warned
 
 
