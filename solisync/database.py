@@ -95,6 +95,7 @@ class Database:
         self._cancelled: set[Session] = set()  # whose work's caller has given up
         self._doubted: set[Session] = set()
         self._waiting: deque[Deferred[Session]] = deque()
+        self._serving = False
         self._shrunk: Deferred[None] | None = None
         self._emptied: Deferred[None] | None = None
 
@@ -121,29 +122,29 @@ class Database:
             if session is None:
                 session = await self._wait()
             try:
-                result = await self._use(session, attempt, work)
+                return await self._use(session, attempt, work)
             except TransactionAborted as error:
                 if not left:
                     raise
                 self._log.info("a transaction is run again: {error}", error=error)
-                continue
-            if session in self._cancelled:
-                raise CancelledError
-            return result
         raise AssertionError("unreachable")
 
     async def _use(self, session: Session, attempt: Attempt[T], work: Work[T]) -> T:
-        self._cancelled.discard(session)
         self._busy[session] = deadline = self._reactor.seconds() + WORK_SECONDS
         try:
-            return await attempt(session, work)
+            result = await attempt(session, work)
         except TransactionAborted as error:
             if isinstance(error, Outdated):
                 self._doubt_all_like(session)
             if self._reactor.seconds() >= deadline:
                 raise DatabaseError(f"the transaction took more than {WORK_SECONDS:g} s") from error
             raise
+        else:
+            if session in self._cancelled:
+                raise CancelledError
+            return result
         finally:
+            self._cancelled.discard(session)
             del self._busy[session]
             self._give_back(session)
 
@@ -214,18 +215,23 @@ class Database:
         return None
 
     def _serve_waiting(self) -> None:
-        while self._waiting and (session := self._take_idle()) is not None:
-            self._waiting.popleft().callback(session)
+        # Work that never waits gives its session back inside of this loop, which then goes on; each time serving those
+        # who wait from there would be a recursion as deep as the crowd.
+        if self._serving:
+            return
+        self._serving = True
+        try:
+            while self._waiting and (session := self._take_idle()) is not None:
+                self._waiting.popleft().callback(session)
+        finally:
+            self._serving = False
 
     def _give_back(self, session: Session) -> None:
         if not session.usable or self._closed or session in self._doubted:
             session.close()
         else:
             self._idle.append(session)
-            if self._waiting:
-                # Not at once: work that never waits would give it back at once too, and a crowd of such work would
-                # be a recursion as deep as the crowd.
-                self._reactor.callLater(0, self._serve_waiting)
+            self._serve_waiting()  # at once: while the database works for them, this one's answer can be made
         if not self._busy and self._emptied is not None:
             emptied, self._emptied = self._emptied, None
             emptied.callback(None)

@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import IO, Any, cast
 
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
@@ -21,6 +21,9 @@ FORMATS = ("text", "json")
 FIELDS = ("event", "reason", "user_id", "client", "method", "route", "path", "status", "milliseconds", "request_id")
 
 serving: ContextVar[dict[str, object]] = ContextVar("serving", default={})  # noqa: B039  nobody changes the default
+
+_pid = cache(os.getpid)  # which asks the kernel every time
+os.register_at_fork(after_in_child=_pid.cache_clear)
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -48,7 +51,7 @@ def _text_line(event: LogEvent) -> str:
     if request:
         message += f" [{request['client']} {request['request_id']}]"
     body = _printable(message).replace("\n", "\n\t")  # what a client sent can't look like a line of its own
-    return f"{_time(event)} {os.getpid()} {_level(event)} {_source(event)}: {body}\n"
+    return f"{_time(event)} {_pid()} {_level(event)} {_source(event)}: {body}\n"
 
 
 def _json_line(event: LogEvent) -> str:
@@ -56,7 +59,7 @@ def _json_line(event: LogEvent) -> str:
         "time": _time(event),
         "level": _level(event),
         "source": _source(event),
-        "pid": os.getpid(),
+        "pid": _pid(),
     }
     known = serving.get() | event
     line |= {name: known[name] for name in FIELDS if known.get(name) is not None}
