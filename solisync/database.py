@@ -221,8 +221,8 @@ class Database:
             return
         self._serving = True
         try:
-            while self._waiting and (session := self._take_idle()) is not None:
-                self._waiting.popleft().callback(session)
+            while self._waiting and self._idle:  # since this very moment, so they are usable
+                self._waiting.popleft().callback(self._idle.pop())
         finally:
             self._serving = False
 

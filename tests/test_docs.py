@@ -16,7 +16,7 @@ from solisync.ratelimit import ANALYTICS, AUTH
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.settings_table import TABLE
 from solisync.smoke import PIXEL
-from solisync.web import channel
+from solisync.web import channel, sending
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.request import MAX_NESTING
 from solisync.web.site import UNREAD_MAX
@@ -114,7 +114,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
-        "an answer that is not read": f"{channel.UNREAD_SECONDS:g} s without progress; of all clients together"
+        "an answer that is not read": f"{sending.UNREAD_SECONDS:g} s without progress; of all clients together"
         f" {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{database.BORROW_SECONDS:g} s, and {database.BORROWERS:,} at once",

@@ -1,12 +1,10 @@
 """One connection: ceilings and deadlines that hold before a request exists (contract §0, RFC 9112).
 
-Twisted reads whole bodies of any size, restarts its idle timer on every byte, and answers pipelined requests whether
-or not anybody reads the answers. So the channel here refuses early, keeps absolute deadlines, and sends no faster than
-the client reads. It overrides private methods of HTTPChannel, which is why setup.py bounds Twisted from above: raise
-that bound once tests/wire passes.
+Twisted reads whole bodies of any size and restarts its idle timer on every byte. So the channel here refuses early and
+keeps absolute deadlines. It overrides private methods of HTTPChannel, which is why setup.py bounds Twisted from above:
+raise that bound once tests/wire passes.
 """
 
-from collections import deque
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from twisted.web import http
 
 from .reply import Refusal, Reply, encode_refusal
 from .request import Request
+from .sending import Sender
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
 
 if TYPE_CHECKING:
@@ -28,11 +27,9 @@ MAX_HEADER_BYTES = 16_384
 MAX_HEADERS = 100
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
-UNREAD_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
-PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes and the piece with which it gets full
 
 BAD_REQUEST = Refusal(400, "bad request")
 TIMED_OUT = Refusal(408, "request timed out")
@@ -40,7 +37,7 @@ BODY_TOO_LARGE = Refusal(413, "request body must be at most 1 MB")
 HEADER_TOO_LARGE = Refusal(431, "request header too large")
 
 
-class Channel(http.HTTPChannel):
+class Channel(Sender):
     """One connection. Its timer counts from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
@@ -54,22 +51,16 @@ class Channel(http.HTTPChannel):
     _receiving = False  # between the first byte of a request and its last
     _refused = False
     _dropped = 0
-    _abandoned = False
-    _unread: IDelayedCall | None = None
-    _answered: http.Request | None = None  # a request whose answer is not all sent
 
     def connectionMade(self) -> None:
         self._here: IAddress = super().getHost()  # Twisted would ask the kernel again for each request
         self._there: IAddress = super().getPeer()
-        self._unsent: deque[bytes] = deque()
         self.timeOut = HEADER_SECONDS
         super().connectionMade()
         self.site.channels.add(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.site.forget(self)
-        self._stop_unread_timer()
-        self._unsent.clear()  # at once: the collector would come for request and channel much later
         super().connectionLost(reason)
         if self._timer is not None:
             self._timer.cancel()
@@ -193,69 +184,6 @@ class Channel(http.HTTPChannel):
     def _respondToBadRequestAndDisconnect(self) -> None:
         too_much = self._receivedHeaderSize > MAX_HEADER_BYTES or self._receivedHeaderCount > MAX_HEADERS
         self.refuse(HEADER_TOO_LARGE if too_much else BAD_REQUEST)
-
-    # Sending: piece by piece, so that one piece in UNREAD_SECONDS is enough, and one answer at a time.
-
-    def write(self, data: bytes) -> None:
-        if len(data) <= PIECE_BYTES and not self._unsent and not self._waitingForTransport:
-            self.transport.write(data)
-            return
-        self._unsent.extend(data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
-        self._send()
-
-    def _send(self) -> None:
-        while self._unsent and not self._waitingForTransport:
-            self.transport.write(self._unsent.popleft())
-
-    def requestDone(self, request: http.Request) -> None:
-        if self._unsent or self._waitingForTransport:
-            self._answered = request
-            self._networkProducer.pauseProducing()  # nor read on: the next request would only wait in memory
-        else:
-            super().requestDone(request)
-
-    def pauseProducing(self) -> None:
-        # The transport calls this when its buffer is full, and resumeProducing when all of it has gone out.
-        super().pauseProducing()
-        self._start_unread_timer()
-        self.site.hold(self, sum(map(len, self._unsent)))
-
-    def resumeProducing(self) -> None:
-        if self._abandoned:
-            self.cut()
-            return
-        self.site.release(self)
-        self._stop_unread_timer()
-        super().resumeProducing()
-        self._send()
-        if self._answered is not None and not self._unsent and not self._waitingForTransport:
-            request, self._answered = self._answered, None
-            super().requestDone(request)
-
-    def loseConnection(self) -> None:
-        super().loseConnection()
-        self._start_unread_timer()  # what is still buffered may keep a connection open for as long
-
-    def _start_unread_timer(self) -> None:
-        if self._unread is None:
-            self._unread = self.callLater(UNREAD_SECONDS, self.cut)
-
-    def _stop_unread_timer(self) -> None:
-        if self._unread is not None and self._unread.active():
-            self._unread.cancel()
-        self._unread = None
-
-    def abandon(self) -> None:
-        """Give up what is unsent to a client that reads nothing; it is cut when it reads on, or when its time is up.
-
-        Not now: who means harm would be back at once, and cost more than a connection on which nothing happens.
-        """
-        self._abandoned = True
-        self._unsent.clear()
-
-    def cut(self) -> None:
-        """End the connection now, whatever is still to be sent."""
-        self.transport.abortConnection()
 
     # Refusing.
 

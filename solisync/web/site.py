@@ -15,6 +15,7 @@ from ..metrics import Metrics
 from .channel import Channel, WireRequest
 from .reply import Refusal
 from .request import Request
+from .sending import Sender
 
 GRACE_SECONDS = 1.0
 LOGGED_PATH_BYTES = 256  # ours are shorter; what many processes write to one pipe stays whole up to 4,096
@@ -46,7 +47,7 @@ class Site(server.Site):
         self.cors_origins = cors_origins
         self.body_refusals = body_refusals
         self.channels: set[Channel] = set()
-        self._unread: dict[Channel, int] = {}  # in the order in which they stalled
+        self._unread: dict[Sender, int] = {}  # in the order in which they stalled
         self._unread_bytes = 0
         self.draining = False
         self._drained: Deferred[None] | None = None
@@ -114,7 +115,7 @@ class Site(server.Site):
                 peer=peer,
             )
 
-    def hold(self, channel: Channel, size: int) -> None:
+    def hold(self, channel: Sender, size: int) -> None:
         """A client has stopped reading with so much of an answer left in memory.
 
         When there is too much of that, those are given up first who have read nothing for longest: not the client
@@ -127,7 +128,7 @@ class Site(server.Site):
             self.release(longest)
             longest.abandon()
 
-    def release(self, channel: Channel) -> None:
+    def release(self, channel: Sender) -> None:
         """The client has read on, or has gone."""
         self._unread_bytes -= self._unread.pop(channel, 0)
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from twisted.internet.task import deferLater
 
-from solisync.web import channel, site
+from solisync.web import channel, sending, site
 from tests.conftest import ROOT, environment, free_port, ready, truncate
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.test_races import at_once
@@ -15,8 +15,8 @@ from tests.wire.sockets import parse
 
 HURRIED = """
 import runpy, sys
-from solisync.web import channel
-channel.HEADER_SECONDS, channel.BODY_SECONDS, channel.UNREAD_SECONDS = map(float, sys.argv[2:])
+from solisync.web import channel, sending
+channel.HEADER_SECONDS, channel.BODY_SECONDS, sending.UNREAD_SECONDS = map(float, sys.argv[2:])
 runpy.run_path(sys.argv[1], run_name="__main__")
 """
 SLOWNESS = 10  # how much slower than the targets the service may be where the machine is busy
@@ -28,7 +28,7 @@ def hurried(launch, reactor):
 
     async def hurried(dsn, times):
         port = free_port()
-        words = [channel.HEADER_SECONDS / times, channel.BODY_SECONDS / times, channel.UNREAD_SECONDS / times]
+        words = [channel.HEADER_SECONDS / times, channel.BODY_SECONDS / times, sending.UNREAD_SECONDS / times]
         variables = environment(dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
         serve = ROOT / "tests" / "serve.py"
         process = launch(sys.executable, "-c", HURRIED, serve, *words, port=port, dsn=dsn, **variables)
@@ -69,7 +69,7 @@ async def test_slow_clients_are_cut_and_harm_nobody(hurried, shared_dsn, reactor
     kinds = {
         Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): channel.HEADER_SECONDS / times,
         Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): channel.BODY_SECONDS / times,
-        Kind(name="unread", opening=large * 20, drips=False, reads=False): channel.UNREAD_SECONDS / times,
+        Kind(name="unread", opening=large * 20, drips=False, reads=False): sending.UNREAD_SECONDS / times,
     }
     crowd = Crowd(process.port, kinds, each)
     watch = Watch(process, {"health": head("GET", "/health")})

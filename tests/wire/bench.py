@@ -9,8 +9,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from solisync.metrics import Metrics
-from solisync.web.channel import PIECE_BYTES
 from solisync.web.reply import Reply
+from solisync.web.sending import PIECE_BYTES
 from solisync.web.site import Site
 
 
