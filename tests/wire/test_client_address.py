@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet.address import UNIXAddress
 from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 
-from solisync.client_address import ADDRESS_MAX, bucket, client_address, parse_address
+from solisync.client_address import ADDRESS_MAX, REMEMBERED, Clients, bucket, client_address, parse_address
 from tests.conftest import new_address, start
 from tests.wire.bench import Bench
 from tests.wire.sockets import Wire
@@ -117,6 +117,29 @@ def test_an_address_is_at_most_so_long():
     zone = "z" * (ADDRESS_MAX - len("fe80::1%"))
     assert parse_address(f" fe80::1%{zone}") == ip_address("fe80::1")
     assert parse_address(f"fe80::1%{zone}z") is None
+
+
+def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
+    """However many addresses there are, and however long what a client sends, this stays small."""
+    clients = Clients(PROXIES)
+    long = "9" * ADDRESS_MAX
+    assert clients.find("10.0.0.1", ("192.0.2.1", long)) == ("10.0.0.1", "10.0.0.1", False)
+    assert clients._remembered.cache_info().currsize == 0
+    for number in range(REMEMBERED + 10):
+        name = f"198.51.{number >> 8}.{number & 255}"
+        for _ in range(2):
+            assert clients.find("10.0.0.1", (name,)) == (name, name, False)
+    information = clients._remembered.cache_info()
+    assert (information.currsize, information.hits) == (REMEMBERED, REMEMBERED + 10)
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "forged"),
+    [("203.0.113.1", ("192.0.2.1",), True), ("203.0.113.1", (), False), ("10.0.0.1", ("192.0.2.1",), False)],
+)
+def test_who_may_not_send_the_header_is_known(peer, forwarded, forged):
+    """So that it can be told to whoever runs the service."""
+    assert Clients(PROXIES).find(peer, forwarded).forged == forged
 
 
 def test_a_unix_socket_is_always_a_trusted_proxy(bench):

@@ -1,0 +1,38 @@
+"""The table in front of klein: the same routes, found faster."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from werkzeug.exceptions import HTTPException
+
+words = st.sampled_from(
+    ["api", "me", "avatar", "avatars", "replays", "recent", "docs", "health", "ready", "sync", "pull", "auth", "login"]
+)
+segments = st.one_of(words, st.text("aZ09._~-!$&'()*+,;=:@", max_size=6), st.just("x.png"), st.just("a.b.webp"))
+paths = st.lists(segments, min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))
+
+
+@given(st.data())
+def test_the_table_finds_what_klein_would(shared_service, data):
+    """Of any path that a client may spell, both say the same: which route it is, if it is one, and its variables."""
+    resource = shared_service.service._site.resource
+    method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
+    path = data.draw(paths.filter(lambda path: not path.startswith("//")))
+    serve, variables = resource._table.find(method.encode(), path.encode())
+    try:
+        endpoint, expected = resource._app.url_map.bind("localhost").match(path, method)
+    except HTTPException:
+        assert serve is None
+    else:
+        assert serve is resource._app.endpoints[endpoint].__wrapped__
+        assert variables == expected
+
+
+def test_every_route_is_in_the_table(shared_service):
+    """Klein is left with HEAD, and with what is no route."""
+    resource = shared_service.service._site.resource
+    rules = list(resource._app.url_map.iter_rules())
+    assert len(rules) > 20
+    for rule in rules:
+        path = rule.build(dict.fromkeys(rule.arguments, "x"))[1]
+        for method in rule.methods - {"HEAD", "OPTIONS"}:
+            assert resource._table.find(method.encode(), path.encode())[0] is not None
