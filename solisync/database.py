@@ -8,6 +8,7 @@ a transaction. And the pool is ours: txpostgres' own never replaces a dead conne
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import Context
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -19,7 +20,7 @@ from twisted.python.failure import Failure
 
 from .attempts import first_of
 from .dsn import each_host
-from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted, Unavailable
+from .errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, Refused, TransactionAborted, Unavailable
 from .session import Session
 from .statement import Row, Statement, Step
 
@@ -133,10 +134,14 @@ class Database:
         self._busy[session] = deadline = self._reactor.seconds() + WORK_SECONDS
         try:
             result = await attempt(session, work)
-        except TransactionAborted as error:
+        except Exception as error:
             if isinstance(error, Outdated):
                 self._doubt_all_like(session)
-            if self._reactor.seconds() >= deadline:
+            if session in self._cancelled:
+                if not isinstance(error, Refused | TransactionAborted):
+                    self._log.failure("database work failed after its client had gone")
+                raise CancelledError from error
+            if isinstance(error, TransactionAborted) and self._reactor.seconds() >= deadline:
                 raise DatabaseError(f"the transaction took more than {WORK_SECONDS:g} s") from error
             raise
         else:
@@ -176,12 +181,12 @@ class Database:
         """Begin to connect; from now on the pool fills itself and replaces what it loses."""
         self._hosts.extend(each_host(dsn))
         self._filling = Deferred.fromCoroutine(self._keep_full())
-        self._filling.addErrback(self._stopped_filling)
-        self._cutting.start(CUT_SECONDS, now=False)
+        self._filling.addErrback(self._failed)
+        self._cutting.start(CUT_SECONDS, now=False).addErrback(self._failed)
 
-    def _stopped_filling(self, failure: Failure) -> None:
+    def _failed(self, failure: Failure) -> None:
         if not self._closed:
-            self._log.failure("the connection pool no longer fills itself", failure)
+            self._log.failure("the connection pool no longer heals", failure)
 
     async def close(self, seconds: float) -> None:
         """Decline new work, give what runs up to `seconds` to end, then close every connection."""
@@ -221,8 +226,8 @@ class Database:
             return
         self._serving = True
         try:
-            while self._waiting and self._idle:  # since this very moment, so they are usable
-                self._waiting.popleft().callback(self._idle.pop())
+            while self._waiting and (session := self._take_idle()) is not None:
+                Context().run(self._waiting.popleft().callback, session)  # whoever gave it back is another request
         finally:
             self._serving = False
 
@@ -240,7 +245,6 @@ class Database:
         self._held -= 1
         self.replaced += 1
         self._doubted.discard(session)
-        self._cancelled.discard(session)
         if session in self._idle:
             self._idle.remove(session)
         if self._shrunk is not None:

@@ -81,7 +81,7 @@ async def seclude(reactor: ReactorBase, port: IListeningPort) -> None:
 
 
 def _drop_syns(listening: socket.socket) -> None:
-    load_flags, is_syn, drop, keep = (0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFF)
+    load_flags, is_syn, drop, keep = (0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)
     program = b"".join(struct.pack("HBBI", *step) for step in (load_flags, is_syn, drop, keep))  # socket(7), bpf(2)
     steps = ctypes.create_string_buffer(program)
     listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 4, ctypes.addressof(steps)))

@@ -115,7 +115,7 @@ class _Connection(txpostgres.Connection):  # type: ignore[misc]
                 self._watch(sending=state == extensions.POLL_WRITE)
                 return
             rows = self._cursor.fetchall() if self._cursor.description else []
-        except psycopg2.Error:
+        except Exception:  # also what psycopg2 has no Python value for, such as dates far away
             rows = Failure()
         self._watch(sending=False)
         self._settle(rows)  # at last: it may begin the next statement
@@ -249,7 +249,7 @@ class Session:
         except BaseException as error:
             if connection.pollable() is not None:
                 connection.close()
-            if not isinstance(error, psycopg2.Error | ConnectionDone | ValueError):
+            if not isinstance(error, psycopg2.Error | ConnectionDone | ValueError | OSError):
                 raise  # most likely it was cancelled, because another host was quicker
             reason = _failure(error) if timer.active() else f"no answer within {CONNECT_SECONDS:g} s"
             raise ConnectionFailed(reason) from None

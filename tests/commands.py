@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.conftest import ROOT, SECRET, free_port
@@ -65,8 +66,10 @@ def processes_in(directory):
 
 
 def postmaster(data_dir):
-    """The process id of the server in a data directory."""
-    return int((data_dir / "postgresql" / "postmaster.pid").read_text("utf-8").split()[0])
+    """The process id of the server in a data directory; None while it is yet to write that."""
+    with suppress(FileNotFoundError, IndexError):
+        return int((data_dir / "postgresql" / "postmaster.pid").read_text("utf-8").split()[0])
+    return None
 
 
 def alive(pid):

@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+from contextvars import ContextVar
 from datetime import UTC, datetime
 
 import psycopg2
@@ -37,7 +38,8 @@ LOCK = Statement("lock_note", "SELECT n FROM notes WHERE n = $1::int FOR UPDATE"
 SET = Statement("set_locally", "SELECT set_config($1::text, $2::text, true)")
 SHOW = Statement("show", "SELECT current_setting($1::text)")
 FAIL = Statement("fail", "SELECT fail($1::text)")
-STATEMENTS_HERE = (PID, ADD, ADD_AND_DIVIDE, SLEEP, LOCK, SET, SHOW, FAIL)
+FAR = Statement("far", "VALUES ('2026-01-01'::timestamptz), ('20000-01-01'::timestamptz)")
+STATEMENTS_HERE = (PID, FAR, ADD, ADD_AND_DIVIDE, SLEEP, LOCK, SET, SHOW, FAIL)
 
 SCHEMA = """
     CREATE TABLE notes (n int);
@@ -575,6 +577,16 @@ async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, react
     run_sql(dsn, f"DROP DATABASE {late.split('dbname=')[1]} WITH (FORCE)")
 
 
+async def test_a_value_that_python_has_not_is_an_error(make_database):
+    """A row that can't be read is not left out; and the connection is as good as before."""
+    database = make_database()
+    number = await database.once(pid)
+    for door in (database.once, database.transact):
+        with pytest.raises(ValueError, match="year"):
+            await door(lambda cursor: cursor.run(FAR))
+        assert await database.once(pid) == number
+
+
 # Cancelling.
 
 
@@ -597,6 +609,43 @@ async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, ds
     assert await database.once(pid) == number
     assert backends(dsn) == [(number, "idle")]
     assert notes(dsn) == ([1, SLOW] if door == "transact" else [SLOW])
+
+
+async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_database, dsn, reactor):
+    """Work that must be run again is not, once its client has hung up; neither is its failure the client's."""
+    attempts_made = []
+
+    async def abort(cursor):
+        attempts_made.append(1)
+        await add(cursor, 1)
+        await cursor.run(SLEEP, 0.1)
+        await cursor.run(FAIL, "40P01")
+
+    database = make_database()
+    await database.once(pid)
+    caller = started(database.transact(abort))
+    reactor.callLater(0.02, caller.cancel)
+    with pytest.raises(CancelledError):
+        await caller
+    assert (len(attempts_made), notes(dsn)) == (1, [])
+    assert await database.once(pid)
+
+
+async def test_a_connection_is_handed_on_without_its_givers_context(make_database):
+    """What the log says of one request is not said of another that waited for the same connection."""
+    who = ContextVar("who", default=None)
+    seen = []
+
+    async def first():
+        who.set("first")
+        await database.once(sleep, 0.1)
+
+    database = make_database()
+    await database.once(pid)
+    busy = started(first())
+    waiting = started(database.once(pid)).addCallback(lambda _: seen.append(who.get()))
+    await gatherResults([busy, waiting])
+    assert seen == [None]
 
 
 async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, reactor):

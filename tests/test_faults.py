@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import psycopg2
@@ -22,7 +23,9 @@ from solisync.database import RECONNECT_SECONDS, Database
 from solisync.embedded import EmbeddedPostgres
 from solisync.errors import DatabaseError, Unavailable
 from solisync.statement import Statement
-from tests.conftest import PASSWORD, QUICK, connect, new_address, run_sql, truncate
+from solisync.web import app
+from tests.commands import postmaster
+from tests.conftest import PASSWORD, QUICK, connect, new_address, refused, run_sql, truncate
 from tests.test_races import ask, at_once, players, refresh
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
@@ -45,9 +48,9 @@ def own_postgres(reactor):
 
 def stop_server(server, how):
     """End the server in one of SIGNALS' ways; EmbeddedPostgres starts it again."""
-    (postmaster,) = (server._data_dir / "postgresql" / "postmaster.pid").read_text().splitlines()[:1]
-    os.kill(int(postmaster), SIGNALS[how])
-    return int(postmaster)
+    pid = postmaster(server._data_dir)
+    os.kill(pid, SIGNALS[how])
+    return pid
 
 
 def wait_for_server(server, old):
@@ -56,7 +59,7 @@ def wait_for_server(server, old):
     while time.monotonic() < deadline:
         try:
             connect(server.dsn).close()
-            if (server._data_dir / "postgresql" / "postmaster.pid").read_text().split()[0] != str(old):
+            if postmaster(server._data_dir) not in (old, None):
                 return time.monotonic()
         except (psycopg2.Error, OSError, IndexError):
             pass
@@ -216,3 +219,18 @@ async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
     assert process.stop() == 0
     for sign in ("Unhandled", "Traceback", "after its client had gone"):
         assert sign not in process.log
+
+
+async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, server, monkeypatch):
+    """The handler's deadline holds although a transaction that has begun goes on, here until its lock is free."""
+    player = await server.player("ann")
+    monkeypatch.setattr(app, "HANDLER_SECONDS", 0.2)
+    with closing(connect(server.dsn)) as blocking, blocking.cursor() as cursor:
+        cursor.execute("BEGIN; SELECT FROM users FOR UPDATE")
+        began = time.monotonic()
+        assert await refused(player.opt_in("Ann")) == (503, "service unavailable")
+        assert time.monotonic() - began < 2
+        cursor.execute("COMMIT")
+    while not (entries := await player.leaderboard()):
+        await deferLater(reactor, 0.01)
+    assert [entry.display_name for entry in entries] == ["Ann"]

@@ -64,11 +64,24 @@ class App:
     def _add(self, route: Route) -> None:
         def serve(request: Request, **path: str) -> Deferred[bytes]:
             work = Deferred.fromCoroutine(self._answer(route, request, path))
-            return work if work.called else work.addTimeout(HANDLER_SECONDS, self._reactor)
+            return work if work.called else self._bounded(work, request)
 
         path = route.path.replace("{", "<").replace("}", ">")
         self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {path}")(serve)
         self._table.add(route, serve)
+
+    def _bounded(self, work: Deferred[bytes], request: Request) -> Deferred[bytes]:
+        """What comes of `work`; or, even while a transaction runs that nothing can stop, a TimeoutError in time."""
+        outcome: Deferred[bytes] = Deferred(lambda _: work.cancel())
+
+        def deliver(result: bytes | Failure) -> None:
+            if not outcome.called:
+                outcome.callback(result)
+            elif isinstance(result, Failure):
+                error_reply(request, result)  # for the log: the client has gone, or has its answer
+
+        work.addBoth(deliver)
+        return outcome.addTimeout(HANDLER_SECONDS, self._reactor)
 
     async def _answer(self, route: Route, request: Request, path: dict[str, str]) -> bytes:
         request.route = route.path

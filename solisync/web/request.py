@@ -34,7 +34,7 @@ _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 class Request(server.Request):
     """twisted.web's request, with the client's address, an id, and no guessing."""
 
-    channel: Any  # a solisync.web.channel.Channel; None or no attribute at all when the request is done
+    channel: Any  # a solisync.web.channel.Channel; None when the client has gone
     content: BytesIO
     site: "Site"
     defaultContentType = None
