@@ -27,7 +27,7 @@ from .statement import Row, Statement, Step
 BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
 BORROWERS = 1_000  # how much work may wait at once
 WORK_SECONDS = 6.0  # how long one transaction may take; above statement_timeout, for a server that is frozen
-CUT_SECONDS = 0.25  # how often to look for work that takes too long
+CUT_SECONDS = 0.25  # how often to look for what waits or works too long
 RECONNECT_SECONDS = 0.5
 ATTEMPTS = 3
 
@@ -95,7 +95,7 @@ class Database:
         self._cutting.clock = reactor
         self._cancelled: set[Session] = set()  # whose work's caller has given up
         self._doubted: set[Session] = set()
-        self._waiting: deque[Deferred[Session]] = deque()
+        self._waiting: dict[Deferred[Session], float] = {}  # in their order, and until when
         self._serving = False
         self._shrunk: Deferred[None] | None = None
         self._emptied: Deferred[None] | None = None
@@ -155,6 +155,8 @@ class Database:
 
     def _cut_overdue(self) -> None:
         now = self._reactor.seconds()
+        for waiter in [waiter for waiter, deadline in self._waiting.items() if now >= deadline]:
+            self._decline(waiter)
         for session in [session for session, deadline in self._busy.items() if now >= deadline]:
             # a server that is frozen or out of reach would cost every connection to it as much
             self._doubt_all_like(session)
@@ -194,7 +196,7 @@ class Database:
         if self._filling is not None:
             self._filling.cancel()
         while self._waiting:
-            self._waiting.popleft().errback(Unavailable())
+            self._decline(next(iter(self._waiting)))
         if self._busy:
             self._emptied = Deferred()
             with suppress(TimeoutError):
@@ -207,9 +209,13 @@ class Database:
     def _wait(self) -> Deferred[Session]:
         if self._closed or len(self._waiting) >= BORROWERS:
             raise Unavailable
-        waiter: Deferred[Session] = Deferred(self._waiting.remove)
-        self._waiting.append(waiter)
-        return waiter.addTimeout(BORROW_SECONDS, self._reactor, onTimeoutCancel=_no_connection)
+        waiter: Deferred[Session] = Deferred(self._waiting.pop)  # type: ignore[arg-type]
+        self._waiting[waiter] = self._reactor.seconds() + BORROW_SECONDS
+        return waiter
+
+    def _decline(self, waiter: Deferred[Session]) -> None:
+        del self._waiting[waiter]
+        waiter.errback(Unavailable())
 
     def _take_idle(self) -> Session | None:
         while self._idle:
@@ -227,7 +233,9 @@ class Database:
         self._serving = True
         try:
             while self._waiting and (session := self._take_idle()) is not None:
-                Context().run(self._waiting.popleft().callback, session)  # whoever gave it back is another request
+                waiter = next(iter(self._waiting))
+                del self._waiting[waiter]
+                Context().run(waiter.callback, session)  # whoever gave it back is another request
         finally:
             self._serving = False
 
@@ -322,9 +330,3 @@ async def _by_itself(session: Session, work: Work[T]) -> T:
 
 def _unknown(error: ConnectionLost) -> DatabaseError:
     return DatabaseError(f"outcome unknown, {error}")
-
-
-def _no_connection(result: object, _seconds: float) -> Failure:
-    if isinstance(result, Failure) and result.check(CancelledError):
-        return Failure(Unavailable())
-    return result  # type: ignore[return-value]
