@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import report
 from .agreement import disagreements
-from .cells import CONNECTIONS, Cell, load_cell, login_and_me, rate_cell, run_rounds
+from .cells import CONNECTIONS, PATIENCE, Cell, load_cell, login_and_me, rate_cell, run_rounds
 from .processes import Server, memory_mib
 from .stage import Generator, Stage
 from .workloads import WORKLOADS
@@ -76,7 +76,7 @@ def make_cells(
         cells.append(rate_cell("psycopg2", route, partial(loop.rate, route)))
     if shutil.which("wrk"):  # by which the generator is measured
         cells.append(rate_cell("Klein, by wrk", "health", partial(wrk, klein.port, "/health", CONNECTIONS)))
-    cells.append(rate_cell("bcrypt", "login", bcrypt_rate))
+    cells.append(rate_cell("bcrypt", "login", lambda seconds: bcrypt_rate(seconds * PATIENCE)))
     cells.append(login_and_me(generator, one))
     return cells
 
