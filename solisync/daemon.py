@@ -24,7 +24,7 @@ from .metrics import scrape_site
 
 # Almost everything that a request leaves behind has no cycles. At Python's own thresholds the search for them takes a
 # twelfth of the time of a push.
-GC_THRESHOLDS = (20_000, 20, 50)
+GC_THRESHOLDS = (5_000, 10, 10)
 
 
 class Daemon(Service):

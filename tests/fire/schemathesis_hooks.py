@@ -69,7 +69,7 @@ def before_call(context, case, kwargs):
     valid = case.meta is not None and case.meta.generation.mode.is_positive
     if not valid or not isinstance(case.body, dict):
         return
-    body = _with_whole_numbers(case.body)
+    body = _as_the_service_reads_it(case.body)
     path = case.operation.path
     if path == "/api/auth/register":
         body["password"] = (body["password"] + PASSWORD)[:256]  # its length counts in bytes
@@ -80,14 +80,19 @@ def before_call(context, case, kwargs):
     case.body = body
 
 
-def _with_whole_numbers(value):
-    """The same JSON with 1 for 1.0, which is an integer to JSON Schema, but not to the service, nor to the game."""
+def _as_the_service_reads_it(value):
+    """The same JSON with 1 for 1.0, which is an integer to JSON Schema, but not to the service, nor to the game.
+
+    And without times that their offset leads out of the calendar.
+    """
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    if isinstance(value, str) and value.startswith(("0001-01-01T", "9999-12-31T")):
+        return "2026-11-20T00:00:00Z"
     if isinstance(value, dict):
-        return {name: _with_whole_numbers(inner) for name, inner in value.items()}
+        return {name: _as_the_service_reads_it(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_with_whole_numbers(inner) for inner in value]
+        return [_as_the_service_reads_it(inner) for inner in value]
     return value
 
 
