@@ -244,8 +244,7 @@ class Session:
             await connection.connect(with_defaults(dsn))
             setup = [_UTC, *([_TIMEOUTS] if bounded else [])]
             setup += [statement.preparation for statement in statements]
-            if setup:
-                await connection.run("; ".join(setup), None)
+            await connection.run("; ".join(setup), None)
         except BaseException as error:
             if connection.pollable() is not None:
                 connection.close()
