@@ -1,7 +1,7 @@
 """Metadata, dependencies and the one packaging oddity: migrations/ lives at the top of the tree.
 
 `package_dir={"": "."}` makes an editable install put the whole tree on sys.path, which is how twistd finds
-twisted/plugins/ in a checkout; a wheel carries the migrations inside the package instead (solisync/migrate.py
+twisted/plugins/ in a checkout; a wheel carries the migrations inside the package instead (solisync/postgres/migrate.py
 looks in both places). docs/architecture.md says why each dependency is here.
 """
 
@@ -85,8 +85,8 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "solisync = solisync.main:main",
-            "solisync-reset-password = solisync.reset_password:main",
+            "solisync = solisync.commands.main:main",
+            "solisync-reset-password = solisync.commands.reset_password:main",
         ],
     },
     classifiers=[

@@ -15,11 +15,11 @@ from twisted.internet.defer import Deferred
 from twisted.web.server import Request, Site
 from txpostgres import txpostgres
 
+from solisync.access.tokens import Tokens
+from solisync.postgres.statement import Statement
 from solisync.rules.accounts import me
 from solisync.settings import Settings
-from solisync.statement import Statement
 from solisync.storage import accounts, replays, sync
-from solisync.tokens import Tokens
 
 _encode = msgspec.json.Encoder().encode
 

@@ -21,9 +21,10 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from msgspec import structs
 
-from solisync.client_address import bucket, client_address
+from solisync.access.client_address import bucket, client_address
+from solisync.access.rate_limit import AUTH
+from solisync.access.tokens import Tokens, refresh_expiry
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
-from solisync.ratelimit import AUTH
 from solisync.rules.accounts import RefreshRequest, TokenPair, me
 from solisync.rules.ids import canonical_uuid
 from solisync.rules.leaderboard import bests_of
@@ -35,9 +36,8 @@ from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, read_unkno
 from solisync.settings import Settings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.storage.leaderboard import Standing
-from solisync.tokens import Tokens, refresh_expiry
-from solisync.web.request import read_json
 from solisync.web.sync import NIL
+from solisync.web.wire.request import read_json
 
 BODY_MAX = 1_048_576
 REMEMBERED_SECONDS = 1.0

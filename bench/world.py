@@ -15,7 +15,7 @@ from uuid import UUID
 import bcrypt
 import psycopg2
 
-from solisync.tokens import Tokens, refresh_expiry
+from solisync.access.tokens import Tokens, refresh_expiry
 
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"

@@ -13,7 +13,7 @@ from typing import Any
 import bcrypt
 import psycopg2
 
-from solisync.statement import Statement
+from solisync.postgres.statement import Statement
 from solisync.storage import accounts, sync
 
 from .world import PASSWORD, World, identity, payload

@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from .database import Cursor, Database
+from .access.rate_limit import LIMITS
 from .errors import DatabaseError, Unavailable
-from .ratelimit import LIMITS
+from .postgres.database import Cursor, Database
 from .storage import analytics, rate_limits, sessions
 
 EVERY_SECONDS = 60.0

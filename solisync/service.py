@@ -22,35 +22,37 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from . import __version__, listening, passwords
-from .daemon import Daemon
-from .database import RECONNECT_SECONDS, Database
-from .embedded import EmbeddedPostgres
+from . import __version__
+from .access import passwords
+from .access.passwords import Passwords
+from .access.rate_limit import RateLimiter
+from .access.tokens import Tokens
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
-from .metrics import Metrics, Sampler
-from .migrate import Migration, load_migrations, migrate
-from .passwords import Passwords
-from .ratelimit import RateLimiter
-from .remembered import Remembered
+from .postgres.database import RECONNECT_SECONDS, Database
+from .postgres.embedded import EmbeddedPostgres
+from .postgres.migrate import Migration, load_migrations, migrate
+from .process import listening
+from .process.daemon import Daemon
+from .process.metrics import Metrics, Sampler
 from .settings import Settings
 from .storage import STATEMENTS, replays
-from .tokens import Tokens
 from .web.accounts import Accounts
 from .web.analytics import Analytics
 from .web.app import App
 from .web.avatars import Avatars
 from .web.challenge import Challenge
-from .web.docs import Docs
 from .web.health import Health
 from .web.leaderboard import Leaderboard, load_board
 from .web.openapi import OpenApi
 from .web.replays import Replays
-from .web.routes import body_refusals
+from .web.route import body_refusals
+from .web.routes import routes
 from .web.sessions import Sessions
-from .web.site import Site
+from .web.shared_cache import Remembered
+from .web.swagger_ui import Docs
 from .web.sync import Sync
-from .web.table import routes
+from .web.wire.site import Site
 
 DATABASE_STOP_SECONDS = 2.0
 QUIET_SECONDS = 3.0  # how long the database may be away at the start before the log says so

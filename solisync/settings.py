@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .client_address import Networks
-from .dsn import check_dsn
+from .access.client_address import Networks
 from .errors import SettingsError
+from .postgres.dsn import check_dsn
 from .settings_table import TABLE
 
 SECRET_MIN_BYTES = 32

@@ -16,8 +16,8 @@ from typing import Any
 from platformdirs import user_state_path
 from twisted.internet.endpoints import serverFromString
 
-from .client_address import Networks
-from .logs import FORMATS
+from .access.client_address import Networks
+from .process.logs import FORMATS
 
 PREFIX = "SOLISYNC_"
 

@@ -13,13 +13,14 @@ from twisted.python.usage import Options as TwistedOptions
 
 from twisted import __version__ as twisted_version
 
-from . import __version__, logs
-from .daemon import Daemon
+from . import __version__
 from .errors import CannotStart
+from .process import logs
+from .process.daemon import Daemon
 from .service import make_service
 from .settings import Settings
 from .settings_table import TABLE, without_option
-from .workers import make_daemon
+from .supervisor import make_daemon
 
 
 class Options(TwistedOptions):

@@ -9,11 +9,12 @@ from twisted.internet.abstract import FileDescriptor
 from twisted.internet.main import CONNECTION_DONE
 from twisted.python.failure import Failure
 
-from . import metrics, passwords
-from .daemon import run
+from .access import passwords
+from .process import metrics
+from .process.daemon import run
 from .service import make_service
 from .settings import Settings
-from .workers import LIFELINE, READY, SOCKET
+from .supervisor import LIFELINE, READY, SOCKET
 
 
 class _Lifeline(FileDescriptor):

@@ -14,7 +14,7 @@ BIN = Path(sys.executable).parent
 SOLISYNC = (BIN / "solisync",)
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
-MODULE = (sys.executable, "-m", "solisync.main")
+MODULE = (sys.executable, "-m", "solisync.commands.main")
 
 
 def clean_environment(**variables):

@@ -25,8 +25,8 @@ from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, text
 from twisted.web.client import Agent, HTTPConnectionPool
 
 from solisync.client import ApiError, Client
-from solisync.embedded import EmbeddedPostgres
-from solisync.migrate import load_migrations, migrate
+from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.postgres.migrate import load_migrations, migrate
 from solisync.service import make_service
 from solisync.settings import Settings
 

@@ -6,10 +6,10 @@ import sys
 from twisted.internet import reactor
 
 from solisync import worker
-from solisync.daemon import run
+from solisync.process.daemon import run
 from solisync.service import make_service
 from solisync.settings import Settings
-from solisync.workers import Supervisor
+from solisync.supervisor import Supervisor
 
 COST = 4
 

@@ -4,8 +4,8 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from solisync.attempts import HEAD_START_SECONDS, first_of
 from solisync.errors import ConnectionFailed
+from solisync.postgres.staggered import HEAD_START_SECONDS, first_of
 
 
 class Race:

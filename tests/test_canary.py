@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from solisync.access.tokens import Tokens
 from solisync.settings import Settings
-from solisync.tokens import Tokens
 from tests.conftest import DSN_PASSWORD, PASSWORD, SECRET, environment
 
 SECRETS = (SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT begins with eyJ

@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 
-from solisync.smoke import smoke
+from solisync.commands.smoke import smoke
 from tests.conftest import ROOT, free_port, truncate
 from tests.promql import DASHBOARD, named, panels, queries, rules
 from tests.test_metrics import DOCUMENTED, Scraped

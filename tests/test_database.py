@@ -15,15 +15,15 @@ from twisted.internet import defer
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.task import deferLater
 
-from solisync import attempts
-from solisync import database as pool
-from solisync import session as connections
-from solisync.database import Database
-from solisync.dsn import each_address, each_host
 from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError, TransactionAborted, Unavailable
-from solisync.migrate import load_migrations, migrate
-from solisync.session import Session
-from solisync.statement import Statement
+from solisync.postgres import database as pool
+from solisync.postgres import session as connections
+from solisync.postgres import staggered as attempts
+from solisync.postgres.database import Database
+from solisync.postgres.dsn import each_address, each_host
+from solisync.postgres.migrate import load_migrations, migrate
+from solisync.postgres.session import Session
+from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS
 from tests.conftest import connect, run_sql
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from solisync.completion import SHELLS
-from solisync.embedded import STOP_SECONDS
-from solisync.main import command_parser
+from solisync.commands.completion import SHELLS
+from solisync.commands.main import command_parser
+from solisync.postgres.embedded import STOP_SECONDS
 from solisync.settings import Settings
 from solisync.settings_table import TABLE
-from solisync.web.channel import BODY_SECONDS, IDLE_SECONDS
-from solisync.workers import STOP_MARGIN_SECONDS
+from solisync.supervisor import STOP_MARGIN_SECONDS
+from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
 from tests.commands import SOLISYNC, run
 from tests.conftest import ROOT, SECRET
 from tests.deploy import units

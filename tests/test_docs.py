@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from solisync import database, passwords
-from solisync.admin.table import COMMANDS
-from solisync.ratelimit import ANALYTICS, AUTH
+from solisync.access import passwords
+from solisync.access.rate_limit import ANALYTICS, AUTH
+from solisync.commands.smoke import PIXEL
+from solisync.commands.table import COMMANDS
+from solisync.postgres import database
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.settings_table import TABLE
-from solisync.smoke import PIXEL
-from solisync.web import channel, sending
 from solisync.web.app import HANDLER_SECONDS
-from solisync.web.request import MAX_NESTING
-from solisync.web.site import UNREAD_MAX
+from solisync.web.wire import backpressure as sending
+from solisync.web.wire import channel
+from solisync.web.wire.request import MAX_NESTING
+from solisync.web.wire.site import UNREAD_MAX
 from tests.conftest import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -172,7 +174,7 @@ async def test_the_merge_of_the_sync_page_happens_as_told(server):
 
 def test_the_transcript_of_the_readme_has_every_step_of_the_smoke_check():
     """README shows what `make smoke` prints, step by step."""
-    source = (ROOT / "solisync" / "smoke.py").read_text("utf-8")
+    source = (ROOT / "solisync" / "commands" / "smoke.py").read_text("utf-8")
     steps = re.findall(r'self\._(step|refused)\("(?!clean up)([^"]+)"', source)
     expected = [f"{name} is refused" if kind == "refused" else name for kind, name in steps]
     assert re.findall(r"^    ok   (.+)$", DOCS["README.md"], re.M) == expected

@@ -15,10 +15,10 @@ from twisted.internet.protocol import Factory, Protocol
 
 from solisync import __version__
 from solisync.client import ApiError, Client
+from solisync.commands.main import main
+from solisync.commands.smoke import smoke
 from solisync.errors import CannotStart
-from solisync.main import main
 from solisync.settings_table import TABLE
-from solisync.smoke import smoke
 from tests.commands import (
     BIN,
     MODULE,

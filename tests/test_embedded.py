@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from solisync.embedded import DataDirBusy, EmbeddedPostgres
 from solisync.errors import CannotStart
+from solisync.postgres.embedded import DataDirBusy, EmbeddedPostgres
 from tests.commands import BIN, SOLISYNC, kill, postmaster, processes_in, run, start, wait_for
 from tests.conftest import PASSWORD, SECRET, ready, run_sql
 

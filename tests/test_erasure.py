@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 from msgspec.structs import replace
 from psycopg2 import sql
 
+from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
-from solisync.smoke import PIXEL
 from tests.conftest import connect
 
 COLUMNS = """

@@ -19,10 +19,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.database import RECONNECT_SECONDS, Database
-from solisync.embedded import EmbeddedPostgres
 from solisync.errors import DatabaseError, Unavailable
-from solisync.statement import Statement
+from solisync.postgres.database import RECONNECT_SECONDS, Database
+from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.postgres.statement import Statement
 from solisync.web import app
 from tests.commands import postmaster
 from tests.conftest import PASSWORD, QUICK, connect, new_address, refused, run_sql, truncate

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 
 from solisync.errors import CannotStart
-from solisync.listening import Acceptor, listen, seclude, stop
+from solisync.process.listening import Acceptor, listen, seclude, stop
 
 
 class Greeting(Protocol):

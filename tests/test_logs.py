@@ -14,7 +14,7 @@ from twisted.internet.threads import deferToThread
 from twisted.logger import Logger, formatEvent
 from twisted.python.failure import Failure
 
-from solisync import logs
+from solisync.process import logs
 from tests.commands import SOLISYNC, TAC, TWISTD, run, start, wait_for
 from tests.conftest import PASSWORD, SECRET, connect, ready, refused, truncate
 

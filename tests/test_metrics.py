@@ -13,7 +13,7 @@ import treq
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.internet.threads import deferToThread
 
-from solisync import metrics
+from solisync.process import metrics
 from tests.commands import SOLISYNC, start, wait_for
 from tests.conftest import PASSWORD, ROOT, free_port, ready, refused, truncate
 from tests.fire.test_processes import replaced, workers

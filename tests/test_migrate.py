@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 
 from solisync.client import ApiError
 from solisync.errors import CannotStart, ConnectionFailed
-from solisync.migrate import load_migrations, migrate
+from solisync.postgres.migrate import load_migrations, migrate
 from tests.commands import SOLISYNC, TWISTD, run, start, wait_for
 from tests.conftest import ROOT, ready, run_sql
 
@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
-from solisync.migrate import load_migrations, migrate
+from solisync.postgres.migrate import load_migrations, migrate
 
 react(lambda reactor: Deferred.fromCoroutine(migrate(reactor, sys.argv[1], load_migrations(Path(sys.argv[2])))))
 """

@@ -74,13 +74,13 @@ def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
 def test_an_installation_works_away_from_the_checkout(installation, tmp_path):
     """Its commands run, twistd knows the plugin, and the migrations are found."""
     python = installation / "bin" / "python"
-    code = "import solisync; from solisync.migrate import load_migrations as l; print(solisync.__file__, len(l()))"
+    code = "import solisync, solisync.postgres.migrate as m; print(solisync.__file__, len(m.load_migrations()))"
     found = run(python, "-c", code, cwd=tmp_path)
     assert found.err == []
     file, _, count = found.out[0].rpartition(" ")
     assert Path(file).is_relative_to(installation)
     assert int(count) == len(list((ROOT / "migrations").glob("*.sql")))
-    assert run(python, "-m", "solisync.main", "--version", cwd=tmp_path).out == [f"solisync {__version__}"]
+    assert run(python, "-m", "solisync.commands.main", "--version", cwd=tmp_path).out == [f"solisync {__version__}"]
     shown = run(python, "-m", "twisted", "--help", cwd=tmp_path)
     assert any(line.split()[:1] == ["solisync"] for line in shown.out + shown.err)
     twistd = "from twisted.scripts.twistd import run; run()"
@@ -93,5 +93,5 @@ def test_the_scripts_are_installed(wheel):
     """Two commands, by the names of the contract."""
     (entry_points,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("entry_points.txt"))
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
-    assert "solisync = solisync.main:main" in text
-    assert "solisync-reset-password = solisync.reset_password:main" in text
+    assert "solisync = solisync.commands.main:main" in text
+    assert "solisync-reset-password = solisync.commands.reset_password:main" in text

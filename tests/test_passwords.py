@@ -15,8 +15,8 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
+from solisync.access.passwords import QUEUE_SECONDS, Passwords, condense
 from solisync.errors import Unavailable
-from solisync.passwords import QUEUE_SECONDS, Passwords, condense
 
 
 class HandThreads:

@@ -7,7 +7,7 @@ import pytest
 import pytest_twisted
 from twisted.internet import defer
 
-from solisync.database import Database
+from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, accounts
 from tests.conftest import PASSWORD, truncate
 from tests.web.test_replays import replay

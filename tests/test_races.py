@@ -19,10 +19,10 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.database import Database
-from solisync.statement import Statement
+from solisync.access.tokens import Tokens, refresh_expiry
+from solisync.postgres.database import Database
+from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
-from solisync.tokens import Tokens, refresh_expiry
 from tests.conftest import (
     PASSWORD,
     ROOT,

@@ -8,11 +8,11 @@ import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import Clock
 
-from solisync import ratelimit
-from solisync.database import Database
+from solisync.access import rate_limit
+from solisync.access.rate_limit import AUTH, Limit, RateLimiter
 from solisync.errors import TooMany
 from solisync.housekeeping import Housekeeping
-from solisync.ratelimit import AUTH, Limit, RateLimiter
+from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, rate_limits
 from tests.conftest import new_address, run_sql, start, truncate
 
@@ -126,7 +126,7 @@ async def test_a_refused_client_costs_no_statement(limiter, database):
 
 async def test_memory_is_bounded(limiter, database, monkeypatch):
     """At most REMEMBERED clients are remembered; one that was forgotten is refused by the database."""
-    monkeypatch.setattr(ratelimit, "REMEMBERED", 3)
+    monkeypatch.setattr(rate_limit, "REMEMBERED", 3)
     none = Limit("none", most=1, seconds=60)
     for client in range(5):
         assert [await wait(limiter, client, none), await wait(limiter, client, none)] == [0, 60]

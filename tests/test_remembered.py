@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from solisync.remembered import SECONDS, Remembered
+from solisync.web.shared_cache import SECONDS, Remembered
 
 
 class Source:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from solisync import reset_password
 from solisync.client import ApiError
-from solisync.main import main as solisync_main
+from solisync.commands import reset_password
+from solisync.commands.main import main as solisync_main
 from tests.commands import BIN, SOLISYNC, clean_environment, processes_in, run, start
 from tests.conftest import PASSWORD, ready
 

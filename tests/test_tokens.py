@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solisync.access.tokens import REMEMBERED_LENGTH, Tokens, refresh_expiry
 from solisync.errors import Unauthorized
-from solisync.tokens import REMEMBERED_LENGTH, Tokens, refresh_expiry
 
 SECRET = b"s" * 32
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)

@@ -1,6 +1,6 @@
 """SQL and nothing else: one module per noun, each function `async def name(cursor, …)` over named statements."""
 
-from ..statement import Statement
+from ..postgres.statement import Statement
 from . import accounts, analytics, avatars, leaderboard, rate_limits, replays, schema, sessions, sync
 
 STATEMENTS: tuple[Statement, ...] = tuple(

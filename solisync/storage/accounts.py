@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..database import Cursor
-from ..statement import Statement
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from .rows import maybe, one
 
 

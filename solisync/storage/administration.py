@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..database import Cursor
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from ..rules.analytics import name_of
-from ..statement import Statement
 from . import accounts
 from .rows import maybe, one
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from ..database import Cursor
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from ..rules.analytics import name_of
-from ..statement import Statement
 from .administration import Player
 from .rows import many
 

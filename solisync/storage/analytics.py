@@ -7,9 +7,9 @@ without anybody counting those. Erasing a player deletes that row; it is part of
 from collections.abc import Sequence
 from datetime import datetime
 
-from ..database import Cursor
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from ..rules.analytics import Event
-from ..statement import Statement
 
 # Any number of these with the same events may run at once. They first take the name, then insert in the order of the
 # ids, so none waits for one that waits for it. The name is written only on its first day, once on each later one, and

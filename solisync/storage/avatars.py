@@ -7,8 +7,8 @@ longer to read. On the way back plain bytea is as quick as anything.
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..database import Cursor
-from ..statement import Statement
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from .accounts import Profile
 from .rows import maybe
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..database import Cursor
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from ..rules.leaderboard import ENTRIES, Bests, Entry
-from ..statement import Statement
 from .rows import many
 
 

@@ -5,10 +5,10 @@ from datetime import datetime
 
 import msgspec
 
-from ..database import Cursor
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from ..rules.leaderboard import Bests
 from ..rules.replays import RECENT_MAX, Header, Recent
-from ..statement import Statement
 from .accounts import LOCK
 from .leaderboard import IMPROVE, Standing
 from .rows import many, maybe

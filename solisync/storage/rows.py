@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
-from ..statement import Row
+from ..postgres.statement import Row
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -1,7 +1,7 @@
 """Which migrations the database has."""
 
-from ..database import Cursor
-from ..statement import Statement
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from .rows import one
 
 LATEST = Statement("latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations")

@@ -6,8 +6,8 @@ session is either older than they are, and removed by them, or sees what they di
 
 from datetime import datetime
 
-from ..database import Cursor
-from ..statement import Statement
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 
 # The row must still hold the hash that was verified: a reset may have committed while bcrypt ran.
 BEGIN_SESSION = Statement(

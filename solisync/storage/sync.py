@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..database import Cursor
+from ..postgres.database import Cursor
+from ..postgres.statement import Statement
 from ..rules.leaderboard import Bests
-from ..statement import Statement
 from . import leaderboard
 from .accounts import LOCK
 from .leaderboard import Standing

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from ..audit import audit
-from ..database import Cursor, Database
+from ..access.passwords import Passwords
+from ..access.tokens import Tokens, refresh_expiry
 from ..errors import Conflict, NotFound
-from ..passwords import Passwords
-from ..remembered import Remembered
+from ..postgres.database import Cursor, Database
+from ..process.audit import audit
 from ..rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ..rules.replays import Recent
 from ..rules.shapes import Ok
 from ..storage import accounts
-from ..tokens import Tokens, refresh_expiry
-from .reply import Reply
+from .shared_cache import Remembered
+from .wire.reply import Reply
 
 
 class Accounts:

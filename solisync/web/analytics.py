@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ..database import Database
-from ..metrics import Metrics
+from ..postgres.database import Database
+from ..process.metrics import Metrics
 from ..rules.analytics import Receipt, Sent, judge, splittable
 from ..storage import analytics
-from .request import read_json
+from .wire.request import read_json
 
 
 class Analytics:

@@ -17,15 +17,15 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
+from ..access.rate_limit import Limit, RateLimiter
+from ..access.tokens import Tokens
 from ..errors import TooMany
-from ..logs import serving
-from ..metrics import Metrics
-from ..ratelimit import Limit, RateLimiter
-from ..tokens import Tokens
+from ..process.logs import serving
+from ..process.metrics import Metrics
 from .error_replies import error_reply
-from .reply import Reply
-from .request import Request, read_json
-from .routes import Route
+from .route import Route
+from .wire.reply import Reply
+from .wire.request import Request, read_json
 
 HANDLER_SECONDS = 15.0
 

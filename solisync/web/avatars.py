@@ -1,13 +1,13 @@
 """Avatars over HTTP (contract §5)."""
 
-from ..database import Database
 from ..errors import NotFound
+from ..postgres.database import Database
 from ..rules.accounts import Me, me
 from ..rules.avatars import check_avatar, media_type
 from ..rules.ids import is_id
 from ..storage import avatars
 from .conditional import matches
-from .reply import Reply
+from .wire.reply import Reply
 
 # A browser that is led to an avatar runs nothing that may hide in it.
 SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..rules.challenge import daily_challenge, seconds_left
-from .reply import Reply
+from .wire.reply import Reply
 
 
 class Challenge:

@@ -6,17 +6,9 @@ from twisted.python.failure import Failure
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from ..errors import (
-    BadRequest,
-    Conflict,
-    NotFound,
-    Refused,
-    TooMany,
-    Unauthorized,
-    Unavailable,
-)
-from .reply import Reply, allowed_origin, preflight
-from .request import Request
+from ..errors import BadRequest, Conflict, NotFound, Refused, TooMany, Unauthorized, Unavailable
+from .wire.reply import Reply, allowed_origin, preflight
+from .wire.request import Request
 
 STATUS: dict[type[Refused], int] = {
     BadRequest: 400,

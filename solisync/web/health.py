@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from .. import __version__
-from ..database import Database
 from ..errors import DatabaseError, Unavailable
+from ..postgres.database import Database
 from ..storage import schema
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ..database import Cursor, Database
 from ..errors import NotFound
-from ..remembered import Remembered
+from ..postgres.database import Cursor, Database
 from ..rules.leaderboard import NO_BESTS, OptIn, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok
 from ..storage import leaderboard, sync
-from .reply import Reply
+from .shared_cache import Remembered
+from .wire.reply import Reply
 
 
 class Leaderboard:

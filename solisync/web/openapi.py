@@ -8,8 +8,8 @@ import msgspec
 from .. import __version__
 from ..rules.avatars import FORMATS
 from ..rules.shapes import ErrorBody
-from .reply import Reply
-from .routes import Route
+from .route import Route
+from .wire.reply import Reply
 
 _SCHEMA = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"\{(\w+)\}")

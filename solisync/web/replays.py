@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ..database import Cursor, Database
 from ..errors import BadRequest, NotFound
-from ..remembered import Remembered
+from ..postgres.database import Cursor, Database
 from ..rules.ids import is_id
 from ..rules.replays import Fields, Header, Recent, Uploaded, decodable, read_header, recent_count
 from ..storage import replays
 from .conditional import matches
-from .reply import Reply
-from .request import read_json
+from .shared_cache import Remembered
+from .wire.reply import Reply
+from .wire.request import read_json
 
 KEPT = {"Cache-Control": "public, max-age=300"}
 

@@ -1,60 +1,244 @@
-"""What a route is. The table of all routes is in solisync.web.table."""
+"""The route table: dispatch, authorisation, limits and the OpenAPI document at once.
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+What it doesn't say, no route does.
+"""
 
-import msgspec
-
-from ..ratelimit import Limit
-from .reply import Refusal, Reply
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One method of one path: who may call it, how often, what goes in and what comes out.
-
-    The handler is called with keyword arguments: each variable of the path, `body` when there is a shape for it, with
-    `raw` also the bytes that it was decoded from, and `player`, the user id of the access token, when the route is
-    protected. `answer` is a shape or a list of one. A handler that decodes its body by itself gets only `raw`, and
-    `described` is the shape of it for the OpenAPI document. Each parameter in `query` is the list of its values; the
-    shape of one is for the document only. So are `links`: which route goes on from the answer, and where in the answer
-    the variables of its path are. A route that is not `listed` is left out of it.
-
-    What is not JSON has media types instead of shapes: with `content` the handler gets `content`, the bytes of the
-    body, and `content_type`, that header field or "", both unchecked. With `conditional` it gets `if_none_match`, that
-    field or None. `too_large` is what a body over the ceiling is refused with, if that is not what all routes say.
-    """
-
-    method: str
-    path: str
-    handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
-    summary: str
-    protected: bool = False
-    limit: Limit | None = None
-    body: type[msgspec.Struct] | None = None
-    raw: bool = False
-    described: Any = None
-    query: Mapping[str, Any] = field(default_factory=dict)
-    content: tuple[str, ...] = ()
-    too_large: Refusal | None = None
-    conditional: bool = False
-    answer: Any = None
-    answer_content: tuple[str, ...] = ()
-    errors: tuple[int, ...] = ()
-    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    listed: bool = True
-
-    @property
-    def private(self) -> bool:
-        """Whether the answer is nobody else's business, so that no cache may keep it."""
-        return self.protected or self.path.startswith("/api/auth/")
+from ..access import rate_limit
+from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.analytics import Batch, Receipt
+from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
+from ..rules.challenge import DailyChallenge
+from ..rules.leaderboard import Entry, OptIn
+from ..rules.replays import Count, Recent, Replay, Uploaded
+from ..rules.shapes import Ok
+from ..rules.sync import Payload, SyncAnswer
+from .accounts import Accounts
+from .analytics import Analytics
+from .avatars import Avatars
+from .challenge import Challenge
+from .health import Alive, Health, Ready
+from .leaderboard import Leaderboard
+from .openapi import OpenApi
+from .replays import Replays
+from .route import Route
+from .sessions import Sessions
+from .swagger_ui import Docs
+from .sync import Sync
+from .wire.reply import Refusal
 
 
-def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
-    """What too large a body is told where that is not what all routes say, by method and path."""
-    return {
-        (route.method.encode("ascii"), route.path.encode("ascii")): route.too_large
-        for route in routes
-        if route.too_large is not None
-    }
+def routes(
+    *,
+    accounts: Accounts,
+    sessions: Sessions,
+    avatars: Avatars,
+    sync: Sync,
+    leaderboard: Leaderboard,
+    challenge: Challenge,
+    replays: Replays,
+    analytics: Analytics,
+    health: Health,
+    openapi: OpenApi,
+    docs: Docs,
+) -> tuple[Route, ...]:
+    """Every route of the service."""
+    return (
+        Route(
+            method="POST",
+            path="/api/auth/register",
+            handler=accounts.register,
+            summary="Create an account and begin its first session",
+            limit=rate_limit.AUTH,
+            body=AuthRequest,
+            answer=TokenPair,
+            errors=(409,),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/login",
+            handler=sessions.login,
+            summary="Begin a session",
+            limit=rate_limit.AUTH,
+            body=AuthRequest,
+            answer=TokenPair,
+            errors=(401,),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/refresh",
+            handler=sessions.refresh,
+            summary="Spend a refresh token for a new pair of tokens",
+            limit=rate_limit.AUTH,
+            body=RefreshRequest,
+            answer=TokenPair,
+            errors=(401,),
+        ),
+        Route(
+            method="GET",
+            path="/api/me",
+            handler=accounts.me,
+            summary="Show one's own profile",
+            protected=True,
+            answer=Me,
+            errors=(404,),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/account",
+            handler=accounts.delete,
+            summary="Delete one's account and all that belongs to it",
+            protected=True,
+            answer=Ok,
+        ),
+        Route(
+            method="PUT",
+            path="/api/me/avatar",
+            handler=avatars.upload,
+            summary="Set one's avatar",
+            protected=True,
+            content=AVATAR_TYPES,
+            too_large=Refusal(400, AVATAR_TOO_LARGE),
+            answer=Me,
+            errors=(404,),
+            links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
+        ),
+        Route(
+            method="GET",
+            path="/avatars/{user_id}.{extension}",
+            handler=avatars.show,
+            summary="Show a player's avatar",
+            protected=True,
+            conditional=True,
+            answer_content=AVATAR_TYPES,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/sync/pull",
+            handler=sync.pull,
+            summary="Show one's stored progress",
+            protected=True,
+            answer=SyncAnswer,
+            errors=(404,),
+        ),
+        Route(
+            method="POST",
+            path="/api/sync/push",
+            handler=sync.push,
+            summary="Merge a device's progress into the stored one",
+            protected=True,
+            body=Payload,
+            raw=True,
+            answer=SyncAnswer,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/leaderboard",
+            handler=leaderboard.show,
+            summary="List the best players who want to be seen",
+            protected=True,
+            answer=list[Entry],
+        ),
+        Route(
+            method="POST",
+            path="/api/leaderboard/opt-in",
+            handler=leaderboard.opt_in,
+            summary="Appear on the leaderboard, or change one's name there",
+            protected=True,
+            body=OptIn,
+            answer=Ok,
+            errors=(404,),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/leaderboard/opt-in",
+            handler=leaderboard.opt_out,
+            summary="Disappear from the leaderboard",
+            protected=True,
+            answer=Ok,
+            errors=(404,),
+        ),
+        Route(
+            method="POST",
+            path="/api/replays",
+            handler=replays.upload,
+            summary="Store a replay, to the byte",
+            protected=True,
+            raw=True,
+            described=Replay,
+            answer=Uploaded,
+            errors=(404,),
+            links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/recent",
+            handler=replays.list_recent,
+            summary="List the newest replays of everybody",
+            query={"limit": Count},
+            answer=list[Recent],
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}",
+            handler=replays.fetch,
+            summary="Get a replay as it was uploaded",
+            conditional=True,
+            answer=Replay,
+            errors=(404,),
+        ),
+        Route(
+            method="GET",
+            path="/api/daily-challenge",
+            handler=challenge.daily,
+            summary="Show the deal of the day and its goal",
+            answer=DailyChallenge,
+        ),
+        Route(
+            method="POST",
+            path="/api/analytics",
+            handler=analytics.receive,
+            summary="Report what happened in a game",
+            limit=rate_limit.ANALYTICS,
+            raw=True,
+            described=Batch,
+            answer=Receipt,
+        ),
+        *(
+            Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
+            for path in ("/api/health", "/health")
+        ),
+        *(
+            Route(
+                method="GET",
+                path=path,
+                handler=health.ready,
+                summary="Whether the service can do its work",
+                answer=Ready,
+            )
+            for path in ("/api/health/ready", "/health/ready")
+        ),
+        Route(
+            method="GET",
+            path="/api/openapi.json",
+            handler=openapi.document,
+            summary="This interface as an OpenAPI 3.1 document",
+        ),
+        Route(
+            method="GET",
+            path="/api/docs",
+            handler=docs.page,
+            summary="This interface as a page for people",
+            conditional=True,
+            answer_content=("text/html",),
+        ),
+        Route(
+            method="GET",
+            path="/api/docs/{name}",
+            handler=docs.asset,
+            summary="A part of that page",
+            conditional=True,
+            listed=False,
+        ),
+    )

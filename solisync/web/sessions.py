@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ..audit import audit
-from ..database import Cursor, Database
+from ..access.passwords import Passwords
+from ..access.tokens import RefreshClaims, Tokens, refresh_expiry
 from ..errors import Unauthorized
-from ..metrics import Metrics
-from ..passwords import Passwords
+from ..postgres.database import Cursor, Database
+from ..process.audit import audit
+from ..process.metrics import Metrics
 from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
 from ..storage import accounts, sessions
-from ..tokens import RefreshClaims, Tokens, refresh_expiry
 
 
 class Sessions:

@@ -7,17 +7,17 @@ from uuid import UUID
 import msgspec
 from msgspec import structs
 
-from ..database import Cursor, Database
 from ..errors import BadRequest, NotFound
-from ..metrics import Metrics
-from ..remembered import Remembered
+from ..postgres.database import Cursor, Database
+from ..process.metrics import Metrics
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
 from ..rules.saved import default_document, read_saved
 from ..rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncConflict, read_unknown
 from ..storage import sync
-from .reply import Reply
+from .shared_cache import Remembered
+from .wire.reply import Reply
 
 NIL = str(UUID(int=0))
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from solisync.admin.output import Output, Progress
-from solisync.admin.task import Task
-from solisync.main import command_parser
+from solisync.commands.main import command_parser
+from solisync.commands.output import Output, Progress
+from solisync.commands.task import Task
 
 
 class Done(str):

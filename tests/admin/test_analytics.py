@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from solisync.admin.analytics import FIELDS
-from solisync.main import command_parser
+from solisync.commands.analytics import FIELDS
+from solisync.commands.main import command_parser
 from solisync.storage import administration_pages
 from tests.commands import SOLISYNC, clean_environment
 from tests.conftest import run_sql, truncate

@@ -12,14 +12,14 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
-from solisync.admin import programs
-from solisync.admin.programs import find_closest, find_newest
+from solisync.commands import programs
+from solisync.commands.programs import find_closest, find_newest
+from solisync.commands.smoke import PIXEL
 from solisync.errors import CannotStart
-from solisync.migrate import load_migrations, migrate
-from solisync.postgres_programs import find_binaries
-from solisync.session import Session
+from solisync.postgres.binaries import find_binaries
+from solisync.postgres.migrate import load_migrations, migrate
+from solisync.postgres.session import Session
 from solisync.settings import Settings
-from solisync.smoke import PIXEL
 from tests.commands import SOLISYNC, processes_in, run, wait_for
 from tests.conftest import DSN_PASSWORD, connect, run_sql
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from solisync.admin import database_checks, surroundings
+from solisync.commands import database_checks, surroundings
 from solisync.errors import CannotStart
-from solisync.migrate import load_migrations, migrate
+from solisync.postgres.migrate import load_migrations, migrate
 from tests.commands import SOLISYNC, run
 from tests.conftest import SECRET, free_port, run_sql
 

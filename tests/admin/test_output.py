@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.admin.output import Column, Output, Progress, bytes_shown, harmless, shown
+from solisync.commands.output import Column, Output, Progress, bytes_shown, harmless, shown
 from tests.commands import SOLISYNC, clean_environment, run, wait_for
 from tests.conftest import connect
 

@@ -8,9 +8,9 @@ import pytest
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
-from solisync.admin import sessions as command
-from solisync.database import Database
-from solisync.main import main
+from solisync.commands import sessions as command
+from solisync.commands.main import main
+from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, sessions
 from tests.conftest import PASSWORD, connect, refused, truncate
 

@@ -4,7 +4,7 @@ import pytest
 
 from solisync import __version__
 from solisync.errors import CannotStart
-from solisync.migrate import load_migrations, migrate
+from solisync.postgres.migrate import load_migrations, migrate
 from tests.conftest import run_sql
 
 LATEST = load_migrations()[-1].number

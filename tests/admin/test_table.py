@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from solisync.admin import table
-from solisync.admin.table import COMMANDS
-from solisync.main import command_parser, main
+from solisync.commands import table
+from solisync.commands.main import command_parser, main
+from solisync.commands.table import COMMANDS
 from tests.commands import SOLISYNC, run
 from tests.conftest import ROOT
 

@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
-from solisync.admin.table import COMMANDS
+from solisync.commands.smoke import PIXEL
+from solisync.commands.table import COMMANDS
 from solisync.errors import BadRequest, Conflict, NotFound
 from solisync.rules.analytics import Batch, Event
-from solisync.smoke import PIXEL
 from solisync.storage import administration_pages
 from tests.conftest import PASSWORD, refused
 

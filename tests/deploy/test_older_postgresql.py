@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from twisted.internet.threads import deferToThread
 
-from solisync.smoke import PIXEL
+from solisync.commands.smoke import PIXEL
 from tests.admin.test_backup import REPLAY, content
 from tests.commands import SOLISYNC, run
 from tests.deploy.programs import optional

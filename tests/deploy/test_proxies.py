@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.smoke import PIXEL
+from solisync.commands.smoke import PIXEL
 from tests.commands import wait_for
 from tests.conftest import PASSWORD, ROOT, environment, free_port, truncate
 from tests.deploy.programs import optional

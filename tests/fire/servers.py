@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg2
 
-from solisync.postgres_programs import ENVIRONMENT, as_user, find_binaries, unprivileged_user
+from solisync.postgres.binaries import ENVIRONMENT, as_user, find_binaries, unprivileged_user
 from tests.commands import kill, processes_in, wait_for
 from tests.conftest import free_port, run_sql
 

@@ -14,7 +14,7 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.postgres_programs import as_user
+from solisync.postgres.binaries import as_user
 from tests import commands
 from tests.conftest import ROOT, connect, ready, run_sql, truncate
 from tests.fire.acknowledged import Players

@@ -8,13 +8,13 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync import attempts
-from solisync import database as pool
-from solisync import session as connections
-from solisync.database import Database
 from solisync.errors import ConnectionFailed, DatabaseError
-from solisync.session import Session
-from solisync.statement import Statement
+from solisync.postgres import database as pool
+from solisync.postgres import session as connections
+from solisync.postgres import staggered as attempts
+from solisync.postgres.database import Database
+from solisync.postgres.session import Session
+from solisync.postgres.statement import Statement
 from tests.fire.acknowledged import Players
 from tests.fire.servers import all_hosts, servers
 

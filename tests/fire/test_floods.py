@@ -16,14 +16,14 @@ from twisted.internet.defer import Deferred, ensureDeferred, gatherResults
 from twisted.internet.task import Clock, deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync import passwords
-from solisync.database import Database
+from solisync.access import passwords
+from solisync.access.rate_limit import AUTH, REMEMBERED, RateLimiter
 from solisync.errors import TooMany
 from solisync.housekeeping import Housekeeping
-from solisync.migrate import load_migrations, migrate
-from solisync.ratelimit import AUTH, REMEMBERED, RateLimiter
+from solisync.postgres.database import Database
+from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import STATEMENTS
-from solisync.web.channel import LINGER_BYTES
+from solisync.web.wire.channel import LINGER_BYTES
 from tests.conftest import PASSWORD, environment, free_port, new_address, ready, run_sql, truncate
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
 from tests.test_races import at_once, players

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.embedded import EmbeddedPostgres
+from solisync.postgres.embedded import EmbeddedPostgres
 from tests.commands import postmaster, wait_for
 from tests.conftest import ready, run_sql
 from tests.fire.load import Crowd

@@ -13,7 +13,7 @@ from twisted.internet import ssl
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.workers import LIFELINE, READY, Worker
+from solisync.supervisor import LIFELINE, READY, Worker
 from tests.commands import SOLISYNC, TWISTD, alive, run, start, wait_for
 from tests.conftest import PASSWORD, ROOT, SECRET, environment, free_port, ready, truncate
 from tests.fire.load import REFUSED, Steady

@@ -6,7 +6,8 @@ import sys
 import pytest
 from twisted.internet.task import deferLater
 
-from solisync.web import channel, sending, site
+from solisync.web.wire import backpressure as sending
+from solisync.web.wire import channel, site
 from tests.conftest import ROOT, environment, free_port, ready, truncate
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.test_races import at_once
@@ -15,7 +16,7 @@ from tests.wire.sockets import parse
 
 HURRIED = """
 import runpy, sys
-from solisync.web import channel, sending
+from solisync.web.wire import channel, backpressure as sending
 channel.HEADER_SECONDS, channel.BODY_SECONDS, sending.UNREAD_SECONDS = map(float, sys.argv[2:])
 runpy.run_path(sys.argv[1], run_name="__main__")
 """

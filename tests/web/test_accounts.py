@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from solisync.tokens import Tokens
+from solisync.access.tokens import Tokens
 from tests.conftest import PASSWORD, SECRET, refused
 
 

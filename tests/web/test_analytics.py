@@ -14,10 +14,10 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import deferLater
 
 from solisync import housekeeping
-from solisync.database import Database
 from solisync.housekeeping import Housekeeping
+from solisync.postgres.database import Database
+from solisync.postgres.statement import Statement
 from solisync.rules.analytics import Batch, Event
-from solisync.statement import Statement
 from solisync.storage import STATEMENTS, analytics
 from tests.conftest import PASSWORD, connect, new_address, run_sql, truncate
 

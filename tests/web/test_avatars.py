@@ -17,9 +17,9 @@ import pytest
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
+from solisync.access.tokens import Tokens
 from solisync.storage import avatars
-from solisync.tokens import Tokens
-from solisync.web.channel import MAX_BODY
+from solisync.web.wire.channel import MAX_BODY
 from tests.conftest import SECRET, refused, truncate
 from tests.rules.test_avatars import CONTENTS, DECLARED, OTHER_TYPES
 

@@ -8,7 +8,7 @@ import bcrypt
 import pytest
 from twisted.internet.task import Clock
 
-from solisync.tokens import Tokens
+from solisync.access.tokens import Tokens
 from tests.conftest import PASSWORD, SECRET, refused, start, truncate
 
 

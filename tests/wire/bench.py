@@ -8,10 +8,10 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from solisync.metrics import Metrics
-from solisync.web.reply import Reply
-from solisync.web.sending import PIECE_BYTES
-from solisync.web.site import Site
+from solisync.process.metrics import Metrics
+from solisync.web.wire.backpressure import PIECE_BYTES
+from solisync.web.wire.reply import Reply
+from solisync.web.wire.site import Site
 
 
 class Transport(StringTransport):

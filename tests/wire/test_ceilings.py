@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from solisync.web.channel import MAX_BODY
-from solisync.web.reply import Refusal
+from solisync.web.wire.channel import MAX_BODY
+from solisync.web.wire.reply import Refusal
 from tests.conftest import PASSWORD
 from tests.wire.bench import Bench
 from tests.wire.cases import GET

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet.address import UNIXAddress
 from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 
-from solisync.client_address import ADDRESS_MAX, REMEMBERED, Clients, bucket, client_address, parse_address
+from solisync.access.client_address import ADDRESS_MAX, REMEMBERED, Clients, bucket, client_address, parse_address
 from tests.conftest import new_address, start
 from tests.wire.bench import Bench
 from tests.wire.sockets import Wire

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet import defer
 from twisted.internet.error import ConnectError, ConnectionRefusedError
 
-from solisync.web.site import GRACE_SECONDS
+from solisync.web.wire.site import GRACE_SECONDS
 from tests.conftest import PASSWORD, start
 from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse, post, turn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.web.channel import MAX_BODY
+from solisync.web.wire.channel import MAX_BODY
 from tests.conftest import new_address
 from tests.wire.cases import ANSWERS, LAST
 

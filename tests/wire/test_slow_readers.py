@@ -4,7 +4,7 @@ import pytest
 from twisted.internet import ssl
 from twisted.internet.endpoints import SSL4ClientEndpoint, connectProtocol
 
-from solisync.web.sending import PIECE_BYTES
+from solisync.web.wire.backpressure import PIECE_BYTES
 from tests.wire.bench import Bench, Pages
 from tests.wire.sockets import Wire, parse, turn
 

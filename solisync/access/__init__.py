@@ -1,0 +1,1 @@
+"""Who calls, and how often: tokens, passwords, client addresses, rate limits."""

@@ -1,0 +1,107 @@
+"""Access and refresh tokens: JWTs signed with HS256 (contract §2, RFC 7519); the only module that knows PyJWT.
+
+PyJWT checks expiry against the wall clock; here the time is an argument, so expiry is compared by hand. Access tokens
+come back with every request of a player, so what the same bytes were found to say is remembered; but never that they
+are valid: that depends on the time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import jwt
+
+from ..errors import Unauthorized
+
+ACCESS_LIFETIME = timedelta(hours=24)
+REFRESH_LIFETIME = timedelta(days=30)
+REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
+REMEMBERED_LENGTH = 256  # none of ours is longer, but base64 can be padded: that must not fill the memory
+
+_ALGORITHM = "HS256"
+_SIGNATURE_ONLY = {
+    "verify_signature": True,
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+    "verify_aud": False,
+    "verify_iss": False,
+    "verify_sub": False,
+    "verify_jti": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshClaims:
+    """What a valid refresh token says: whose it is and which row it spends."""
+
+    user_id: str
+    jti: str
+
+
+class Tokens:
+    """Issues and verifies tokens with one secret."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._read_access = lru_cache(REMEMBERED)(self._verify_access)
+
+    def access(self, user_id: str, now: datetime) -> str:
+        """A new access token."""
+        return self._sign({"sub": user_id, "exp": _seconds(now + ACCESS_LIFETIME), "kind": "access"})
+
+    def refresh(self, user_id: str, jti: str, now: datetime) -> str:
+        """A new refresh token; its row in the database must be stored before it is given away."""
+        return self._sign({"sub": user_id, "exp": _seconds(refresh_expiry(now)), "kind": "refresh", "jti": jti})
+
+    def read_access(self, token: str, now: datetime) -> str:
+        """The user id of a valid access token; raises Unauthorized for anything else."""
+        read = self._read_access if len(token) <= REMEMBERED_LENGTH else self._verify_access
+        user_id, expires = read(token)
+        _check_expiry(expires, now)
+        return user_id
+
+    def read_refresh(self, token: str, now: datetime) -> RefreshClaims:
+        """The claims of a valid refresh token; raises Unauthorized for anything else."""
+        claims = self._verify(token, "refresh")
+        _check_expiry(claims["exp"], now)
+        return RefreshClaims(_uuid(claims.get("sub")), _uuid(claims.get("jti")))
+
+    def _sign(self, claims: dict[str, object]) -> str:
+        return jwt.encode(claims, self._secret, _ALGORITHM)
+
+    def _verify_access(self, token: str) -> tuple[str, int]:
+        claims = self._verify(token, "access")
+        return _uuid(claims.get("sub")), claims["exp"]
+
+    def _verify(self, token: str, kind: str) -> dict[str, Any]:
+        try:
+            claims: dict[str, Any] = jwt.decode(token, self._secret, [_ALGORITHM], options=_SIGNATURE_ONLY)  # type: ignore[arg-type]
+        except (jwt.InvalidTokenError, UnicodeError, RecursionError, ValueError):
+            raise Unauthorized from None
+        if type(claims.get("exp")) is not int or claims.get("kind") != kind:
+            raise Unauthorized
+        return claims
+
+
+def _check_expiry(expires: int, now: datetime) -> None:
+    if expires <= now.timestamp():  # RFC 7519 §4.1.4: refused on or after exp; no leeway
+        raise Unauthorized
+
+
+def refresh_expiry(now: datetime) -> datetime:
+    """When a refresh token that is issued at `now` expires: whole seconds, like its `exp`."""
+    return (now + REFRESH_LIFETIME).replace(microsecond=0)
+
+
+def _seconds(moment: datetime) -> int:
+    return int(moment.timestamp())
+
+
+def _uuid(claim: object) -> str:
+    try:
+        return str(UUID(claim))  # type: ignore[arg-type]
+    except (ValueError, TypeError, AttributeError):
+        raise Unauthorized from None

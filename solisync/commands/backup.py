@@ -1,0 +1,168 @@
+"""`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's own format.
+
+The file has no refresh tokens, and neither takes restore any from a file that does: a session that was ended since must
+not come back.
+"""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from twisted.internet.task import LoopingCall
+
+from ..errors import CannotStart
+from ..postgres.migrate import apply, load_migrations, migrating
+from ..postgres.session import Session
+from .output import PROGRESS_SECONDS, bytes_shown
+from .programs import Programs, find_closest, find_newest
+from .running import schema_number, with_dsn
+from .task import Task
+
+MAGIC = b"PGDMP"
+LEFT_OUT = ("refresh_tokens", "rate_limits")
+
+# Which timeouts a server knows depends on its version, so `SET a_timeout = 0`, with which pg_restore begins, becomes a
+# statement that does nothing where there is none of that name. What follows the beginning stays as it is.
+_AS_SERVER_KNOWS = (
+    r"1,/^SET check_function_bodies /s/^SET \([a-z_]*_timeout\) = 0;$"
+    r"/SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = '\1';/"
+)
+
+_LEFT_OUT = re.compile(rf" TABLE DATA \S+ (?:{'|'.join(LEFT_OUT)}) ")
+_TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
+
+# Extensions may have brought relations of their own.
+_RELATIONS = """
+    SELECT count(*) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND nspname !~ '^pg_(toast|temp)' AND NOT EXISTS (
+        SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e'
+    )
+"""
+
+
+async def backup(task: Task) -> None:
+    """Write the database into a file, which is there whole or not at all."""
+    settings, file = task.settings, Path(task.chosen.file).absolute()
+
+    async def dump(dsn: str) -> None:
+        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
+        session = await Session.open(task.reactor, dsn)
+        try:
+            if not await schema_number(session):
+                raise CannotStart("solisync: this database holds nothing of solisync's")
+            program = await find_closest("pg_dump", settings, task.environ, session)
+        finally:
+            session.close()
+        with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
+            without = [f"--exclude-table-data={table}" for table in LEFT_OUT]
+            words = ["--format=custom", *without, "--verbose", f"--file={unfinished}", f"--dbname={programs.dsn}"]
+            await programs.run(program, *words, heard=heard)
+
+    await with_dsn(settings, task.reactor, dump, create=False)
+    size = file.stat().st_size
+    task.output.say(f"backed up to {file}, {bytes_shown(size)}", file=str(file), bytes=size)
+
+
+async def restore(task: Task) -> None:
+    """Fill an empty database from a file, all of it or nothing, and bring its schema up to date."""
+    settings, file = task.settings, Path(task.chosen.file).absolute()
+    with file.open("rb") as opened:
+        if opened.read(len(MAGIC)) != MAGIC:
+            raise CannotStart(f"solisync: {file} is no backup of a solisync database")
+
+    async def load(dsn: str) -> None:
+        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
+        # Under this lock, so that a service which is started meanwhile waits.
+        async with migrating(task.reactor, dsn) as session:
+            if (await session.execute(_RELATIONS))[0][0]:
+                raise CannotStart("solisync: this database is not empty: restore into one that nobody has used")
+            reader = find_newest("pg_restore", settings, task.environ)
+            writer = find_newest("psql", settings, task.environ, encrypted=session.encrypted)
+            wanted = _wanted(file, await _contents(programs, reader, file))
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="solisync-") as chosen:
+                chosen.write("\n".join(wanted))
+                chosen.flush()
+                # The COMMIT comes from pg_restore, as the last thing it writes, so without its end there is none.
+                reading = ["--single-transaction", "--no-owner", "--no-privileges", "--verbose"]
+                reading += [f"--use-list={chosen.name}", "--file=-", str(file)]
+                writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
+                commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
+                await programs.pipe(*commands, heard=lambda line: _report(task, line))
+            await apply(session, load_migrations())
+            players = (await session.execute("SELECT count(*) FROM users"))[0][0]
+        task.progress.clear()
+        text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
+        task.output.say(text, file=str(file), players=players)
+
+    await with_dsn(settings, task.reactor, load, create=True)
+
+
+async def _contents(programs: Programs, program: str, file: Path) -> str:
+    try:
+        return await programs.run(program, "--list", str(file))
+    except CannotStart as error:
+        if "unsupported version" in str(error):  # of the file's format, which grows with PostgreSQL
+            raise CannotStart(
+                f"solisync: {file} is of a newer PostgreSQL than any pg_restore here: install the client programs of"
+                " that version"
+            ) from None
+        raise
+
+
+def _wanted(file: Path, listed: str) -> list[str]:
+    """What to restore, from the list of what the file has."""
+    lines = [line for line in listed.splitlines() if not line.startswith(";")]
+    if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
+        raise CannotStart(f"solisync: {file} is no backup of a solisync database")
+    return [line for line in lines if not _LEFT_OUT.search(line)]
+
+
+@contextmanager
+def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
+    """A file beside `file`, for its owner alone, that takes its name when all went well."""
+    if not force and os.path.lexists(file):
+        raise CannotStart(f"solisync: {file} exists: take another name, or say --force")
+    if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
+        raise CannotStart(f"solisync: {file} is no file that could be replaced")
+    number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # of mode 0600
+    os.close(number)
+    unfinished = Path(name)
+    try:
+        yield unfinished
+        unfinished.rename(file)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+@contextmanager
+def _watched(task: Task, unfinished: Path) -> Iterator[Callable[[str], None]]:
+    """Report the table that is being written, and how much there is; yields what is to hear pg_dump's lines."""
+    place = "the schema"
+
+    def hear(line: str) -> None:
+        nonlocal place
+        if found := _TABLE.search(line):
+            place = found[1]
+
+    def look() -> None:
+        task.progress.report(f"backing up {place}: {bytes_shown(unfinished.stat().st_size)} so far")
+
+    loop = LoopingCall(look)
+    loop.clock = task.reactor
+    loop.start(PROGRESS_SECONDS)
+    try:
+        yield hear
+    finally:
+        loop.stop()
+        task.progress.clear()
+
+
+def _report(task: Task, line: str) -> None:
+    if found := _TABLE.search(line):
+        task.progress.report(f"restoring {found[1]}", now=True)

@@ -1,0 +1,101 @@
+"""What the doctor sees of the database: whether it can be used, by this role, with this schema, at this time."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+from twisted.internet.base import ReactorBase
+
+from ..errors import CannotStart, DatabaseError
+from ..postgres.embedded import EmbeddedPostgres
+from ..postgres.migrate import load_migrations
+from ..postgres.session import Session
+from ..settings import Settings
+from .findings import Finding, fine, note, wrong
+from .running import schema_number, with_session
+
+OLDEST = 14
+CLOCK_SECONDS = 2.0
+
+_SERVER = """
+    SELECT current_setting('server_version_num')::int / 10000, current_setting('server_version'),
+        current_setting('server_encoding'), current_setting('transaction_read_only')::bool,
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+        coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+"""
+_UNUSABLE = """
+    SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
+        AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+            AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))
+    ORDER BY relname
+"""
+
+
+async def examine(settings: Settings, reactor: ReactorBase) -> list[Finding]:
+    """Everything about the database; an embedded one that is not there yet is nothing bad."""
+    if settings.database_url is None:
+        embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
+        try:
+            embedded.check_directory()
+            embedded.check_cluster()
+        except CannotStart:
+            return [note("database", f"there is none in {settings.data_dir}: the first start of the service makes it")]
+
+    async def look(session: Session) -> list[Finding]:
+        return [finding async for finding in _findings(settings, session)]
+
+    try:
+        return await with_session(settings, reactor, look)
+    except (CannotStart, DatabaseError) as error:
+        text = " ".join(str(error).removeprefix("solisync: ").split())
+        return [wrong("database", text, "see that the server runs, and that the settings name it")]
+
+
+async def _findings(settings: Settings, session: Session) -> AsyncIterator[Finding]:
+    before = datetime.now(UTC)
+    ((theirs,),) = await session.execute("SELECT clock_timestamp()")
+    after = datetime.now(UTC)
+    ((major, version, encoding, read_only, connections, may_create),) = await session.execute(_SERVER)
+    if major < OLDEST:
+        yield wrong("database", f"PostgreSQL {version} is too old", f"upgrade it to {OLDEST} or newer")
+    elif encoding != "UTF8":
+        yield wrong("database", f"its encoding is {encoding}", "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
+    elif read_only:
+        yield wrong("database", "it is a standby, or set to be read only", "name the primary in DATABASE_URL")
+    else:
+        kind = "embedded in " + str(settings.data_dir) if settings.database_url is None else "named by DATABASE_URL"
+        yield fine("database", f"PostgreSQL {version}, {kind}")
+    yield clock(before - theirs, theirs - after)
+    wanted = settings.workers * settings.database_connections + 1
+    if settings.database_url is not None and wanted > connections:
+        yield wrong(
+            "database",
+            f"it takes {connections} connections, a node with these settings wants {wanted}",
+            "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
+        )
+    yield _schema(await schema_number(session))
+    unusable = [name for (name,) in await session.execute(_UNUSABLE)]
+    if unusable:
+        yield wrong("rights", f"this role may not use {', '.join(unusable)}", "make it the owner of these tables")
+    elif not may_create:
+        yield wrong("rights", "this role may not create tables", "GRANT CREATE ON SCHEMA public to it")
+    else:
+        yield fine("rights", "this role may do all that is needed")
+
+
+def clock(ahead: timedelta, behind: timedelta) -> Finding:
+    """Judge by how much we are ahead of the database at least, or behind it."""
+    seconds = max(ahead, behind).total_seconds()
+    if seconds > CLOCK_SECONDS:
+        which = "ahead of" if ahead > behind else "behind"
+        text = f"this machine's clock is {seconds:.1f} s {which} the database's"
+        return wrong("clock", text, "set both by NTP: tokens expire by this one, rate limits by the other")
+    return fine("clock", "this machine and the database agree on the time")
+
+
+def _schema(number: int) -> Finding:
+    latest = load_migrations()[-1].number
+    if number < latest:
+        return note("schema", f"it is at {number}, not yet at {latest}", "run: solisync --migrate")
+    if number > latest:
+        return note("schema", f"it is at {number}, newer than this version's {latest}", "upgrade this node soon")
+    return fine("schema", f"it is at {number}, up to date")

@@ -1,0 +1,28 @@
+"""`solisync leaderboard`: taking a player's entry off the board, and putting it back."""
+
+from ..errors import NotFound
+from ..postgres.database import Database
+from ..storage import administration
+from .task import Task, player
+
+
+async def hide(task: Task) -> None:
+    """Hide a player's entry; it keeps its bests."""
+    await _set_visible(task, False)
+
+
+async def show(task: Task) -> None:
+    """Show a player's entry again."""
+    await _set_visible(task, True)
+
+
+async def _set_visible(task: Task, visible: bool) -> None:
+    async def change(database: Database) -> None:
+        found = await database.once(player, task.chosen.user)
+        name = await database.once(administration.set_visible, found.id, visible)
+        if name is None:
+            raise NotFound(f"'{found.username}' has no entry on the leaderboard")
+        done = "can be seen" if visible else "is hidden, until the player opts in again"
+        task.output.say(f"the entry '{name}' of '{found.username}' {done}", username=found.username, visible=visible)
+
+    await task.writing(change)

@@ -1,0 +1,89 @@
+"""The `solisync` command: the service in the foreground, and what a person does around it."""
+
+import argparse
+import os
+
+from twisted.internet.base import ReactorBase
+
+from .. import __version__
+from ..settings import Settings
+from ..settings_table import TABLE, without_option
+from . import completion, reset_password, running, table
+from .smoke import smoke
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the `solisync` command."""
+    parser = command_parser()
+    chosen = parser.parse_args(arguments)
+    options = {
+        setting.option: value
+        for setting in TABLE
+        if setting.option
+        if (value := getattr(chosen, setting.option.replace("-", "_"))) is not None
+    }
+    if chosen.command is not None:
+        if chosen.reset_password is not None or chosen.migrate or chosen.smoke is not None:
+            parser.error("one command at a time")
+        table.execute(chosen, options, os.environ)
+    if chosen.smoke is not None:
+        running.run(lambda reactor: smoke(chosen.smoke, reactor))
+    serving = chosen.reset_password is None and not chosen.migrate
+    settings = Settings.from_environ(os.environ, options, serving=serving)
+    if chosen.reset_password is not None:
+        reset_password.reset(chosen.reset_password, settings)
+    elif chosen.migrate:
+        running.run(lambda reactor: _migrate(settings, reactor))
+    else:
+        _serve(settings, options)
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """The parser of the `solisync` command."""
+    parser = argparse.ArgumentParser(
+        prog="solisync",
+        description="The HTTP backend of a solitaire game. Without one of the commands below it serves until it is"
+        " told to stop.",
+        epilog="Settings come from the environment (the variable in brackets); options win. Serving needs JWT_SECRET"
+        " or a file with it. Without DATABASE_URL, solisync runs a PostgreSQL of its own in the data directory."
+        f" Without an option: {without_option()}.",
+        allow_abbrev=False,  # or --jwt-secret would be taken, and its value for the name of a file
+    )
+    parser.add_argument("--version", action="version", version=f"solisync {__version__}")
+    commands = parser.add_argument_group("commands").add_mutually_exclusive_group()
+    commands.add_argument(
+        "--reset-password",
+        metavar="USERNAME",
+        help="give a player a new password, read from standard input, and end all their sessions",
+    )
+    commands.add_argument("--migrate", action="store_true", help="bring the database's schema up to date")
+    commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
+    completion.add_option(commands)
+    group = parser.add_argument_group("settings")
+    for setting in (setting for setting in TABLE if setting.option):
+        text = setting.description.replace("%", "%%")
+        if setting.flag:
+            group.add_argument(f"--{setting.option}", action="store_const", const=setting.flag, help=text)
+        else:
+            group.add_argument(f"--{setting.option}", metavar=setting.metavar, help=text)
+    table.add_commands(parser)
+    return parser
+
+
+def _serve(settings: Settings, options: dict[str, str]) -> None:
+    from twisted.internet import reactor
+
+    from ..process.daemon import run
+    from ..supervisor import make_daemon
+
+    daemon = make_daemon(settings, reactor, os.environ, options)  # type: ignore[arg-type]
+    run(daemon, reactor, log_format=settings.log_format)  # type: ignore[arg-type]
+
+
+async def _migrate(settings: Settings, reactor: ReactorBase) -> str:
+    applied = await running.migrate_database(settings, reactor)
+    return "\n".join(f"applied {name}" for name in applied) or "the schema is up to date"
+
+
+if __name__ == "__main__":
+    main()

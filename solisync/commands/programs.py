@@ -1,0 +1,169 @@
+"""pg_dump, pg_restore and psql: which of those that are installed are taken, and how they are run.
+
+There are those of the embedded PostgreSQL, which know nothing of TLS, and those in PATH. To dump, the one is taken that
+is closest to the server's version and not older, so that old programs can read the file too; to restore, the newest.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from operator import itemgetter
+from pathlib import Path
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ProcessDone, ProcessExitedAlready
+from twisted.internet.protocol import ProcessProtocol
+from twisted.python.failure import Failure
+
+from ..errors import CannotStart
+from ..postgres.binaries import ENVIRONMENT, find_binaries
+from ..postgres.dsn import without_password
+from ..postgres.session import Session
+from ..settings import Settings
+
+_VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
+_COMPLAINT = re.compile(r"(?: error: |:<stdin>:\d+: )(.*)")  # psql writes the latter, with a line of its input
+_LOST_READER = -signal.SIGPIPE
+_INHERITED = ("HOME", "PATH")  # beside libpq's own variables: where ~/.pgpass and certificates are
+
+
+async def find_closest(name: str, settings: Settings, environ: Mapping[str, str], session: Session) -> str:
+    """The path of the program that fits the server best and can talk to it as `session` does; raises CannotStart."""
+    ((server,),) = await session.execute("SELECT current_setting('server_version_num')::int / 10000")
+    fitting = [each for each in _installed(name, settings, environ, session.encrypted) if each[0] >= server]
+    if not fitting:
+        raise _missing(f"{name} of PostgreSQL {server}", session.encrypted)
+    return min(fitting, key=itemgetter(0))[1]
+
+
+def find_newest(name: str, settings: Settings, environ: Mapping[str, str], *, encrypted: bool = False) -> str:
+    """The path of the newest program there is, with TLS if `encrypted`; raises CannotStart."""
+    installed = _installed(name, settings, environ, encrypted)
+    if not installed:
+        raise _missing(name, encrypted)
+    return max(installed, key=itemgetter(0))[1]
+
+
+def _missing(needed: str, encrypted: bool) -> CannotStart:
+    needed += " with TLS" if encrypted else ""
+    return CannotStart(f"solisync: this server needs {needed} in PATH: install the client programs of PostgreSQL")
+
+
+def _installed(name: str, settings: Settings, environ: Mapping[str, str], encrypted: bool) -> list[tuple[int, str]]:
+    """The major version and path of each that works."""
+    in_path = shutil.which(name, path=environ.get("PATH"))
+    places = [] if encrypted else [find_binaries(settings.data_dir, None) / name]
+    places += [] if in_path is None else [Path(in_path)]
+    return [(major, str(place)) for place in places if (major := _major(place))]
+
+
+def _major(program: Path) -> int:
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
+    except OSError:
+        return 0
+    match = _VERSION.search(said)
+    return int(match[1]) if match else 0
+
+
+class Programs:
+    """Runs programs on the database of this DSN."""
+
+    def __init__(self, *, reactor: ReactorBase, dsn: str, environ: Mapping[str, str]) -> None:
+        try:
+            self.dsn, password = without_password(dsn)
+        except ValueError as error:
+            raise CannotStart(f"solisync: DATABASE_URL {error}") from None
+        self._reactor = reactor
+        self._environment = ENVIRONMENT | {
+            name: value for name, value in environ.items() if name in _INHERITED or name.startswith("PG")
+        }
+        if password is not None:
+            self._environment["PGPASSWORD"] = password
+
+    async def run(self, *words: str, heard: Callable[[str], None] = lambda line: None) -> str:
+        """Run a program to its end and return what it wrote; `heard` gets each line of its standard error.
+
+        Raises CannotStart, with what it complained of there, when it fails. When this is cancelled, the program is
+        stopped first.
+        """
+        return await self.pipe(words, heard=heard)
+
+    async def pipe(self, *commands: Sequence[str], heard: Callable[[str], None] = lambda line: None) -> str:
+        """Like `run`, with several programs, each of which reads what the one before it writes."""
+        programs = [_Program(words, heard) for words in commands]
+        self._start(programs)
+        try:
+            for program in programs:
+                await program.wait()
+        except CancelledError:
+            for program in programs:
+                program.interrupt()
+            for program in programs:
+                await program.wait()
+            raise
+        if failed := [program for program in programs if program.status]:
+            # The first of them failed by itself, unless it only lost its reader.
+            cause = next((program for program in failed if program.status != _LOST_READER), failed[0])
+            said = " / ".join(cause.complaints) or f"status {cause.status}"
+            raise CannotStart(f"solisync: {Path(cause.words[0]).name} failed: {said}")
+        return programs[-1].written.decode("utf-8", "replace")
+
+    def _start(self, programs: Sequence["_Program"]) -> None:
+        between = [os.pipe() for _ in programs[1:]]
+        readings = ["w", *(reading for reading, _ in between)]
+        writings = [*(writing for _, writing in between), "r"]
+        try:
+            for program, reading, writing in zip(programs, readings, writings, strict=True):
+                ends = {0: reading, 1: writing, 2: "r"}
+                self._reactor.spawnProcess(  # type: ignore[attr-defined]
+                    program, program.words[0], program.words, env=self._environment, childFDs=ends
+                )
+        finally:
+            for end in chain.from_iterable(between):  # ours, without which they close when the programs end
+                os.close(end)
+
+
+class _Program(ProcessProtocol):
+    def __init__(self, words: Sequence[str], heard: Callable[[str], None]) -> None:
+        self.words = words
+        self.written = b""
+        self.complaints: list[str] = []
+        self.status: int | None = None
+        self._heard = heard
+        self._rest = b""
+        self._waiting: Deferred[None] = Deferred()
+
+    def wait(self) -> Deferred[None]:
+        """Fires at the end; cancelling it leaves the program running."""
+        if self.status is None:
+            self._waiting = Deferred()
+        return self._waiting
+
+    def interrupt(self) -> None:
+        """Stop it as Ctrl-C would, upon which those of PostgreSQL also cancel what the server does for them."""
+        with suppress(ProcessExitedAlready):
+            self.transport.signalProcess("INT")  # type: ignore[union-attr]
+
+    def outReceived(self, data: bytes) -> None:
+        self.written += data
+
+    def errReceived(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            self._heard(text)
+            if found := _COMPLAINT.search(text):
+                self.complaints.append(found[1])
+
+    def processEnded(self, reason: Failure) -> None:
+        end = reason.value  # like subprocess, the negative number of the signal that ended it
+        self.status = 0 if reason.check(ProcessDone) else getattr(end, "exitCode", None) or -(getattr(end, "signal", 0))
+        if not self._waiting.called:
+            self._waiting.callback(None)

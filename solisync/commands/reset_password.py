@@ -1,0 +1,82 @@
+"""The reset script: a new password for a player, read from standard input (contract §11).
+
+Both `solisync-reset-password NAME` and `solisync --reset-password NAME` end here. No HTTP server, no JWT_SECRET; the
+password is in no argument, no variable and no log.
+"""
+
+import argparse
+import getpass
+import os
+import sys
+
+from twisted.internet.base import ReactorBase
+
+from .. import __version__
+from ..access.passwords import Passwords
+from ..errors import BadRequest, NotFound
+from ..postgres.database import Database
+from ..process.audit import audit
+from ..rules.accounts import check_new_password, username_to_look_up
+from ..settings import Settings
+from ..settings_table import TABLE, without_line_end
+from ..storage import accounts
+from .running import run, with_database
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The `solisync-reset-password` command."""
+    parser = argparse.ArgumentParser(
+        prog="solisync-reset-password",
+        description="Give a player a new password, read from standard input, and end all their sessions.",
+        epilog="The database is the one that DATABASE_URL names, else the embedded one in the data directory: the same"
+        " that the service uses, which may be running.",
+    )
+    parser.add_argument("username", help="whose password to replace")
+    parser.add_argument("--version", action="version", version=f"solisync {__version__}")
+    places = [setting for setting in TABLE if setting.option in ("data-dir", "database-url-file")]
+    for setting in places:
+        parser.add_argument(f"--{setting.option}", metavar=setting.metavar, help=setting.description)
+    chosen = vars(parser.parse_args(arguments))
+    options = {setting.option: chosen[setting.option.replace("-", "_")] for setting in places}
+    reset(chosen["username"], Settings.from_environ(os.environ, options, serving=False))
+
+
+def reset(username: str, settings: Settings) -> None:
+    """Read the new password, replace the old one, say so in one line, and exit."""
+    try:
+        password = check_new_password(_read_password())  # before the reactor runs, or Ctrl-C would have to wait
+    except BadRequest as error:
+        sys.exit(str(error))
+    except (KeyboardInterrupt, EOFError):
+        sys.exit("nothing was changed")
+    run(lambda reactor: _reset(username, password, settings, reactor), log_format=settings.log_format)
+
+
+async def _reset(username: str, password: bytes, settings: Settings, reactor: ReactorBase) -> str:
+    hashing = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=1)
+
+    async def replace(database: Database) -> None:
+        name = username_to_look_up(username)
+        if name is None or not await database.once(accounts.is_taken, name):
+            raise NotFound(f"user '{username}' not found")
+        password_hash = await hashing.hash(password)
+        user_id = await database.transact(accounts.reset_password, name, password_hash)
+        if user_id is None:
+            raise NotFound(f"user '{username}' not found")
+        audit("password reset", user_id=user_id)
+
+    await with_database(settings, reactor, replace)
+    return f"password of '{username}' replaced, all sessions ended"
+
+
+def _read_password() -> str:
+    try:
+        if sys.stdin.isatty():
+            password = getpass.getpass("New password: ")
+            if getpass.getpass("The same again: ") != password:
+                raise BadRequest("the two passwords differ")
+            password.encode()
+            return password
+        return without_line_end(sys.stdin.buffer.readline()).decode()
+    except UnicodeError:
+        raise BadRequest("the password is not UTF-8") from None

@@ -1,0 +1,183 @@
+"""Work on the database without the HTTP service: for the commands, beside a running service or without one."""
+
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, TypeVar, cast
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater, react
+from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
+
+from ..errors import CannotStart, ConnectionFailed, DatabaseError, Refused, TransactionAborted
+from ..postgres.database import WORK_SECONDS, Database
+from ..postgres.embedded import DataDirBusy, EmbeddedPostgres
+from ..postgres.migrate import load_migrations, migrate
+from ..postgres.session import Session
+from ..process import audit, logs
+from ..settings import Settings
+from .output import harmless
+
+PATIENCE_SECONDS = 15.0
+RETRY_SECONDS = 0.2
+
+T = TypeVar("T")
+
+
+def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str = "text") -> NoReturn:
+    """Run `work` on the reactor, print the text that it returns, and exit: 0, or 1 with one line on standard error.
+
+    A signal cancels the work, which may clean up before the process ends. What a command prints is for people; with
+    the log format json the audit trail goes to standard error too.
+    """
+    write = logs.observer(log_format, sys.stderr)
+
+    def observe(event: LogEvent) -> None:
+        if log_format == "json" and event.get("log_namespace") == audit.NAMESPACE:
+            write(event)
+
+    ended: Deferred[None] = Deferred()
+
+    async def command(reactor: ReactorBase) -> None:
+        try:
+            text = await work(reactor)
+            if text is not None:
+                print(text)
+            sys.stdout.flush()
+        except CancelledError:
+            raise SystemExit("interrupted") from None
+        except CannotStart as error:
+            raise SystemExit(str(error)) from None  # and no Exception, of which react prints a traceback
+        except (Refused, DatabaseError) as error:
+            raise SystemExit(harmless(" ".join(str(error).split()))) from None
+        except BrokenPipeError:  # whoever reads has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain when it leaves
+            raise SystemExit(1) from None
+        except OSError as error:
+            place = "" if error.filename is None else f": {error.filename}"
+            raise SystemExit(f"solisync: {error.strerror or error}{place}") from None
+        except Exception:  # a mistake of ours
+            traceback.print_exc()
+            raise SystemExit(1) from None
+        finally:
+            ended.callback(None)
+
+    def begin(reactor: ReactorBase) -> Deferred[None]:
+        running = Deferred.fromCoroutine(command(reactor))
+
+        def interrupt() -> Deferred[None]:
+            running.cancel()
+            return ended
+
+        reactor.addSystemEventTrigger("before", "shutdown", interrupt)
+        return running
+
+    globalLogBeginner.beginLoggingTo([cast(ILogObserver, observe)], redirectStandardIO=False)
+    react(begin)
+
+
+async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
+    """Call `work` with the DSN of the configured database.
+
+    An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
+    the server of the running service is used. That one may be starting or about to leave, so a connection that can't
+    be made is tried again for a while. Raises CannotStart when the database can't be reached.
+    """
+    deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
+    while True:
+        try:
+            if settings.database_url is not None:
+                return await work(settings.database_url)
+            embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
+            return await _with_embedded(embedded, work, create=create)
+        except (ConnectionFailed, TransactionAborted) as error:
+            if reactor.seconds() >= deadline:
+                raise CannotStart(f"solisync: can't reach the database: {error}") from None
+        await deferLater(reactor, RETRY_SECONDS)
+
+
+async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
+    if not create:
+        embedded.check_directory()
+    try:
+        embedded.claim()
+    except DataDirBusy:
+        return await work(embedded.dsn)
+    try:
+        if not create:
+            embedded.check_cluster()
+        await embedded.start()
+        return await work(embedded.dsn)
+    finally:
+        await embedded.stop()
+
+
+async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:
+    """Bring the schema up to this build; returns the names of the migrations that were applied."""
+    return await with_dsn(settings, reactor, lambda dsn: migrate(reactor, dsn, load_migrations()), create=True)
+
+
+async def with_database(
+    settings: Settings, reactor: ReactorBase, work: Callable[[Database], Awaitable[T]], *, migrating: bool = True
+) -> T:
+    """Call `work` with a one-connection Database, which must exist already; its schema is brought up to date first.
+
+    Unless `migrating`: then it must be up to date.
+    """
+
+    async def connected(dsn: str) -> T:
+        await (migrate(reactor, dsn, load_migrations()) if migrating else _check_schema(reactor, dsn))
+        database = Database(reactor=reactor, size=1, statements=())
+        database.open(dsn)
+        try:
+            return await work(database)
+        finally:
+            await database.close(WORK_SECONDS)  # when interrupted, what has begun is let end
+
+    return await with_dsn(settings, reactor, connected, create=False)
+
+
+async def with_session(settings: Settings, reactor: ReactorBase, work: Callable[[Session], Awaitable[T]]) -> T:
+    """Call `work` with a session on the configured database, which must exist already.
+
+    Nothing bounds its statements. It is called once: what it has written can't be taken back.
+    """
+
+    async def connected(dsn: str) -> T:
+        session = await Session.open(reactor, dsn, bounded=False)
+        try:
+            return await work(session)
+        except TransactionAborted as error:
+            raise DatabaseError(str(error)) from error
+        finally:
+            session.close()
+
+    return await with_dsn(settings, reactor, connected, create=False)
+
+
+async def schema_number(session: Session) -> int:
+    """The number of the newest migration that the database has, 0 without any."""
+    ((known,),) = await session.execute("SELECT to_regclass('schema_migrations') IS NOT NULL")
+    if not known:
+        return 0
+    ((number,),) = await session.execute("SELECT coalesce(max(number), 0) FROM schema_migrations")
+    return int(number)
+
+
+async def check_schema(session: Session) -> None:
+    """Raise CannotStart when the schema is older than this build."""
+    number, wanted = await schema_number(session), load_migrations()[-1].number
+    if number < wanted:
+        raise CannotStart(
+            f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"
+        )
+
+
+async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
+    session = await Session.open(reactor, dsn)
+    try:
+        await check_schema(session)
+    finally:
+        session.close()

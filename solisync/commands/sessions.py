@@ -1,0 +1,55 @@
+"""`solisync sessions`: who is logged in, and ending that."""
+
+from datetime import UTC, datetime
+
+from ..access.tokens import REFRESH_LIFETIME
+from ..postgres.database import Cursor, Database
+from ..storage import administration, sessions
+from .output import Column
+from .task import Task, player
+
+COLUMNS = (Column("refreshed_at", 19), Column("expires_at", 19))
+END_OF_TIME = datetime(9999, 12, 30, tzinfo=UTC)
+BATCH = 10_000
+
+
+async def show_list(task: Task) -> None:
+    """The live sessions of a player: when each was begun or last refreshed, and when it ends unless refreshed again."""
+
+    async def show(cursor: Cursor) -> None:
+        found = await player(cursor, task.chosen.user)
+        write = task.output.table(COLUMNS)
+        for expires in await administration.sessions(cursor, found.id):
+            write({"refreshed_at": expires - REFRESH_LIFETIME, "expires_at": expires})
+
+    await task.reading(show)
+
+
+async def revoke(task: Task) -> None:
+    """End the sessions of a player, or of everybody."""
+
+    async def change(database: Database) -> None:
+        if task.chosen.everyone:
+            count = await _revoke_everyone(task, database)
+            task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
+        else:
+            found = await database.once(player, task.chosen.user)
+            count = await database.transact(administration.revoke, found.id)
+            task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
+
+    await task.writing(change)
+
+
+async def _revoke_everyone(task: Task, database: Database) -> int:
+    """Most of them in small batches, then the rest under a lock, which so is brief: everybody waits for it."""
+    total, deleted = 0, BATCH
+    while deleted == BATCH:
+        deleted = await database.once(sessions.prune, END_OF_TIME, most=BATCH)
+        total += deleted
+        task.progress.report(f"{total:,} sessions ended")
+    task.progress.clear()
+    return total + await database.transact(administration.revoke_everyone)
+
+
+def _sessions(count: int) -> str:
+    return f"{count:,} session{'' if count == 1 else 's'}"

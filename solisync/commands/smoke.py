@@ -1,0 +1,150 @@
+"""The smoke check: one whole session against a running service, step by step, leaving one nameless event behind."""
+
+import secrets
+import string
+from base64 import b64decode
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+from uuid import uuid4
+
+from msgspec.structs import replace
+from OpenSSL.SSL import Error as OpenSSLError
+from twisted.internet.base import ReactorBase
+from twisted.internet.error import ConnectError
+from twisted.internet.task import deferLater
+from twisted.web.client import ResponseFailed
+
+from ..client import ApiError, Client
+from ..errors import CannotStart
+from ..rules.analytics import Batch, Event
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 120
+# a PNG of one black pixel
+PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==")
+
+
+async def smoke(url: str, reactor: ReactorBase) -> str:
+    """Play one session at `url`, printing each step; returns the last line. Raises CannotStart at the first failure.
+
+    The account it makes is deleted also when a step fails, or when this is cancelled.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise CannotStart(f"smoke check failed: {url!r} must begin with http:// or https://")
+    check = _Smoke(Client(url), reactor)
+    try:
+        await check.play()
+    except (ApiError, ConnectError, ResponseFailed, ValueError) as error:
+        raise CannotStart(f"smoke check failed: {_why(error)}") from None
+    finally:
+        await check.clean_up()
+    return "all steps passed"
+
+
+class _Smoke:
+    def __init__(self, client: Client, reactor: ReactorBase) -> None:
+        self._client = client
+        self._reactor = reactor
+
+    async def play(self) -> None:
+        client = self._client
+        name = "smoke_" + "".join(secrets.choice(string.ascii_lowercase) for _ in range(10))
+        password = secrets.token_urlsafe(16)
+        alive = await self._step("health", client.live)
+        print(f"     version {alive.version}")
+        await self._step("ready", client.ready)
+        await self._step("register", lambda: client.register(name, password))
+        me = await self._step("me", client.me)
+        _expect(me.username == name, f"me is {me.username}")
+        url = (await self._step("upload avatar", lambda: client.upload_avatar(PIXEL, "image/png"))).avatar_url or ""
+        avatar = await self._step("avatar", lambda: client.avatar(url))
+        _expect(avatar == PIXEL, "the avatar is not the one that was uploaded")
+        await self._step("login", lambda: client.login(name, password))
+        spent = await self._step("refresh", client.refresh)
+        await self._step("refresh again", client.refresh)
+        fresh, client.tokens = client.tokens, spent
+        await self._refused("spent refresh token", 401, client.refresh)
+        client.tokens = fresh
+        await self._refused("wrong password", 401, lambda: client.login(name, password + "!"))
+        challenge = await self._step("daily challenge", client.daily_challenge)
+        print(f"     {challenge.date}: {challenge.description}")
+        progress = (await self._step("pull", client.pull)).merged
+        progress = replace(progress, stats=replace(progress.stats, games_won=1, best_single_score=1))
+        await self._step("push", lambda: client.push(progress))
+        merged = (await self._step("pull again", client.pull)).merged
+        _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
+        await self._step("leaderboard opt-in", lambda: client.opt_in(name))
+        await self._step("leaderboard", client.leaderboard)
+        await self._step("leaderboard opt-out", client.opt_out)
+        replay = b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1.50,'
+        replay += b' "recorded_at": "2026-01-01", "moves": [ ]}'
+        replay_id = await self._step("upload replay", lambda: client.upload_replay(replay))
+        recent = await self._step("recent replays", client.recent_replays)
+        _expect(replay_id in [line.id for line in recent], "the replay is not among the recent ones")
+        fetched = await self._step("fetch replay", lambda: client.replay(replay_id))
+        _expect(fetched == replay, "the replay came back changed")
+        event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))
+        batch = Batch(session_id=name, user_id=me.id, events=[event])
+        receipt = await self._step("analytics", lambda: client.report(batch))
+        _expect(receipt.accepted == 1, "the event was not accepted")
+        receipt = await self._step("analytics again", lambda: client.report(batch))
+        _expect(receipt.duplicates == 1, "the same event was stored twice")
+        await self._step("delete account", client.delete_account)
+        await self._refused("login after deletion", 401, lambda: client.login(name, password))
+
+    async def clean_up(self) -> None:
+        if self._client.tokens is not None:
+            await self._step("clean up: delete account", self._client.delete_account)
+
+    async def _step(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        """One call, waiting out a rate limit as the service asks."""
+        waited = 0
+        while True:
+            try:
+                result = await call()
+            except ApiError as error:
+                if error.status != 429 or error.retry_after is None or waited > PATIENCE_SECONDS:
+                    print(f"fail {name}")
+                    raise
+                print(f"wait {name}: {error.retry_after} s, as the rate limit says", flush=True)
+                waited += error.retry_after
+                await deferLater(self._reactor, error.retry_after)
+            else:
+                print(f"ok   {name}", flush=True)
+                return result
+
+    async def _refused(self, name: str, status: int, call: Callable[[], Awaitable[object]]) -> None:
+        """One call that must be refused with `status`."""
+
+        async def refused() -> None:
+            try:
+                await call()
+            except ApiError as error:
+                if error.status != status:
+                    raise
+            else:
+                raise ValueError(f"{name} was accepted")
+
+        await self._step(f"{name} is refused", refused)
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, in one line; of a connection that broke, why it did."""
+    if isinstance(error, ResponseFailed):
+        reasons = [failure.value for failure in error.reasons]
+        return "; ".join(_tls_error(reason) or str(reason) or type(reason).__name__ for reason in reasons)
+    return str(error) or type(error).__name__
+
+
+def _tls_error(error: BaseException) -> str:
+    """OpenSSL's own words: its errors are lists of (library, function, reason)."""
+    if not isinstance(error, OpenSSLError) or not error.args:
+        return ""
+    return "TLS: " + ", ".join(reason for _, _, reason in error.args[0])
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)

@@ -1,0 +1,153 @@
+"""What the doctor sees without the database: names of variables, the secret, the port, the disk, the proxy."""
+
+import errno
+import http.client
+import math
+import os
+import shutil
+import socket
+import ssl
+import stat
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.endpoints import (
+    SSL4ServerEndpoint,
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+    UNIXServerEndpoint,
+    serverFromString,
+)
+from twisted.internet.protocol import Factory
+from twisted.internet.threads import deferToThreadPool
+
+from .. import __version__
+from ..errors import CannotStart
+from ..process.listening import listen
+from ..settings import Settings
+from ..settings_table import unknown_variables
+from .findings import Finding, fine, note, wrong
+from .output import bytes_shown
+
+SECRET_BITS = 100  # below that, a secret looks like words or a pattern
+DISK_BYTES = 2**30
+ASK_SECONDS = 3.0
+IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter of a unix socket
+EVERYBODY = 1  # networks of so few bits, or fewer, are half of all addresses
+
+
+def names(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Variables that look like ours and aren't."""
+    for name, advice in unknown_variables(environ):
+        yield wrong("settings", f"{name} is no setting", advice)
+
+
+def secret(value: bytes) -> Finding:
+    """Whether the signing secret looks random; nobody can tell for sure."""
+    counts = Counter(value).values()
+    bits = -sum(count * math.log2(count / len(value)) for count in counts)
+    if bits < SECRET_BITS:
+        return wrong(
+            "secret",
+            "JWT_SECRET repeats itself: whoever guesses it can be any player",
+            "take the output of: openssl rand -hex 32 (it logs everybody out)",
+        )
+    return fine("secret", f"JWT_SECRET has {len(value)} bytes")
+
+
+def secret_file(file: Path) -> Iterator[Finding]:
+    """Whether others may read the file with the secret."""
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+    except OSError:
+        return  # the settings have said so
+    if mode & 0o004:
+        yield wrong("secret", f"everybody on this machine may read {file}", f"chmod o-r {file}")
+
+
+def disk(settings: Settings) -> Iterator[Finding]:
+    """How much room the embedded database has."""
+    if settings.database_url is not None:
+        return
+    place = settings.data_dir
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    text = f"{bytes_shown(free)} are free for {settings.data_dir}"
+    yield wrong("disk", text, "make room, or move it") if free < DISK_BYTES else fine("disk", text)
+
+
+def proxies(settings: Settings) -> Iterator[Finding]:
+    """Whether the trusted proxies fit the endpoint."""
+    endpoint = serverFromString(None, settings.listen) if settings.listen.startswith(("tcp", "ssl", "unix")) else None
+    wide = [network for network in settings.trusted_proxies if network.prefixlen <= EVERYBODY]
+    if wide:
+        yield wrong(
+            "proxy",
+            f"SOLISYNC_TRUSTED_PROXIES trusts {wide[0]}: any player may claim any address, and escape every rate limit",
+            "list the addresses of the proxies alone",
+        )
+    elif isinstance(endpoint, UNIXServerEndpoint):
+        yield fine("proxy", "whoever connects to the unix socket is believed")
+    elif settings.trusted_proxies:
+        yield fine("proxy", f"{len(settings.trusted_proxies)} addresses or ranges are believed")
+    elif getattr(endpoint, "_interface", "") in ("127.0.0.1", "::1", "localhost"):
+        yield note(
+            "proxy",
+            "it listens on this machine alone, and trusts no proxy: behind one, all players would share a rate limit",
+            "if there is a proxy, set SOLISYNC_TRUSTED_PROXIES=127.0.0.1",
+        )
+    else:
+        yield fine("proxy", "no proxy is believed: right where players connect directly")
+
+
+async def listener(settings: Settings, reactor: ReactorBase) -> list[Finding]:
+    """Whether the port is free, or who is there."""
+    where = settings.listen
+    try:
+        await maybeDeferred(listen(reactor, where, Factory()).stopListening)
+    except CannotStart as error:
+        refusal = str(error).removeprefix("solisync: ")
+    else:
+        return [fine("port", f"{where} is free")]
+    if not any(reason in refusal for reason in IN_USE):
+        return [wrong("port", refusal, "set another --listen")]
+    try:
+        version = await deferToThreadPool(reactor, reactor.getThreadPool(), _ask, serverFromString(reactor, where))
+    except (OSError, http.client.HTTPException):
+        version = None
+    if version is None:
+        return [wrong("port", f"{where} is in use, and not by a solisync", "stop that, or set another --listen")]
+    text = f"solisync {version} is running on {where}"
+    return [fine("port", text) if version == __version__ else note("port", text, f"this is {__version__}: restart it")]
+
+
+def _ask(endpoint: object) -> str | None:
+    """The version of the solisync that serves there, or None when it is something else."""
+    connection = http.client.HTTPConnection("localhost")
+    match endpoint:
+        case UNIXServerEndpoint():
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(ASK_SECONDS)
+            connection.sock.connect(endpoint._address)
+        case TCP4ServerEndpoint() | TCP6ServerEndpoint() | SSL4ServerEndpoint():
+            local = "::1" if isinstance(endpoint, TCP6ServerEndpoint) else "127.0.0.1"
+            host = endpoint._interface if endpoint._interface not in ("", "0.0.0.0", "::") else local  # noqa: S104
+            connection.sock = socket.create_connection((host, endpoint._port), ASK_SECONDS)
+            if isinstance(endpoint, SSL4ServerEndpoint):
+                trusting = ssl._create_unverified_context()  # noqa: S323  it is asked for its version and told nothing
+                connection.sock = trusting.wrap_socket(connection.sock)
+        case _:
+            return None
+    try:
+        connection.request("GET", "/health")
+        health = msgspec.json.decode(connection.getresponse().read(1000))
+        return str(health["version"]) if health["status"] == "ok" else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, KeyError):
+        return None
+    finally:
+        connection.close()

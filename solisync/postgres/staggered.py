@@ -1,0 +1,47 @@
+"""Several ways to the same end, of which the first that works is taken."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred, FailureGroup, race
+
+from ..errors import ConnectionFailed
+
+HEAD_START_SECONDS = 0.5
+
+T = TypeVar("T")
+
+
+async def first_of(reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> tuple[int, T]:
+    """Begin each attempt when the one before it has failed or is HEAD_START_SECONDS old; the first success counts.
+
+    Returns its index and its result, and cancels the others. Raises ConnectionFailed when all have failed.
+    """
+    turns: list[Deferred[None]] = [Deferred() for _ in range(len(attempts) + 1)]
+
+    def begin(number: int) -> None:
+        if not turns[number].called:  # else it has begun, or was cancelled
+            turns[number].callback(None)
+
+    async def take_turn(number: int) -> T:
+        await turns[number]
+        timer = reactor.callLater(HEAD_START_SECONDS, begin, number + 1)
+        try:
+            return await attempts[number]()
+        except CancelledError:
+            raise
+        except Exception:
+            begin(number + 1)
+            raise
+        finally:
+            if timer.active():
+                timer.cancel()
+
+    begin(0)
+    try:
+        return await race([Deferred.fromCoroutine(take_turn(number)) for number in range(len(attempts))])
+    except FailureGroup as group:
+        for failure in group.failures:
+            failure.trap(ConnectionFailed)  # anything else, such as a cancellation, is raised as it is
+        raise ConnectionFailed("; ".join(str(failure.value) for failure in group.failures)) from None

@@ -1,0 +1,217 @@
+"""The port: taken by this process for itself, or taken once and shared with worker processes.
+
+Twisted would do all of it but two things. A port that it adopts from another process it also configures and cleans up:
+for a unix socket it changes the mode and, at the end, removes the file. And a port that it closes drops the connections
+which the kernel has accepted on its behalf. So what is inherited is accepted here, and what waits is accepted last.
+"""
+
+import ctypes
+import errno
+import os
+import socket
+import stat
+import struct
+from contextlib import suppress
+from typing import Any, cast
+
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.endpoints import UNIXServerEndpoint, serverFromString
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ..errors import CannotStart
+
+SO_ATTACH_FILTER = 26  # Linux; Python's socket has no name for it
+BACKLOG = 1024  # connections that the kernel keeps until they are accepted; Twisted's 50 are few for a crowd
+HANDSHAKE_SECONDS = 0.1  # for connections that are being made when a port is about to be closed
+PAUSE_SECONDS = 0.1  # how long to leave connections to the kernel when this process has no room for them
+
+
+def listen(
+    reactor: ReactorBase, description: str, factory: IProtocolFactory, *, inherited: socket.socket | None = None
+) -> IListeningPort:
+    """Begin to accept connections; on the socket `inherited` from a parent that has bound it, if there is one.
+
+    Raises CannotStart, with one line that says why.
+    """
+    endpoint = serverFromString(_Adopting(reactor, inherited), description)
+    if inherited is None and isinstance(endpoint, UNIXServerEndpoint):
+        _remove_stale_socket(endpoint._address)
+    outcome: list[IListeningPort | Failure] = []
+    endpoint.listen(factory).addBoth(outcome.append)
+    (port,) = outcome  # these endpoints listen at once or fail at once
+    if isinstance(port, Failure):
+        reason = port.value.socketError if isinstance(port.value, CannotListenError) else port.value
+        raise CannotStart(f"solisync: can't listen on {description}: {getattr(reason, 'strerror', None) or reason}")
+    return port
+
+
+def share(port: IListeningPort) -> int:
+    """Leave it to other processes to accept what arrives at `port`; returns the descriptor that they inherit."""
+    listening = cast(Any, port)
+    listening.stopReading()
+    # Twisted would shut the socket down when it closes the port, in every process that has it.
+    listening._shouldShutdown = False
+    return int(listening.fileno())
+
+
+async def seclude(reactor: ReactorBase, port: IListeningPort) -> None:
+    """Have the kernel make no more connections at `port`, and wait for those that it is making.
+
+    Else it would go on until the port is closed, and reset those of the last microseconds: nobody can accept them any
+    more. Clients that it ignores from now on ask again a second later, and are refused. Only for TCP ports that are
+    ours alone; not for a socket of systemd's, which will be listened at again.
+    """
+    listening = getattr(port, "socket", None)
+    if listening is None or listening.family == socket.AF_UNIX:
+        return
+    try:
+        _drop_syns(listening)
+    except OSError:
+        return  # not this kernel
+    await deferLater(reactor, HANDSHAKE_SECONDS)
+
+
+def _drop_syns(listening: socket.socket) -> None:
+    load_flags, is_syn, drop, keep = (0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)
+    program = b"".join(struct.pack("HBBI", *step) for step in (load_flags, is_syn, drop, keep))  # socket(7), bpf(2)
+    steps = ctypes.create_string_buffer(program)
+    listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 4, ctypes.addressof(steps)))
+
+
+async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
+    """Close `port`, having accepted the connections that the kernel has made and would otherwise reset."""
+    await seclude(reactor, port)
+    listening = cast(Any, port)
+    listening.numberAccepts = BACKLOG
+    reactor.callLater(0, listening.doRead)  # right before the end, for which stopListening takes a turn too
+    await maybeDeferred(port.stopListening)
+
+
+@implementer(IListeningPort)
+class Acceptor(FileDescriptor):
+    """Accepts connections at a listening socket where other processes may accept too."""
+
+    _log = Logger()
+    numberAccepts = 1  # as tcp.Port calls it; one a turn, so that processes share what arrives
+    reactor: Any
+    _stopped = False
+
+    def __init__(self, reactor: Any, listening: socket.socket, factory: IProtocolFactory) -> None:
+        super().__init__(reactor)
+        listening.setblocking(False)
+        self._socket = listening
+        self._factory = cast(Any, factory)
+        self.startListening()
+
+    def startListening(self) -> None:
+        """Begin to accept."""
+        self._factory.doStart()
+        self.startReading()
+
+    def stopListening(self) -> Deferred[None]:
+        """Stop accepting in this process."""
+        self._stopped = True
+        self.stopReading()
+        return deferLater(self.reactor, 0, self._close)
+
+    def _close(self) -> None:
+        self._socket.close()
+        self._factory.doStop()
+
+    def getHost(self) -> IAddress:
+        """Where the socket is bound."""
+        name = self._socket.getsockname()
+        if self._socket.family == socket.AF_UNIX:
+            return UNIXAddress(name)
+        kind = IPv6Address if self._socket.family == socket.AF_INET6 else IPv4Address
+        return cast(IAddress, kind("TCP", *name))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def doRead(self) -> None:
+        for _ in range(self.numberAccepts):
+            try:
+                connection, _ = self._socket.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return  # another process was faster, or the client has gone
+            except OSError as error:
+                self._pause(error)
+                return
+            with connection:
+                connection.setblocking(False)
+                try:
+                    self.reactor.adoptStreamConnection(connection.fileno(), connection.family, self._factory)
+                except OSError as error:
+                    if error.errno in (errno.EMFILE, errno.ENFILE):  # else it has been reset already
+                        self._pause(error)
+                        return
+
+    def _pause(self, error: OSError) -> None:
+        self._log.error("can't accept connections: {why}", why=error.strerror)
+        self.stopReading()
+        self.reactor.callLater(PAUSE_SECONDS, lambda: self._stopped or self.startReading())
+
+
+class _Adopting:
+    """The reactor as endpoints see it, except that a socket which others have bound is given to an Acceptor."""
+
+    def __init__(self, reactor: Any, inherited: socket.socket | None) -> None:
+        self._reactor = reactor
+        self._inherited = inherited
+
+    def adoptStreamPort(self, descriptor: int, family: int, factory: IProtocolFactory) -> IListeningPort:
+        """What `systemd:` calls; the endpoint closes the descriptor afterwards."""
+        return Acceptor(self._reactor, socket.socket(fileno=os.dup(descriptor)), factory)
+
+    def listenTCP(
+        self, port: int, factory: IProtocolFactory, backlog: int = BACKLOG, interface: str = ""
+    ) -> IListeningPort:
+        """What `tcp:` calls."""
+        if self._inherited is not None:
+            return Acceptor(self._reactor, self._inherited, factory)
+        return cast(IListeningPort, self._reactor.listenTCP(port, factory, max(backlog, BACKLOG), interface))
+
+    def listenSSL(
+        self, port: int, factory: IProtocolFactory, contextFactory: Any, backlog: int = BACKLOG, interface: str = ""
+    ) -> IListeningPort:
+        """What `ssl:` calls."""
+        return self.listenTCP(port, cast(Any, TLSMemoryBIOFactory(contextFactory, False, factory)), backlog, interface)
+
+    def listenUNIX(
+        self, address: str, factory: IProtocolFactory, backlog: int = BACKLOG, mode: int = 0o666, wantPID: int = 0
+    ) -> IListeningPort:
+        """What `unix:` calls."""
+        if self._inherited is not None:
+            return Acceptor(self._reactor, self._inherited, factory)
+        return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
+
+
+def _remove_stale_socket(path: str) -> None:
+    """Remove a socket on which nobody listens, left by a process that was killed.
+
+    Twisted does so itself while its lock file is still there and no process has the number in it. In a container the
+    same numbers come back.
+    """
+    with suppress(OSError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):  # connecting to any other file is refused as well
+            return
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)  # or it would wait for one whose queue is full
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            for leftover in (path, f"{path}.lock"):
+                with suppress(OSError):
+                    os.unlink(leftover)
+        except OSError:
+            pass  # listening will say what is wrong with it

@@ -1,0 +1,296 @@
+"""Several processes at one port: a parent that binds, starts workers, replaces them, and serves nothing itself.
+
+    Supervisor
+    ├── the port           bound once; its socket goes to every worker
+    ├── EmbeddedPostgres   unless DATABASE_URL names a server
+    └── Worker, N of them  `python -m solisync.worker`: a whole service each, with a reactor and a pool
+
+The parent keeps its code and settings, but a worker reads both anew. So SIGHUP, which replaces the workers one by one,
+also takes up a new version, and a secret that has changed in its file.
+"""
+
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar, cast
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, TimeoutError, gatherResults, maybeDeferred
+from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
+from twisted.internet.interfaces import IProcessTransport
+from twisted.internet.protocol import Factory, ProcessProtocol
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from . import __version__
+from .errors import CannotStart
+from .postgres.embedded import EmbeddedPostgres
+from .process import listening
+from .process.daemon import Daemon
+from .process.metrics import Shared
+from .service import DATABASE_STOP_SECONDS, make_embedded, make_service
+from .settings import Settings
+from .settings_table import TABLE, unknown_variables
+
+# What a worker inherits: an open standard input for as long as it is to stay, the socket, and where to say "ready".
+LIFELINE, SOCKET, READY = 0, 3, 4
+COMMAND = (sys.executable, "-P", "-m", "solisync.worker")
+
+REPLACE_SECONDS = 0.2  # before a worker that died is replaced
+REPLACE_AGAIN_SECONDS = 2.0  # the same for one that died before it was ready
+READY_SECONDS = 30.0  # how long a new worker may take before the old one is kept
+STOP_MARGIN_SECONDS = DATABASE_STOP_SECONDS + 3.0
+
+T = TypeVar("T")
+
+_log = Logger()
+
+
+def make_daemon(
+    settings: Settings,
+    reactor: ReactorBase,
+    environ: Mapping[str, str],
+    options: Mapping[str, str] | None = None,
+    *,
+    uid: int | None = None,
+    log_to: int = 2,
+) -> Daemon:
+    """The service that the settings describe, in one process or several; `environ` and `options` are their source.
+
+    `log_to` is the descriptor to which workers log: that of standard error, or 1, where `twistd -n` logs.
+    """
+    for name, advice in unknown_variables(environ):
+        _log.warn("{name} is no setting: {advice}", name=name, advice=advice)
+    if settings.workers == 1:
+        return make_service(settings, reactor, uid=uid)
+    return Supervisor(settings, reactor, worker_environ(environ, options or {}), uid=uid, log_to=log_to)
+
+
+def worker_environ(environ: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """The environment that tells a worker all that its parent was told: options become the variables they stand for."""
+    given = dict(environ)
+    given.pop("PROMETHEUS_MULTIPROC_DIR", None)  # whosever it is
+    for setting in TABLE:
+        if (value := options.get(setting.option)) is not None:
+            given[setting.variable] = value
+            if setting.variable.endswith("_FILE"):  # or there would be two of a kind
+                given.pop(setting.variable.removesuffix("_FILE"), None)
+    return given
+
+
+class Supervisor(Daemon):
+    """The parent: keeps as many workers as the settings say."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        settings: Settings,
+        reactor: ReactorBase,
+        environ: dict[str, str],
+        *,
+        uid: int | None = None,
+        log_to: int = 2,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        super().__init__(reactor)
+        self._settings = settings
+        self._environ = environ
+        self._uid = uid
+        self._log_to = log_to
+        self._command = command
+        self._workers: list[Worker] = []
+        self._ever_ready = False
+        self._numbers = Shared()
+        self._replacing = False
+        self._replace_again = False
+        self._embedded: EmbeddedPostgres | None = None
+        if settings.database_url is None:
+            self._embedded = make_embedded(settings, reactor)
+            environ["DATABASE_URL"] = self._embedded.dsn
+        if settings.listen.startswith("systemd:"):
+            environ["SOLISYNC_LISTEN"] = "tcp:0"  # systemd's socket is for us; what they get is one to accept at
+
+    def privilegedStartService(self) -> None:
+        """Take what may need root: the data directory and the port. Raises CannotStart."""
+        super().privilegedStartService()
+        if self._embedded is not None:
+            self._embedded.claim(self._uid)
+        self._port = listening.listen(self._reactor, self._settings.listen, _Nothing())
+        self._socket = listening.share(self._port)
+        self._listen_for_scrapes(self._settings.metrics_listen, lambda: self._numbers.exposition())
+
+    def startService(self) -> None:
+        """Start the workers and the embedded database; the workers wait for it."""
+        super().startService()
+        self._log.info(
+            "solisync {version} listens on {where} with {count} workers",
+            version=__version__,
+            where=self._settings.listen,
+            count=self._settings.workers,
+        )
+        if self._settings.metrics_listen is not None:
+            self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._numbers.open()}  # the parent tells for all
+        signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self.replace_all))
+        self._fill()
+        if self._embedded is not None:
+            Deferred.fromCoroutine(self._embedded.start()).addErrback(self._give_up)
+
+    async def _stop(self) -> None:
+        """Close the port, let every worker drain, then stop the embedded database."""
+        if self._port is not None:
+            await listening.seclude(self._reactor, self._port)
+            await maybeDeferred(self._port.stopListening)  # what still waits there, a worker will accept
+        await gatherResults([Deferred.fromCoroutine(self._retire(worker)) for worker in self._workers])
+        if self._embedded is not None:
+            await self._embedded.stop()
+        await self._stop_listening_for_scrapes()
+        self._numbers.close()
+        self._log.info("stopped")
+
+    # As many as there should be.
+
+    def _fill(self) -> None:
+        try:
+            while not self._stopping and sum(worker.counts for worker in self._workers) < self._settings.workers:
+                self._start()
+        except OSError as error:
+            self._log.error("can't start a worker: {why}", why=error.strerror)
+            self._reactor.callLater(REPLACE_AGAIN_SECONDS, self._fill)
+
+    def _start(self, *, counts: bool = True) -> "Worker":
+        worker = Worker(counts=counts)
+        descriptors: dict[int, str | int] = {LIFELINE: "w", 1: 1, 2: self._log_to, SOCKET: self._socket, READY: "r"}
+        self._reactor.spawnProcess(  # type: ignore[attr-defined]
+            worker, self._command[0], self._command, env=self._environ, childFDs=descriptors
+        )
+        self._workers.append(worker)
+        worker.ready.addCallback(self._on_ready, worker)
+        worker.ended.addCallback(self._on_end, worker)
+        return worker
+
+    def _on_ready(self, ready: bool, worker: "Worker") -> bool:
+        if ready:
+            self._ever_ready = worker.was_ready = True
+            self._log.info("worker {pid} is ready", pid=worker.pid)
+        return ready
+
+    def _on_end(self, status: int, worker: "Worker") -> int:
+        self._workers.remove(worker)
+        self._numbers.forget(worker.pid)
+        if not worker.counts or self._stopping:
+            return status
+        if status == 1 and not self._ever_ready:  # it has said why, and the next one would say the same
+            self._give_up(Failure(CannotStart("solisync: the workers can't start, the reason is above")))
+            return status
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        self._log.error("worker {pid} ended {how}, starting another", pid=worker.pid, how=how)
+        self._reactor.callLater(REPLACE_SECONDS if worker.was_ready else REPLACE_AGAIN_SECONDS, self._fill)
+        return status
+
+    async def _retire(self, worker: "Worker") -> None:
+        worker.counts = False
+        worker.leave()
+        try:
+            await _within(self._settings.stop_seconds + STOP_MARGIN_SECONDS, worker.ended, self._reactor)
+        except TimeoutError:
+            self._log.error("worker {pid} does not end, killing it", pid=worker.pid)
+            worker.signal(signal.SIGKILL)
+
+    # New ones for old ones.
+
+    def replace_all(self) -> None:
+        """Put a new worker in the place of each, one by one, so that no request is refused or dropped."""
+        self._replace_again = True
+        if not self._replacing:
+            self._replacing = True
+            Deferred.fromCoroutine(self._replace_all()).addErrback(
+                lambda failure: self._log.failure("could not replace the workers", failure)
+            )
+
+    async def _replace_all(self) -> None:
+        try:
+            while self._replace_again and not self._stopping:
+                self._replace_again = False
+                self._log.info("replacing the workers")
+                if await self._replace([worker for worker in self._workers if worker.counts]):
+                    self._log.info("all workers are new")
+        finally:
+            self._replacing = False
+
+    async def _replace(self, workers: list["Worker"]) -> bool:
+        for old in workers:
+            new = self._start(counts=False)
+            with suppress(TimeoutError):
+                await _within(READY_SECONDS, new.ready, self._reactor)
+            if self._stopping:
+                return False
+            if not new.was_ready:
+                self._log.error("the new worker {pid} does not get ready: the old ones stay", pid=new.pid)
+                await self._retire(new)
+                return False
+            new.counts = True
+            # an old one that died meanwhile has a successor already
+            await self._retire(old if old in self._workers else new)
+        return True
+
+
+class _Nothing(Factory):
+    """What the parent does with connections."""
+
+    noisy = False
+
+    def logPrefix(self) -> str:
+        return "Site"  # of the workers
+
+
+class Worker(ProcessProtocol):
+    """One worker, as its parent knows it."""
+
+    transport: IProcessTransport
+
+    def __init__(self, *, counts: bool) -> None:
+        self.counts = counts  # towards the number that there should be: not one on trial, nor one that is to go
+        self.was_ready = False
+        self.pid = 0
+        self.ready: Deferred[bool] = Deferred()  # False: it ended before
+        self.ended: Deferred[int] = Deferred()  # its exit status, or minus the signal that ended it
+
+    def connectionMade(self) -> None:
+        """It runs."""
+        self.pid = self.transport.pid
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:
+        """It has opened its database."""
+        if not self.ready.called:
+            self.ready.callback(True)
+
+    def processEnded(self, reason: Failure) -> None:
+        """It is gone."""
+        if not self.ready.called:
+            self.ready.callback(False)
+        end = cast(ProcessTerminated | ProcessDone, reason.value)
+        self.ended.callback(-end.signal if end.signal else end.exitCode or 0)
+
+    def leave(self) -> None:
+        """Have it end in good order."""
+        self.transport.closeChildFD(LIFELINE)  # a signal would be lost between fork and exec
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, unless it is gone."""
+        with suppress(ProcessExitedAlready):
+            self.transport.signalProcess(number)
+
+
+def _within(seconds: float, event: Deferred[T], reactor: ReactorBase) -> Deferred[T]:
+    """The same event once more, as a Deferred that may time out by itself."""
+    waiting: Deferred[T] = Deferred()
+
+    def tell(result: T) -> T:
+        if not waiting.called:
+            waiting.callback(result)
+        return result
+
+    event.addCallback(tell)
+    return waiting.addTimeout(seconds, reactor)
