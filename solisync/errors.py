@@ -60,7 +60,7 @@ class ConnectionFailed(DatabaseError):
     """No connection to the database could be made."""
 
 
-class CannotStart(SystemExit, Exception):
+class FatalError(SystemExit, Exception):
     """The service can't start; the text is all that a person needs to read.
 
     A SystemExit, so that every door ends with that text and status 1 instead of a traceback; an Exception too,
@@ -68,7 +68,7 @@ class CannotStart(SystemExit, Exception):
     """
 
 
-class SettingsError(CannotStart):
+class SettingsError(FatalError):
     """Settings are missing or wrong: `problems` holds one line for each of them."""
 
     def __init__(self, problems: list[str]) -> None:

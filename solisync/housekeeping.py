@@ -10,7 +10,7 @@ from twisted.logger import Logger
 
 from .access.rate_limit import LIMITS
 from .errors import DatabaseError, Unavailable
-from .postgres.database import Cursor, Database
+from .postgres.database import Database, Transaction
 from .storage import analytics, rate_limits, sessions
 
 EVERY_SECONDS = 60.0
@@ -50,15 +50,15 @@ class Housekeeping:
         """One round: batch after batch, until there is nothing left to prune."""
         longest = max(limit.seconds for limit in LIMITS)
         try:
-            await self._prune_all(lambda cursor: sessions.prune(cursor, self._now(), most=BATCH))
-            await self._prune_all(lambda cursor: rate_limits.prune(cursor, idle_seconds=longest, most=BATCH))
+            await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
+            await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))
             if self._analytics_days is not None:
                 before = self._now() - timedelta(days=self._analytics_days)
-                await self._prune_all(lambda cursor: analytics.prune(cursor, before, most=BATCH))
-                await self._prune_all(lambda cursor: analytics.prune_names(cursor, before, most=BATCH))
+                await self._prune_all(lambda transaction: analytics.prune(transaction, before, most=BATCH))
+                await self._prune_all(lambda transaction: analytics.prune_names(transaction, before, most=BATCH))
         except (DatabaseError, Unavailable) as error:
             self._log.warn("housekeeping is put off for a minute: {error}", error=error)
 
-    async def _prune_all(self, prune: Callable[[Cursor], Awaitable[int]]) -> None:
-        while await self._database.once(prune) == BATCH:
+    async def _prune_all(self, prune: Callable[[Transaction], Awaitable[int]]) -> None:
+        while await self._database.autocommit(prune) == BATCH:
             pass

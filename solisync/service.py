@@ -49,7 +49,7 @@ from .web.replays import Replays
 from .web.route import body_refusals
 from .web.routes import routes
 from .web.sessions import Sessions
-from .web.shared_cache import Remembered
+from .web.shared_cache import CoalescingCache
 from .web.swagger_ui import Docs
 from .web.sync import Sync
 from .web.wire.site import Site
@@ -84,7 +84,7 @@ def make_service(
     database = Database(
         reactor=reactor,
         size=settings.database_connections,
-        statements=STATEMENTS if settings.prepare else (),
+        statements=STATEMENTS if settings.prepared_statements else (),
     )
     metrics = Metrics()
     at_once = max(1, (os.cpu_count() or 1) // settings.workers)
@@ -98,8 +98,8 @@ def make_service(
     )
     tokens = Tokens(settings.jwt_secret)
     openapi = OpenApi()
-    board = Remembered(lambda: load_board(database), reactor=reactor)
-    recent = Remembered(lambda: database.once(replays.recent), reactor=reactor)
+    board = CoalescingCache(lambda: load_board(database), reactor=reactor)
+    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     table = routes(
         accounts=Accounts(
             database=database, passwords=hashing, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
@@ -113,7 +113,7 @@ def make_service(
             database=database,
             board=board,
             recent=recent,
-            quota_bytes=settings.replay_quota_mb * MIB or None,
+            quota_bytes=settings.replay_quota_mib * MIB or None,
             now=now,
             new_id=new_id,
         ),
@@ -141,7 +141,7 @@ def make_service(
     )
 
     def look() -> None:
-        metrics.hash_queue.set(hashing.waiting)
+        metrics.password_hash_queue.set(hashing.waiting)
         metrics.pool(used=database.used, idle=database.idle, waiting=database.waiting, replaced=database.replaced)
 
     return Solisync(
@@ -202,7 +202,7 @@ class Solisync(Daemon):
         self._sampler = sampler
 
     def privilegedStartService(self) -> None:
-        """Take what may need root: the data directory and the port. Raises CannotStart."""
+        """Take what may need root: the data directory and the port. Raises FatalError."""
         super().privilegedStartService()
         if self._embedded is not None:
             self._embedded.claim(self._uid)

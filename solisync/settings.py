@@ -28,8 +28,8 @@ class Settings:
     stop_seconds: float
     metrics_listen: str | None
     log_format: str
-    prepare: bool
-    replay_quota_mb: int
+    prepared_statements: bool
+    replay_quota_mib: int
     analytics_days: int | None
 
     @classmethod

@@ -256,9 +256,9 @@ TABLE = (
         "how to log: lines for people, or one JSON object a line",
     ),
     Setting(
-        "prepare",
-        "SOLISYNC_PREPARE",
-        "no-prepare",
+        "prepared_statements",
+        "SOLISYNC_PREPARED_STATEMENTS",
+        "no-prepared-statements",
         "on|off",
         _switch,
         "on",
@@ -266,8 +266,8 @@ TABLE = (
         flag="off",
     ),
     Setting(
-        "replay_quota_mb",
-        "SOLISYNC_REPLAY_QUOTA_MB",
+        "replay_quota_mib",
+        "SOLISYNC_REPLAY_QUOTA_MIB",
         "",
         "MIB",
         _whole(0, 1_000_000),

@@ -24,7 +24,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from . import __version__
-from .errors import CannotStart
+from .errors import FatalError
 from .postgres.embedded import EmbeddedPostgres
 from .process import listening
 from .process.daemon import Daemon
@@ -113,7 +113,7 @@ class Supervisor(Daemon):
             environ["SOLISYNC_LISTEN"] = "tcp:0"  # systemd's socket is for us; what they get is one to accept at
 
     def privilegedStartService(self) -> None:
-        """Take what may need root: the data directory and the port. Raises CannotStart."""
+        """Take what may need root: the data directory and the port. Raises FatalError."""
         super().privilegedStartService()
         if self._embedded is not None:
             self._embedded.claim(self._uid)
@@ -182,7 +182,7 @@ class Supervisor(Daemon):
         if not worker.counts or self._stopping:
             return status
         if status == 1 and not self._ever_ready:  # it has said why, and the next one would say the same
-            self._give_up(Failure(CannotStart("solisync: the workers can't start, the reason is above")))
+            self._give_up(Failure(FatalError("solisync: the workers can't start, the reason is above")))
             return status
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         self._log.error("worker {pid} ended {how}, starting another", pid=worker.pid, how=how)

@@ -14,7 +14,7 @@ from twisted.python.usage import Options as TwistedOptions
 from twisted import __version__ as twisted_version
 
 from . import __version__
-from .errors import CannotStart
+from .errors import FatalError
 from .process import logs
 from .process.daemon import Daemon
 from .service import make_service
@@ -57,7 +57,7 @@ def makeService(options: Options) -> IService:
         settings = Settings.from_environ(os.environ, options.given())
         # in the background there is no standard output for workers to log to, and a log file of twistd's is not theirs
         if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):
-            raise CannotStart("solisync: several workers need the foreground and standard output: twistd -n solisync")
+            raise FatalError("solisync: several workers need the foreground and standard output: twistd -n solisync")
         daemon = make_daemon(settings, _reactor(), os.environ, options.given(), uid=twistd.get("uid"), log_to=out)
     if settings.log_format == "text" or twistd.get("logger") or twistd.get("syslog"):
         return daemon  # twistd knows how to log that
@@ -69,7 +69,7 @@ def service_from_environment(environ: Mapping[str, str]) -> IService:
     with _plain_exit():
         settings = Settings.from_environ(environ)
         if settings.workers > 1 or settings.log_format != "text":
-            raise CannotStart("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
+            raise FatalError("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
         return make_service(settings, _reactor())
 
 
@@ -77,7 +77,7 @@ def service_from_environment(environ: Mapping[str, str]) -> IService:
 def _plain_exit() -> Iterator[None]:
     try:
         yield
-    except CannotStart as error:
+    except FatalError as error:
         raise SystemExit(str(error)) from None  # and no Exception, of which twistd prints a traceback for a .tac
 
 

@@ -73,6 +73,16 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not (item.get_closest_marker("long") or item.get_closest_marker("needs"))]
 
 
+def pytest_collection_finish():
+    freeze_heap()
+
+
+def freeze_heap():
+    """Exempt every object there is from garbage collection, or collecting after each test would take most of its time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _needed_programs(request):
     missing = [
@@ -173,6 +183,7 @@ def postgres(reactor):
         server = EmbeddedPostgres(reactor=reactor, data_dir=Path(name), options=QUICK)
         server.claim()
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.start()))
+        freeze_heap()
         yield server
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.stop()))
 
@@ -357,6 +368,7 @@ async def ready(reactor, client, seconds=15):
 @pytest.fixture(scope="session")
 def shared_service(reactor, shared_dsn):
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn)))
+    freeze_heap()
     yield running
     pytest_twisted.blockon(running.service.stopService())
 

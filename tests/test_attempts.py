@@ -5,7 +5,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from solisync.errors import ConnectionFailed
-from solisync.postgres.staggered import HEAD_START_SECONDS, first_of
+from solisync.postgres.staggered import HEAD_START_SECONDS, staggered_race
 
 
 class Race:
@@ -15,7 +15,9 @@ class Race:
         self.clock = Clock()
         self.running = {}
         self.cancelled = []
-        self.outcome = Deferred.fromCoroutine(first_of(self.clock, [self._attempt(number) for number in range(count)]))
+        self.outcome = Deferred.fromCoroutine(
+            staggered_race(self.clock, [self._attempt(number) for number in range(count)])
+        )
 
     def _attempt(self, number):
         async def attempt():

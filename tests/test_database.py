@@ -118,17 +118,17 @@ def notes(dsn):
     return [n for (n,) in run_sql(dsn, "SELECT n FROM notes ORDER BY n")]
 
 
-async def add(cursor, n):
-    await cursor.run(ADD, n)
+async def add(transaction, n):
+    await transaction.run(ADD, n)
 
 
-async def pid(cursor):
-    ((number,),) = await cursor.run(PID)
+async def pid(transaction):
+    ((number,),) = await transaction.run(PID)
     return number
 
 
-async def sleep(cursor, seconds):
-    await cursor.run(SLEEP, seconds)
+async def sleep(transaction, seconds):
+    await transaction.run(SLEEP, seconds)
 
 
 def terminate(dsn, number):
@@ -145,9 +145,9 @@ def started(coroutine):
 async def test_a_transaction_commits_all_of_its_work(make_database, dsn):
     """What work did is visible once transact has returned, and its result comes back."""
 
-    async def two(cursor, *, first):
-        await add(cursor, first)
-        await add(cursor, first + 1)
+    async def two(transaction, *, first):
+        await add(transaction, first)
+        await add(transaction, first + 1)
         return "done"
 
     assert await make_database().transact(two, first=1) == "done"
@@ -158,28 +158,28 @@ async def test_a_transaction_commits_all_of_its_work(make_database, dsn):
 async def test_any_exception_rolls_back(make_database, dsn, error):
     """Work that raises leaves nothing, and its connection is clean for the next one."""
 
-    async def fail(cursor):
-        await add(cursor, 1)
+    async def fail(transaction):
+        await add(transaction, 1)
         raise error
 
     database = make_database()
     with pytest.raises(type(error)):
         await database.transact(fail)
-    await database.once(add, 2)
+    await database.autocommit(add, 2)
     assert notes(dsn) == [2]
 
 
 async def test_once_is_atomic(make_database, dsn):
     """A single statement that fails half way leaves nothing."""
     with pytest.raises(DatabaseError, match="division by zero"):
-        await make_database().once(lambda cursor: cursor.run(ADD_AND_DIVIDE, 1))
+        await make_database().autocommit(lambda transaction: transaction.run(ADD_AND_DIVIDE, 1))
     assert notes(dsn) == []
 
 
 async def test_a_transaction_without_statements_needs_no_commit(make_database):
     """Work that never asked the database returns its result."""
 
-    async def nothing(cursor):
+    async def nothing(transaction):
         return 7
 
     assert await make_database().transact(nothing) == 7
@@ -190,9 +190,9 @@ async def test_several_statements_share_a_round_trip(make_database, dsn, prepare
     """They run in order, each with its own parameters; the last ones may commit."""
     percent = Statement("percent", "SELECT 7 % $1::int, 8 % 5")
 
-    async def work(cursor):
-        rows = await cursor.run_all((ADD, 1), (ADD, 2), (percent, 4))
-        await cursor.commit_with((ADD, 3), (ADD, SLOW))
+    async def work(transaction):
+        rows = await transaction.run_all((ADD, 1), (ADD, 2), (percent, 4))
+        await transaction.commit_with((ADD, 3), (ADD, SLOW))
         return rows
 
     database = make_database(statements=(*STATEMENTS_HERE, percent) if prepared else ())
@@ -204,24 +204,24 @@ async def test_several_statements_share_a_round_trip(make_database, dsn, prepare
 async def test_a_commit_whose_last_statement_fails_rolls_back(make_database, dsn, last):
     """Nothing is committed unless all is, and work can't go on after it."""
 
-    async def work(cursor):
-        await add(cursor, 1)
-        await cursor.commit_with((ADD, 2), last)
+    async def work(transaction):
+        await add(transaction, 1)
+        await transaction.commit_with((ADD, 2), last)
 
     database = make_database()
     with pytest.raises(DatabaseError):
         await database.transact(work)
-    await database.once(add, 3)
+    await database.autocommit(add, 3)
     assert notes(dsn) == [3]
 
 
 async def test_an_error_that_work_swallows_does_not_commit(make_database, dsn):
     """PostgreSQL would answer that COMMIT with a silent rollback, so transact raises instead."""
 
-    async def swallow(cursor):
-        await add(cursor, 1)
+    async def swallow(transaction):
+        await add(transaction, 1)
         with pytest.raises(DatabaseError):
-            await cursor.run(FAIL, "22000")
+            await transaction.run(FAIL, "22000")
 
     with pytest.raises(DatabaseError, match="went on"):
         await make_database().transact(swallow)
@@ -231,11 +231,11 @@ async def test_an_error_that_work_swallows_does_not_commit(make_database, dsn):
 async def test_a_lost_connection_that_work_swallows_does_not_commit(make_database, dsn):
     """The rows are gone with the connection, so transact does not return as if they were stored."""
 
-    async def swallow(cursor):
-        await add(cursor, 1)
-        terminate(dsn, await pid(cursor))
+    async def swallow(transaction):
+        await add(transaction, 1)
+        terminate(dsn, await pid(transaction))
         with pytest.raises(DatabaseError):
-            await add(cursor, 2)
+            await add(transaction, 2)
 
     with pytest.raises(DatabaseError, match="went on"):
         await make_database().transact(swallow)
@@ -245,19 +245,19 @@ async def test_a_lost_connection_that_work_swallows_does_not_commit(make_databas
 async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
     """Two transactions that lock two rows in opposite order both commit; one of them needed another attempt."""
     database = make_database(size=2)
-    await gatherResults([started(database.once(add, n)) for n in (1, 2)])
+    await gatherResults([started(database.autocommit(add, n)) for n in (1, 2)])
     both = Deferred()
     attempts, locked = [], set()
 
-    async def lock(cursor, first, second):
+    async def lock(transaction, first, second):
         attempts.append(first)
-        await cursor.run(LOCK, first)
+        await transaction.run(LOCK, first)
         locked.add(first)
         if len(locked) == 2 and not both.called:
             both.callback(None)
         await gatherResults([both] if not both.called else [])
-        await cursor.run(LOCK, second)
-        await add(cursor, first * 10)
+        await transaction.run(LOCK, second)
+        await add(transaction, first * 10)
 
     await gatherResults([started(database.transact(lock, 1, 2)), started(database.transact(lock, 2, 1))])
     assert notes(dsn) == [1, 2, 10, 20]
@@ -270,9 +270,9 @@ async def test_only_deadlocks_and_serialization_failures_are_run_again(make_data
     """Three times in all, and then the error is reported."""
     attempts = []
 
-    async def fail(cursor):
+    async def fail(transaction):
         attempts.append(1)
-        await cursor.run(FAIL, code)
+        await transaction.run(FAIL, code)
 
     with pytest.raises(DatabaseError):
         await getattr(make_database(), door)(fail)
@@ -283,25 +283,27 @@ async def test_only_deadlocks_and_serialization_failures_are_run_again(make_data
 async def test_a_statement_that_waits_too_long_is_an_error(make_database, dsn, setting, expected):
     """Sleeping and waiting for a lock end at the server's timeout; the connection stays in use."""
     database = make_database()
-    before = await database.once(pid)
-    assert await database.once(lambda cursor: cursor.run(SHOW, setting)) == [(expected,)]
-    await database.once(add, 1)
+    before = await database.autocommit(pid)
+    assert await database.autocommit(lambda transaction: transaction.run(SHOW, setting)) == [(expected,)]
+    await database.autocommit(add, 1)
     holder = connect(dsn)
     holder.cursor().execute("BEGIN; SELECT n FROM notes FOR UPDATE")
 
-    async def wait(cursor):
-        await cursor.run(SET, setting, "30ms")
-        await cursor.run(LOCK, 1)
+    async def wait(transaction):
+        await transaction.run(SET, setting, "30ms")
+        await transaction.run(LOCK, 1)
 
     with pytest.raises(DatabaseError, match="timeout"):
         await database.transact(wait)
     holder.close()
-    assert await database.once(pid) == before
+    assert await database.autocommit(pid) == before
 
 
 async def test_every_session_bounds_idle_transactions(make_database):
     """A node that vanishes in the middle of a transaction keeps its locks for seconds only."""
-    show = await make_database().once(lambda cursor: cursor.run(SHOW, "idle_in_transaction_session_timeout"))
+    show = await make_database().autocommit(
+        lambda transaction: transaction.run(SHOW, "idle_in_transaction_session_timeout")
+    )
     assert show == [("10s",)]
 
 
@@ -321,19 +323,19 @@ async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_datab
 async def test_an_idle_connection_that_died_is_replaced(make_database, dsn, reactor):
     """The pool notices by itself, without anybody's asking for a connection."""
     database = make_database()
-    old = await database.once(pid)
+    old = await database.autocommit(pid)
     terminate(dsn, old)
     await eventually(reactor, lambda: old not in dict(backends(dsn)) and len(backends(dsn)) == 1)
-    assert await database.once(pid) != old
+    assert await database.autocommit(pid) != old
 
 
 async def test_nobody_meets_a_connection_that_died_this_very_moment(make_database, dsn):
     """A connection is looked at when it is lent, even before the reactor could see that the server hung up."""
     database = make_database(size=2)
-    old = await database.once(pid)
+    old = await database.autocommit(pid)
     terminate(dsn, old)
     wait_until(lambda: old not in dict(backends(dsn)))  # the reactor does not run meanwhile
-    assert await database.once(pid) != old
+    assert await database.autocommit(pid) != old
 
 
 @pytest.mark.parametrize("size", [1, 10_000_000])
@@ -355,12 +357,12 @@ async def test_a_transaction_whose_connection_dies_is_run_again(make_database, d
     """Nothing of it was committed, so a second attempt is safe and the caller sees success."""
     attempts = []
 
-    async def die_once(cursor):
-        attempts.append(await pid(cursor))
-        await add(cursor, 1)
+    async def die_once(transaction):
+        attempts.append(await pid(transaction))
+        await add(transaction, 1)
         if len(attempts) == 1:
             terminate(dsn, attempts[0])
-        await sleep(cursor, 0.01)
+        await sleep(transaction, 0.01)
 
     await make_database().transact(die_once)
     assert notes(dsn) == [1]
@@ -372,15 +374,15 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
     """A connection that dies under a COMMIT, or under a statement that commits itself, is an error."""
     attempts = []
 
-    async def slow(cursor):
+    async def slow(transaction):
         attempts.append(1)
-        await (cursor.commit_with((ADD, SLOW)) if door == "commit_with" else add(cursor, SLOW))
+        await (transaction.commit_with((ADD, SLOW)) if door == "commit_with" else add(transaction, SLOW))
 
     database = make_database()
-    number = await database.once(pid)
+    number = await database.autocommit(pid)
     reactor.callLater(0.1, terminate, dsn, number)
     with pytest.raises(DatabaseError, match="outcome unknown"):
-        await (database.once if door == "once" else database.transact)(slow)
+        await (database.autocommit if door == "autocommit" else database.transact)(slow)
     assert attempts == [1]
     assert notes(dsn) == []
 
@@ -391,10 +393,10 @@ async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_da
     monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
     pids = []
 
-    async def outdated(cursor):
-        pids.append(await pid(cursor))
+    async def outdated(transaction):
+        pids.append(await pid(transaction))
         if len(pids) < 3:
-            await cursor.run(FAIL, code)
+            await transaction.run(FAIL, code)
         return "cured"
 
     assert await make_database().transact(outdated) == "cured"
@@ -406,14 +408,14 @@ async def test_a_server_that_has_always_been_so_is_not_connected_to_again(make_d
     """When a fresh connection says it, another one would too: the work fails and nobody loses a connection."""
     attempts = []
 
-    async def fail(cursor):
-        attempts.append(await pid(cursor))
-        await (add(cursor, 1) if trouble == "read-only" else cursor.run(FAIL, trouble))
+    async def fail(transaction):
+        attempts.append(await pid(transaction))
+        await (add(transaction, 1) if trouble == "read-only" else transaction.run(FAIL, trouble))
 
     database = make_database(to=f"{dsn} options='-c default_transaction_read_only={trouble == 'read-only'}'")
     with pytest.raises(DatabaseError):
         await database.transact(fail)
-    assert attempts == [await database.once(pid)]
+    assert attempts == [await database.autocommit(pid)]
 
 
 @pytest.mark.parametrize("trouble", ["outdated", "silent"])
@@ -423,14 +425,14 @@ async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor
     database = make_database(size=4)
     await eventually(reactor, lambda: len(backends(dsn)) == 4)
     before = set(dict(backends(dsn)))
-    busy = started(database.once(sleep, 0.5))
+    busy = started(database.autocommit(sleep, 0.5))
     if trouble == "outdated":
         with pytest.raises(DatabaseError):
-            await database.once(lambda cursor: cursor.run(FAIL, "25006"))
+            await database.autocommit(lambda transaction: transaction.run(FAIL, "25006"))
     else:
         monkeypatch.setattr(pool, "WORK_SECONDS", 0.1)
         with pytest.raises(DatabaseError):
-            await database.once(sleep, 1)
+            await database.autocommit(sleep, 1)
     await eventually(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
     assert not busy.called
     await busy
@@ -442,14 +444,14 @@ async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn, monke
     monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
     database = make_database()
     for door in ("once", "transact"):
-        frozen = await database.once(pid)
+        frozen = await database.autocommit(pid)
         os.kill(frozen, signal.SIGSTOP)
         began = time.monotonic()
         try:
             with pytest.raises(DatabaseError):
                 await getattr(database, door)(add, 1)
             assert 0.2 <= time.monotonic() - began < 1
-            assert await database.once(pid) != frozen
+            assert await database.autocommit(pid) != frozen
         finally:
             os.kill(frozen, signal.SIGCONT)
 
@@ -461,15 +463,15 @@ async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
         watched = len(reactor.getReaders()) + len(reactor.getWriters())
         return len(os.listdir("/proc/self/fd")), watched, len(backends(dsn))
 
-    async def die(cursor, number):
-        admin.execute("SELECT pg_terminate_backend(%s)", (await pid(cursor),))
-        await sleep(cursor, 1)
+    async def die(transaction, number):
+        admin.execute("SELECT pg_terminate_backend(%s)", (await pid(transaction),))
+        await sleep(transaction, 1)
 
     database = make_database(size=4)
     admin_connection = connect(dsn)
     admin = admin_connection.cursor()
     await eventually(reactor, lambda: len(backends(dsn)) == 4)
-    await database.once(pid)
+    await database.autocommit(pid)
     before = held()
     for number in range(67):  # each is tried three times
         with pytest.raises(TransactionAborted):
@@ -518,11 +520,11 @@ async def test_the_wait_for_a_connection_is_bounded(make_database, monkeypatch, 
     """Work that finds no connection within BORROW_SECONDS is declined; what runs is not disturbed."""
     monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
     database = make_database()
-    await database.once(pid)
-    busy = started(database.once(sleep, 0.5))
+    await database.autocommit(pid)
+    busy = started(database.autocommit(sleep, 0.5))
     began = time.monotonic()
     with pytest.raises(Unavailable):
-        await database.once(pid)
+        await database.autocommit(pid)
     assert 0.2 <= time.monotonic() - began < 0.4
     await busy
 
@@ -531,16 +533,16 @@ async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
     """BORROWERS may wait; the next one is declined at once, and those who wait are served in order."""
     monkeypatch.setattr(pool, "BORROWERS", 2)
     database = make_database()
-    await database.once(pid)
+    await database.autocommit(pid)
     served = []
 
-    async def serve(cursor, number):
+    async def serve(transaction, number):
         served.append(number)
-        await sleep(cursor, 0.05)
+        await sleep(transaction, 0.05)
 
-    running = [started(database.once(serve, number)) for number in range(3)]
+    running = [started(database.autocommit(serve, number)) for number in range(3)]
     with pytest.raises(Unavailable):
-        await database.once(serve, 3)
+        await database.autocommit(serve, 3)
     await gatherResults(running)
     assert served == [0, 1, 2]
 
@@ -548,16 +550,16 @@ async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
 async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database):
     """A thousand who fail before they ask the database anything each get their error, and the pool goes on."""
 
-    async def fail(cursor):
+    async def fail(transaction):
         raise KeyError("bug")
 
     database = make_database()
-    number = await database.once(pid)
-    busy = started(database.once(sleep, 0.1))
+    number = await database.autocommit(pid)
+    busy = started(database.autocommit(sleep, 0.1))
     crowd = defer.DeferredList([started(database.transact(fail)) for _ in range(pool.BORROWERS)], consumeErrors=True)
     await busy
     assert all(failure.check(KeyError) for _, failure in await crowd)
-    assert await database.once(pid) == number
+    assert await database.autocommit(pid) == number
 
 
 async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, reactor):
@@ -565,14 +567,14 @@ async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, react
     late = dsn + "_late"
     database = make_database(to=late)
     with pytest.raises(Unavailable):
-        await database.once(pid)
+        await database.autocommit(pid)
     run_sql(dsn, f"CREATE DATABASE {late.split('dbname=')[1]}")
     began = time.monotonic()
     with pytest.raises(DatabaseError, match="notes"):  # STATEMENTS can't be prepared there, so:
-        await make_database(to=late, statements=()).once(add, 1)
+        await make_database(to=late, statements=()).autocommit(add, 1)
     assert time.monotonic() - began < 2
     run_sql(late, SCHEMA)
-    await database.once(pid)
+    await database.autocommit(pid)
     await database.close(0)
     run_sql(dsn, f"DROP DATABASE {late.split('dbname=')[1]} WITH (FORCE)")
 
@@ -580,11 +582,11 @@ async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, react
 async def test_a_value_that_python_has_not_is_an_error(make_database):
     """A row that can't be read is not left out; and the connection is as good as before."""
     database = make_database()
-    number = await database.once(pid)
-    for door in (database.once, database.transact):
+    number = await database.autocommit(pid)
+    for door in (database.autocommit, database.transact):
         with pytest.raises(ValueError, match="year"):
-            await door(lambda cursor: cursor.run(FAR))
-        assert await database.once(pid) == number
+            await door(lambda transaction: transaction.run(FAR))
+        assert await database.autocommit(pid) == number
 
 
 # Cancelling.
@@ -595,18 +597,18 @@ async def test_a_value_that_python_has_not_is_an_error(make_database):
 async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, dsn, reactor, moment, door):
     """Whenever the client hangs up after work began, the work ends, commits, and gives a clean connection back."""
 
-    async def slowly(cursor):
-        await add(cursor, SLOW)  # commits by itself in `once`
+    async def slowly(transaction):
+        await add(transaction, SLOW)  # commits by itself in `once`
         if door == "transact":
-            await add(cursor, 1)
+            await add(transaction, 1)
 
     database = make_database()
-    number = await database.once(pid)
+    number = await database.autocommit(pid)
     caller = started(getattr(database, door)(slowly))
     reactor.callLater(moment, caller.cancel)
     with pytest.raises(CancelledError):
         await caller
-    assert await database.once(pid) == number
+    assert await database.autocommit(pid) == number
     assert backends(dsn) == [(number, "idle")]
     assert notes(dsn) == ([1, SLOW] if door == "transact" else [SLOW])
 
@@ -615,20 +617,20 @@ async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_dat
     """Work that must be run again is not, once its client has hung up; neither is its failure the client's."""
     attempts_made = []
 
-    async def abort(cursor):
+    async def abort(transaction):
         attempts_made.append(1)
-        await add(cursor, 1)
-        await cursor.run(SLEEP, 0.1)
-        await cursor.run(FAIL, "40P01")
+        await add(transaction, 1)
+        await transaction.run(SLEEP, 0.1)
+        await transaction.run(FAIL, "40P01")
 
     database = make_database()
-    await database.once(pid)
+    await database.autocommit(pid)
     caller = started(database.transact(abort))
     reactor.callLater(0.02, caller.cancel)
     with pytest.raises(CancelledError):
         await caller
     assert (len(attempts_made), notes(dsn)) == (1, [])
-    assert await database.once(pid)
+    assert await database.autocommit(pid)
 
 
 async def test_a_connection_is_handed_on_without_its_givers_context(make_database):
@@ -638,12 +640,12 @@ async def test_a_connection_is_handed_on_without_its_givers_context(make_databas
 
     async def first():
         who.set("first")
-        await database.once(sleep, 0.1)
+        await database.autocommit(sleep, 0.1)
 
     database = make_database()
-    await database.once(pid)
+    await database.autocommit(pid)
     busy = started(first())
-    waiting = started(database.once(pid)).addCallback(lambda _: seen.append(who.get()))
+    waiting = started(database.autocommit(pid)).addCallback(lambda _: seen.append(who.get()))
     await gatherResults([busy, waiting])
     assert seen == [None]
 
@@ -651,8 +653,8 @@ async def test_a_connection_is_handed_on_without_its_givers_context(make_databas
 async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, reactor):
     """Whoever hangs up in the queue for a connection leaves it, and the others keep their turn."""
     database = make_database()
-    await database.once(pid)
-    busy = started(database.once(sleep, 0.1))
+    await database.autocommit(pid)
+    busy = started(database.autocommit(sleep, 0.1))
     waiting = [started(database.transact(add, number)) for number in range(3)]
     waiting[1].cancel()
     with pytest.raises(CancelledError):
@@ -664,15 +666,15 @@ async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, re
 async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, reactor):
     """A time limit that work puts on its own statement never leaves a connection in mid-statement to the next."""
 
-    async def impatient(cursor):
-        await add(cursor, 1)
-        await started(sleep(cursor, 0.3)).addTimeout(0.05, reactor)
+    async def impatient(transaction):
+        await add(transaction, 1)
+        await started(sleep(transaction, 0.3)).addTimeout(0.05, reactor)
 
     database = make_database()
-    old = await database.once(pid)
+    old = await database.autocommit(pid)
     with pytest.raises(CancelledError):
         await database.transact(impatient)
-    assert await database.once(pid) == old
+    assert await database.autocommit(pid) == old
     assert notes(dsn) == [1]
 
 
@@ -682,13 +684,13 @@ async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, rea
 async def test_closing_lets_running_work_end_and_declines_the_rest(make_database, dsn):
     """What runs commits; what waits, and what comes later, is declined."""
     database = make_database()
-    await database.once(pid)
+    await database.autocommit(pid)
     running, waiting = (started(database.transact(add, n)) for n in (SLOW, 2))
     closing = started(database.close(5))
     with pytest.raises(Unavailable):
         await waiting
     with pytest.raises(Unavailable):
-        await database.once(pid)
+        await database.autocommit(pid)
     await running
     await closing
     assert notes(dsn) == [SLOW]
@@ -698,12 +700,12 @@ async def test_closing_lets_running_work_end_and_declines_the_rest(make_database
 async def test_closing_cuts_what_does_not_end(make_database, dsn):
     """After the time given for it, work that still runs fails and leaves nothing."""
 
-    async def slowly(cursor):
-        await add(cursor, 1)
-        await sleep(cursor, 0.4)
+    async def slowly(transaction):
+        await add(transaction, 1)
+        await sleep(transaction, 0.4)
 
     database = make_database()
-    await database.once(pid)
+    await database.autocommit(pid)
     running = started(database.transact(slowly))
     began = time.monotonic()
     await database.close(0.05)
@@ -759,7 +761,7 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
     (await Session.open(reactor, both)).close()
     began = time.monotonic()
     database = make_database(8, to=both)
-    assert await database.once(pid)
+    assert await database.autocommit(pid)
     await eventually(reactor, lambda: len(backends(dsn)) == 8)
     assert time.monotonic() - began < 8 * 0.2
 
@@ -775,7 +777,7 @@ async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypat
         return await working(*arguments, **options)
 
     monkeypatch.setattr(Session, "open", fail_twice)
-    assert await make_database().once(pid)
+    assert await make_database().autocommit(pid)
     assert len(no_lost_failures) == 2
     no_lost_failures.clear()
 
@@ -862,7 +864,7 @@ async def test_parameters_are_taken_literally(make_database, prepared, text):
     """Nothing in a parameter is syntax, prepared or not."""
     echo = Statement("echo", "SELECT $1::text, '%', 7 % $2::int, $1::text")
     database = make_database(statements=(echo,) if prepared else ())
-    assert await database.once(lambda cursor: cursor.run(echo, text, 4)) == [(text, "%", 3, text)]
+    assert await database.autocommit(lambda transaction: transaction.run(echo, text, 4)) == [(text, "%", 3, text)]
 
 
 @pytest.mark.parametrize("prepared", [True, False])
@@ -870,28 +872,28 @@ async def test_a_statement_without_parameters_may_contain_a_percent_sign(make_da
     """The per cent sign is the modulo operator and a wildcard, prepared or not."""
     modulo = Statement("modulo", "SELECT 7 % 4, 'abc' LIKE 'a%'")
     database = make_database(statements=(modulo,) if prepared else ())
-    assert await database.once(lambda cursor: cursor.run(modulo)) == [(3, True)]
+    assert await database.autocommit(lambda transaction: transaction.run(modulo)) == [(3, True)]
 
 
 async def test_a_parameter_that_can_not_be_sent_harms_nobody(make_database, dsn, reactor):
     """U+0000 and lone surrogates fail before anything is sent; the transaction is rolled back."""
     database = make_database()
-    before = await database.once(pid)
+    before = await database.autocommit(pid)
 
-    async def bad(cursor, text):
-        await add(cursor, 1)
-        await cursor.run(SHOW, text)
+    async def bad(transaction, text):
+        await add(transaction, 1)
+        await transaction.run(SHOW, text)
 
     for text in ("a\0b", "\ud800"):
         with pytest.raises(ValueError):
             await database.transact(bad, text)
         with pytest.raises(ValueError):
-            await database.once(lambda cursor, text=text: cursor.run(SHOW, text))
-    assert await database.once(pid) == before
+            await database.autocommit(lambda transaction, text=text: transaction.run(SHOW, text))
+    assert await database.autocommit(pid) == before
     assert notes(dsn) == []
     terminate(dsn, before)
     await eventually(reactor, lambda: before not in dict(backends(dsn)))
-    assert await database.once(pid) != before
+    assert await database.autocommit(pid) != before
 
 
 SAMPLES = {
@@ -912,7 +914,7 @@ SAMPLES = {
 
 
 async def test_every_statement_is_the_same_prepared_and_unprepared(reactor, empty_database):
-    """Whatever SOLISYNC_PREPARE says, a statement has the same result."""
+    """Whatever SOLISYNC_PREPARED_STATEMENTS says, a statement has the same result."""
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, "INSERT INTO users VALUES (%(uuid)s, %(text)s, %(text)s, now())", SAMPLES)
     live = "INSERT INTO refresh_tokens VALUES (%(uuid)s, %(uuid)s, '2030-01-01')"

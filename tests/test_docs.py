@@ -109,7 +109,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     table = DOCS["security.md"].split("## Bounds")[1].split("\n## ")[0]
     shown = dict(re.findall(r"^\| (.+?) \| (.+) \|$", table, re.M))
     auth, reports = (f"{limit.most} in {limit.seconds} s from one address" for limit in (AUTH, ANALYTICS))
-    quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mb")
+    quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mib")
     figures = {
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
         "body": f"{channel.MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",

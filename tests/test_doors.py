@@ -17,7 +17,7 @@ from solisync import __version__
 from solisync.client import ApiError, Client
 from solisync.commands.main import main
 from solisync.commands.smoke import smoke
-from solisync.errors import CannotStart
+from solisync.errors import FatalError
 from solisync.settings_table import TABLE
 from tests.commands import (
     BIN,
@@ -149,7 +149,7 @@ def test_help_names_every_setting(door):
     shown = run(*door, "--help")
     assert (shown.status, shown.err) == (0, [])
     text = " ".join(" ".join(shown.out).split())
-    for word in ("JWT_SECRET", "DATABASE_URL", "--listen", "tcp:8080", "--no-prepare"):
+    for word in ("JWT_SECRET", "DATABASE_URL", "--listen", "tcp:8080", "--no-prepared-statements"):
         assert word in text
     assert {setting.variable for setting in TABLE} <= set(re.findall(r"\w+", text))
     version = run(*door, "--version")
@@ -179,7 +179,7 @@ WRONG = {
     "SOLISYNC_CORS_ORIGINS": "play.example.org",
     "SOLISYNC_DATABASE_CONNECTIONS": "0",
     "SOLISYNC_STOP_SECONDS": "soon",
-    "SOLISYNC_PREPARE": "maybe",
+    "SOLISYNC_PREPARED_STATEMENTS": "maybe",
 }
 
 
@@ -217,7 +217,7 @@ async def test_options_win(reactor, launch, shared_dsn, place, door):
         f"--jwt-secret-file={place}/secret",
         f"--database-url-file={place}/dsn",
         "--stop-seconds=1",
-        "--no-prepare",
+        "--no-prepared-statements",
     ]
     service = start(launch, *door, *words, **WRONG | {"SOLISYNC_DATABASE_CONNECTIONS": "1"} | dict.fromkeys(FINE, ""))
     await served(reactor, f"http://127.0.0.1:{port}")
@@ -405,7 +405,7 @@ async def test_the_smoke_check_of_something_else_says_so(reactor, scheme, messag
 
     port = reactor.listenTCP(0, Factory.forProtocol(Other), interface="127.0.0.1")
     try:
-        with pytest.raises(CannotStart, match=f"^smoke check failed: {message}") as caught:
+        with pytest.raises(FatalError, match=f"^smoke check failed: {message}") as caught:
             await smoke(f"{scheme}://127.0.0.1:{port.getHost().port}", reactor)
         assert "\n" not in str(caught.value)
         assert "Failure" not in str(caught.value)
@@ -420,7 +420,7 @@ async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypat
         raise ApiError(500, "internal server error", None)
 
     monkeypatch.setattr(Client, "login", broken)
-    with pytest.raises(CannotStart, match="smoke check failed: 500 internal server error"):
+    with pytest.raises(FatalError, match="smoke check failed: 500 internal server error"):
         await smoke(server.url, reactor)
     assert "fail login" in capsys.readouterr().out
     assert server.sql("SELECT count(*) FROM users") == [(0,)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from solisync.errors import CannotStart
+from solisync.errors import FatalError
 from solisync.postgres.embedded import DataDirBusy, EmbeddedPostgres
 from tests.commands import BIN, SOLISYNC, kill, postmaster, processes_in, run, start, wait_for
 from tests.conftest import PASSWORD, SECRET, ready, run_sql
@@ -178,11 +178,11 @@ async def test_a_foreign_socket_directory_is_refused(reactor, place):
     server.claim()
     try:
         directory.mkdir(mode=0o755)
-        with pytest.raises(CannotStart, match="mode 0700"):
+        with pytest.raises(FatalError, match="mode 0700"):
             await server.start()
         directory.rmdir()
         directory.symlink_to(place)
-        with pytest.raises(CannotStart, match="mode 0700"):
+        with pytest.raises(FatalError, match="mode 0700"):
             await server.start()
     finally:
         await server.stop()
@@ -202,7 +202,7 @@ async def test_root_does_not_follow_links_out_of_the_data_directory(reactor, pla
         (place / "target").touch()
         (data_dir / name).symlink_to(place / "target")
         server = embedded(reactor, data_dir)
-        with pytest.raises(CannotStart, match="symbolic link"):
+        with pytest.raises(FatalError, match="symbolic link"):
             await open_up(server)
         await server.stop()
         assert (place / "target").read_bytes() == b""

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 
-from solisync.errors import CannotStart
+from solisync.errors import FatalError
 from solisync.process.listening import Acceptor, listen, seclude, stop
 
 
@@ -31,7 +31,7 @@ def test_a_file_that_is_no_socket_is_left_alone(reactor, place, factory):
     """Whoever mistypes the path of a unix socket is told so, and keeps the file."""
     file = place / "notes.txt"
     file.write_text("precious")
-    with pytest.raises(CannotStart, match="Address already in use"):
+    with pytest.raises(FatalError, match="Address already in use"):
         listen(reactor, f"unix:{file}", factory)
     assert file.read_text() == "precious"
 

@@ -107,7 +107,7 @@ async def test_what_happens_is_counted(scraped):
     batch = {"session_id": "s", "events": [event, event, event | {"event_type": "No"}]}
     assert (await service.process.ask("POST", "/api/analytics", body=batch)).status == 200
     await refused(service.process.client().login("ann", PASSWORD + "!"))
-    assert await service.value("refresh_replays_total") == 1
+    assert await service.value("refresh_token_reuse_total") == 1
     assert await service.value("rate_limit_refusals_total", limit="auth") == 2
     assert await service.value("sync_merges_total") == 2
     assert await service.value("sync_conflicts_total", field="win_streak_current") == 1
@@ -126,7 +126,7 @@ async def test_lost_connections_are_counted(scraped, shared_dsn):
     )
 
     async def seen():
-        lost = await service.value("database_reconnects_total")
+        lost = await service.value("database_connections_lost_total")
         return lost >= 3 and await service.value("database_connections", state="idle") == 3
 
     while not await seen():

@@ -10,7 +10,7 @@ from twisted.internet.defer import gatherResults
 from twisted.internet.task import deferLater
 
 from solisync.client import ApiError
-from solisync.errors import CannotStart, ConnectionFailed
+from solisync.errors import ConnectionFailed, FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.commands import SOLISYNC, TWISTD, run, start, wait_for
 from tests.conftest import ROOT, ready, run_sql
@@ -55,7 +55,7 @@ async def test_migrations_are_applied_once_and_in_order(reactor, empty_database,
 async def test_a_migration_that_fails_leaves_nothing(reactor, empty_database, folder):
     """Each file is one transaction; what came before it stays."""
     migrations = load_migrations(folder(m0001_one="CREATE TABLE one ()", m0002_two="CREATE TABLE two (); SELECT 1/0"))
-    with pytest.raises(CannotStart, match=r"0002_two\.sql failed: division by zero"):
+    with pytest.raises(FatalError, match=r"0002_two\.sql failed: division by zero"):
         await migrate(reactor, empty_database, migrations)
     assert applied(empty_database) == ["0001_one.sql"]
     assert run_sql(empty_database, "SELECT to_regclass('two')") == [(None,)]
@@ -65,20 +65,20 @@ async def test_an_edited_migration_is_refused(reactor, empty_database, folder):
     """A file that was changed after it had been applied can't be trusted to describe the database."""
     await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one ()")))
     edited = load_migrations(folder(m0001_one="CREATE TABLE uno ()"))
-    with pytest.raises(CannotStart, match=r"0001_one\.sql was edited"):
+    with pytest.raises(FatalError, match=r"0001_one\.sql was edited"):
         await migrate(reactor, empty_database, edited)
 
 
 @pytest.mark.parametrize("name", ["m0003_gap", "m1_short", "m0001_again", "m0002_Upper", "m0002"])
 def test_a_misnumbered_migration_is_refused(folder, name):
     """Numbers are four digits, without gaps and without doubles."""
-    with pytest.raises(CannotStart, match="numbered"):
+    with pytest.raises(FatalError, match="numbered"):
         load_migrations(folder(m0001_one="", **{name: ""}))
 
 
 def test_an_installation_without_migrations_is_refused(tmp_path):
     """Nothing to apply means that something is missing."""
-    with pytest.raises(CannotStart, match="incomplete"):
+    with pytest.raises(FatalError, match="incomplete"):
         load_migrations(tmp_path)
 
 

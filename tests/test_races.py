@@ -178,7 +178,7 @@ async def test_no_session_older_than_a_reset_survives_it(two, processes, shared_
             )
             assert outcomes[1]  # whose password it was
             statuses.update([("refresh", outcomes[0][0]), ("login", outcomes[2][0])])
-            assert await database.once(lambda cursor: cursor.run(LEFT, name)) == [(0,)]
+            assert await database.autocommit(lambda transaction: transaction.run(LEFT, name)) == [(0,)]
 
     async def reset(name, password_hash):
         await deferLater(reactor, random.uniform(0, 0.03))
@@ -260,7 +260,7 @@ async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, 
     statuses, pruned = await gatherResults(
         [
             started(at_once(30, job, order)),
-            gatherResults([started(database.once(sessions.prune, soon, most=100)) for _ in range(50)]),
+            gatherResults([started(database.autocommit(sessions.prune, soon, most=100)) for _ in range(50)]),
         ]
     )
     assert set(statuses) == {200}

@@ -30,7 +30,7 @@ class Counted:
 
     async def once(self, *arguments, **options):
         self.asked += 1
-        return await self._database.once(*arguments, **options)
+        return await self._database.autocommit(*arguments, **options)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
         " FROM generate_series(1, 2500) AS n",
     )
     await wait(limiter)
-    assert await database.once(rate_limits.prune, idle_seconds=60, most=100) == 100
+    assert await database.autocommit(rate_limits.prune, idle_seconds=60, most=100) == 100
     await Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None).prune()
     assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
 

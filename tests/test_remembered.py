@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
-from solisync.web.shared_cache import SECONDS, Remembered
+from solisync.web.shared_cache import SECONDS, CoalescingCache
 
 
 class Source:
@@ -32,7 +32,7 @@ def clock():
 @pytest.fixture
 def remembered(source, clock):
     clock.advance(1_000)
-    return Remembered(source.load, reactor=clock)
+    return CoalescingCache(source.load, reactor=clock)
 
 
 def get(remembered):
@@ -78,13 +78,13 @@ def test_nobody_joins_a_loading_that_takes_too_long(remembered, source, clock):
 def test_a_change_is_seen_by_whoever_asks_after_it(remembered, source):
     """A loading that began before a change is given to those who waited for it and to nobody else, nor remembered."""
     _, before = get(remembered)
-    remembered.forget()
+    remembered.invalidate()
     _, after = get(remembered)
     assert len(source.loadings) == 2
     source.loadings[1].callback("changed")
     source.loadings[0].callback("as it was")
     assert (before, after, get(remembered)[1]) == (["as it was"], ["changed"], ["changed"])
-    remembered.forget()
+    remembered.invalidate()
     assert get(remembered)[1] == []
 
 

@@ -29,7 +29,7 @@ def test_the_defaults_are_those_of_the_contract():
     assert settings.database_url is None
     assert settings.listen == "tcp:8080"
     assert (settings.trusted_proxies, settings.cors_origins) == ((), frozenset())
-    assert (settings.database_connections, settings.stop_seconds, settings.prepare) == (8, 10, True)
+    assert (settings.database_connections, settings.stop_seconds, settings.prepared_statements) == (8, 10, True)
     assert settings.analytics_days is None
 
 
@@ -124,7 +124,7 @@ def test_commands_need_neither_a_secret_nor_an_endpoint(tmp_path):
         ("SOLISYNC_DATABASE_CONNECTIONS", "1000", "database_connections", 1000),
         ("SOLISYNC_STOP_SECONDS", "0", "stop_seconds", 0.0),
         ("SOLISYNC_STOP_SECONDS", "3600", "stop_seconds", 3600.0),
-        ("SOLISYNC_PREPARE", "off", "prepare", False),
+        ("SOLISYNC_PREPARED_STATEMENTS", "off", "prepared_statements", False),
         ("SOLISYNC_ANALYTICS_DAYS", "1", "analytics_days", 1),
         ("SOLISYNC_ANALYTICS_DAYS", "36500", "analytics_days", 36_500),
         ("SOLISYNC_DATA_DIR", "~/x", "data_dir", Path.home() / "x"),
@@ -149,7 +149,7 @@ def test_what_is_accepted(variable, value, field, expected):
         ("SOLISYNC_STOP_SECONDS", "-1"),
         ("SOLISYNC_STOP_SECONDS", "3600.1"),
         ("SOLISYNC_STOP_SECONDS", "nan"),
-        ("SOLISYNC_PREPARE", "yes"),
+        ("SOLISYNC_PREPARED_STATEMENTS", "yes"),
         ("SOLISYNC_ANALYTICS_DAYS", "0"),
         ("SOLISYNC_ANALYTICS_DAYS", "36501"),
         ("SOLISYNC_DATA_DIR", "~no-such-user/x"),

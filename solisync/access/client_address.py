@@ -61,7 +61,7 @@ def bucket(address: Address | None) -> str:
     return "unix" if address is None else str(address)
 
 
-class Client(NamedTuple):
+class Origin(NamedTuple):
     """Where a request comes from: for logs, for rate limits, and whether somebody sent what only proxies may send."""
 
     name: str
@@ -69,22 +69,22 @@ class Client(NamedTuple):
     forged: bool
 
 
-class Clients:
+class OriginResolver:
     """Finds out who requests come from, once for each of those who come again and again."""
 
     def __init__(self, trusted: Networks) -> None:
         self._trusted = trusted
         self._remembered = lru_cache(REMEMBERED)(self._find)
 
-    def find(self, peer: str | None, forwarded: tuple[str, ...]) -> Client:
+    def find(self, peer: str | None, forwarded: tuple[str, ...]) -> Origin:
         """The client, given what `client_address` wants to know."""
         find = self._remembered if sum(map(len, forwarded)) <= ADDRESS_MAX else self._find
         return find(peer, forwarded)
 
-    def _find(self, peer: str | None, forwarded: tuple[str, ...]) -> Client:
+    def _find(self, peer: str | None, forwarded: tuple[str, ...]) -> Origin:
         address = client_address(peer, forwarded, self._trusted)
         name = "unix" if address is None else str(address)
-        return Client(name, bucket(address), bool(forwarded) and peer is not None and not self._believes(peer))
+        return Origin(name, bucket(address), bool(forwarded) and peer is not None and not self._believes(peer))
 
     def _believes(self, peer: str) -> bool:
         address = parse_address(peer)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 _thread = threading.local()
 
 
-def condense(password: bytes) -> bytes:
+def prehash(password: bytes) -> bytes:
     """What bcrypt gets to see: the password itself, or for one over 72 bytes a digest of all of it.
 
     bcrypt can't take more than 72 bytes. The digest begins with 0xff, which no UTF-8 text does, so no short password
@@ -69,12 +69,12 @@ class Passwords:
 
     async def hash(self, password: bytes) -> str:
         """The bcrypt hash of `password`; raises Unavailable when the queue is full."""
-        return await self._run(lambda: bcrypt.hashpw(condense(password), bcrypt.gensalt(self._cost)).decode("ascii"))
+        return await self._run(lambda: bcrypt.hashpw(prehash(password), bcrypt.gensalt(self._cost)).decode("ascii"))
 
     async def verify(self, password: bytes, password_hash: str | None) -> bool:
         """Whether `password` has this hash; for None, False after the same work. Raises Unavailable as `hash` does."""
         expected = self._nobody if password_hash is None else password_hash.encode()
-        matches = await self._run(lambda: bcrypt.checkpw(condense(password), expected))
+        matches = await self._run(lambda: bcrypt.checkpw(prehash(password), expected))
         return matches and password_hash is not None
 
     @property
@@ -95,7 +95,7 @@ class Passwords:
             await self._turn()
         began = self._reactor.seconds()
         self._waited(began - arrived)
-        running = deferToThreadPool(self._reactor, self._threads, _politely, work)
+        running = deferToThreadPool(self._reactor, self._threads, _at_low_priority, work)
         running.addBoth(self._done, began)
         # The thread can't be stopped: a caller that is cancelled now leaves, and the place is freed at the end.
         outcome: Deferred[T] = Deferred()
@@ -120,7 +120,7 @@ class Passwords:
         return result
 
 
-def _politely(work: Callable[[], T]) -> T:
+def _at_low_priority(work: Callable[[], T]) -> T:
     """Run `work` with this thread's priority lowered, so that the reactor stays quick while every core hashes."""
     if not getattr(_thread, "polite", False):
         _thread.polite = True

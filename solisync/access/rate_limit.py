@@ -48,7 +48,7 @@ class RateLimiter:
             if now < until <= now + limit.seconds:  # else it is over, or the clock was set back
                 raise TooMany(ceil(until - now))
             del self._refused_until[bucket]
-        wait = await self._database.once(rate_limits.hit, bucket, most=limit.most, seconds=limit.seconds)
+        wait = await self._database.autocommit(rate_limits.hit, bucket, most=limit.most, seconds=limit.seconds)
         if wait is not None:
             if len(self._refused_until) >= REMEMBERED:
                 del self._refused_until[next(iter(self._refused_until))]

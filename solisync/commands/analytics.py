@@ -9,7 +9,7 @@ from operator import attrgetter
 
 import msgspec
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..storage import administration_pages
 from ..storage.administration_pages import StoredEvent
 from .output import to_json
@@ -25,11 +25,11 @@ async def export(task: Task) -> None:
     since, until = task.chosen.since or administration_pages.FIRST_TIME, task.chosen.until or END_OF_TIME
     count = 0
 
-    async def write(cursor: Cursor) -> None:
+    async def write(transaction: Transaction) -> None:
         nonlocal count
 
         async def read(after: StoredEvent | None) -> list[StoredEvent]:
-            return await administration_pages.event_page(cursor, after, since=since, until=until)
+            return await administration_pages.event_page(transaction, after, since=since, until=until)
 
         encode = _csv(task) if task.chosen.format == "csv" else _jsonl(task)
         async for page in administration_pages.pages(read, administration_pages.PAGE):

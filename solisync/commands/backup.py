@@ -14,7 +14,7 @@ from pathlib import Path
 
 from twisted.internet.task import LoopingCall
 
-from ..errors import CannotStart
+from ..errors import FatalError
 from ..postgres.migrate import apply, load_migrations, migrating
 from ..postgres.session import Session
 from .output import PROGRESS_SECONDS, bytes_shown
@@ -53,7 +53,7 @@ async def backup(task: Task) -> None:
         session = await Session.open(task.reactor, dsn)
         try:
             if not await schema_number(session):
-                raise CannotStart("solisync: this database holds nothing of solisync's")
+                raise FatalError("solisync: this database holds nothing of solisync's")
             program = await find_closest("pg_dump", settings, task.environ, session)
         finally:
             session.close()
@@ -72,14 +72,14 @@ async def restore(task: Task) -> None:
     settings, file = task.settings, Path(task.chosen.file).absolute()
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
-            raise CannotStart(f"solisync: {file} is no backup of a solisync database")
+            raise FatalError(f"solisync: {file} is no backup of a solisync database")
 
     async def load(dsn: str) -> None:
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         # Under this lock, so that a service which is started meanwhile waits.
         async with migrating(task.reactor, dsn) as session:
             if (await session.execute(_RELATIONS))[0][0]:
-                raise CannotStart("solisync: this database is not empty: restore into one that nobody has used")
+                raise FatalError("solisync: this database is not empty: restore into one that nobody has used")
             reader = find_newest("pg_restore", settings, task.environ)
             writer = find_newest("psql", settings, task.environ, encrypted=session.encrypted)
             wanted = _wanted(file, await _contents(programs, reader, file))
@@ -104,9 +104,9 @@ async def restore(task: Task) -> None:
 async def _contents(programs: Programs, program: str, file: Path) -> str:
     try:
         return await programs.run(program, "--list", str(file))
-    except CannotStart as error:
+    except FatalError as error:
         if "unsupported version" in str(error):  # of the file's format, which grows with PostgreSQL
-            raise CannotStart(
+            raise FatalError(
                 f"solisync: {file} is of a newer PostgreSQL than any pg_restore here: install the client programs of"
                 " that version"
             ) from None
@@ -117,7 +117,7 @@ def _wanted(file: Path, listed: str) -> list[str]:
     """What to restore, from the list of what the file has."""
     lines = [line for line in listed.splitlines() if not line.startswith(";")]
     if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
-        raise CannotStart(f"solisync: {file} is no backup of a solisync database")
+        raise FatalError(f"solisync: {file} is no backup of a solisync database")
     return [line for line in lines if not _LEFT_OUT.search(line)]
 
 
@@ -125,9 +125,9 @@ def _wanted(file: Path, listed: str) -> list[str]:
 def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
     """A file beside `file`, for its owner alone, that takes its name when all went well."""
     if not force and os.path.lexists(file):
-        raise CannotStart(f"solisync: {file} exists: take another name, or say --force")
+        raise FatalError(f"solisync: {file} exists: take another name, or say --force")
     if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
-        raise CannotStart(f"solisync: {file} is no file that could be replaced")
+        raise FatalError(f"solisync: {file} is no file that could be replaced")
     number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # of mode 0600
     os.close(number)
     unfinished = Path(name)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from twisted.internet.base import ReactorBase
 
-from ..errors import CannotStart, DatabaseError
+from ..errors import DatabaseError, FatalError
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations
 from ..postgres.session import Session
@@ -37,7 +37,7 @@ async def examine(settings: Settings, reactor: ReactorBase) -> list[Finding]:
         try:
             embedded.check_directory()
             embedded.check_cluster()
-        except CannotStart:
+        except FatalError:
             return [note("database", f"there is none in {settings.data_dir}: the first start of the service makes it")]
 
     async def look(session: Session) -> list[Finding]:
@@ -45,7 +45,7 @@ async def examine(settings: Settings, reactor: ReactorBase) -> list[Finding]:
 
     try:
         return await with_session(settings, reactor, look)
-    except (CannotStart, DatabaseError) as error:
+    except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
         return [wrong("database", text, "see that the server runs, and that the settings name it")]
 

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from ..errors import CannotStart, SettingsError
+from ..errors import FatalError, SettingsError
 from ..settings import SECRET_MIN_BYTES, Settings
-from . import database_checks, surroundings
+from . import database_checks, host_checks
 from .findings import Finding, fine, note, wrong
 from .task import Task
 
@@ -17,7 +17,7 @@ async def examine(task: Task) -> None:
         problems += finding.level == "wrong"
         _write(task, finding)
     if problems:
-        raise CannotStart(f"solisync: {problems} thing{'s are' if problems > 1 else ' is'} wrong")
+        raise FatalError(f"solisync: {problems} thing{'s are' if problems > 1 else ' is'} wrong")
 
 
 def _write(task: Task, finding: Finding) -> None:
@@ -30,7 +30,7 @@ def _write(task: Task, finding: Finding) -> None:
 
 
 async def _findings(task: Task) -> AsyncIterator[Finding]:
-    for finding in surroundings.names(task.environ):
+    for finding in host_checks.names(task.environ):
         yield finding
     settings = None
     try:
@@ -44,9 +44,9 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         yield finding
     if settings is None:
         return
-    for finding in await surroundings.listener(settings, task.reactor):
+    for finding in await host_checks.listener(settings, task.reactor):
         yield finding
-    for finding in (*surroundings.disk(settings), *surroundings.proxies(settings)):
+    for finding in (*host_checks.disk(settings), *host_checks.proxies(settings)):
         yield finding
     for finding in await database_checks.examine(settings, task.reactor):
         yield finding
@@ -67,7 +67,7 @@ def _secret(task: Task, settings: Settings | None) -> Iterator[Finding]:
     if not _secret_is_set(task):
         yield note("secret", "JWT_SECRET is not set here, so it was not looked at")
     elif settings is not None:
-        yield surroundings.secret(settings.jwt_secret)
+        yield host_checks.secret(settings.jwt_secret)
         file = task.options.get("jwt-secret-file") or task.environ.get("JWT_SECRET_FILE")
         if file:
-            yield from surroundings.secret_file(Path(file))
+            yield from host_checks.secret_file(Path(file))

@@ -3,7 +3,7 @@
 from base64 import b64encode
 
 from ..errors import NotFound
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..storage import administration, administration_pages, sync
 from ..storage.administration import Player, Summary
 from ..storage.administration_pages import StoredEvent, StoredReplay
@@ -15,31 +15,31 @@ from .task import Task, player
 async def export(task: Task) -> None:
     """Write one JSON document: replays, progress and events in it are to the byte what the game sent."""
 
-    async def write(cursor: Cursor) -> None:
-        found = await player(cursor, task.chosen.user)
-        summary = await administration.summary(cursor, found.id)
-        pulled = await sync.pull(cursor, found.id)
+    async def write(transaction: Transaction) -> None:
+        found = await player(transaction, task.chosen.user)
+        summary = await administration.summary(transaction, found.id)
+        pulled = await sync.pull(transaction, found.id)
         if summary is None or pulled is None:
             raise NotFound(f"user '{task.chosen.user}' not found")
-        image = await administration.image(cursor, found.id)
-        expiries = await administration.sessions(cursor, found.id)
+        image = await administration.image(transaction, found.id)
+        expiries = await administration.sessions(transaction, found.id)
         account = {"id": found.id, "username": found.username, "created_at": summary.created_at}
         avatar = None if image is None else {"type": summary.avatar, "base64": b64encode(image).decode("ascii")}
         raw = task.output.raw
         raw(f'{{"account": {to_json(account)},\n "avatar": {to_json(avatar)},\n')
         raw(f' "sessions": {to_json([{"expires_at": expires} for expires in expiries])},\n')
         raw(f' "progress": {pulled.payload or "null"},\n "leaderboard": {to_json(_entry(summary))},\n "replays": [')
-        await _write_replays(task.output, cursor, found)
+        await _write_replays(task.output, transaction, found)
         raw('],\n "analytics": [')
-        await _write_events(task.output, cursor, found)
+        await _write_events(task.output, transaction, found)
         raw("]}\n")
 
     await task.reading(write)
 
 
-async def _write_replays(output: Output, cursor: Cursor, found: Player) -> None:
+async def _write_replays(output: Output, transaction: Transaction, found: Player) -> None:
     async def read(after: StoredReplay | None) -> list[StoredReplay]:
-        return await administration_pages.replay_page(cursor, after, found.id)
+        return await administration_pages.replay_page(transaction, after, found.id)
 
     between = "\n  "
     async for page in administration_pages.pages(read, administration_pages.BODIES):
@@ -49,9 +49,9 @@ async def _write_replays(output: Output, cursor: Cursor, found: Player) -> None:
             between = ",\n  "
 
 
-async def _write_events(output: Output, cursor: Cursor, found: Player) -> None:
+async def _write_events(output: Output, transaction: Transaction, found: Player) -> None:
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
-        return await administration_pages.events_naming(cursor, after, found)
+        return await administration_pages.events_naming(transaction, after, found)
 
     between = "\n  "
     async for page in administration_pages.pages(read, administration_pages.PAGE):

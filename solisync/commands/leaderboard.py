@@ -18,8 +18,8 @@ async def show(task: Task) -> None:
 
 async def _set_visible(task: Task, visible: bool) -> None:
     async def change(database: Database) -> None:
-        found = await database.once(player, task.chosen.user)
-        name = await database.once(administration.set_visible, found.id, visible)
+        found = await database.autocommit(player, task.chosen.user)
+        name = await database.autocommit(administration.set_visible, found.id, visible)
         if name is None:
             raise NotFound(f"'{found.username}' has no entry on the leaderboard")
         done = "can be seen" if visible else "is hidden, until the player opts in again"

@@ -21,7 +21,7 @@ from twisted.internet.error import ProcessDone, ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
-from ..errors import CannotStart
+from ..errors import FatalError
 from ..postgres.binaries import ENVIRONMENT, find_binaries
 from ..postgres.dsn import without_password
 from ..postgres.session import Session
@@ -34,7 +34,7 @@ _INHERITED = ("HOME", "PATH")  # beside libpq's own variables: where ~/.pgpass a
 
 
 async def find_closest(name: str, settings: Settings, environ: Mapping[str, str], session: Session) -> str:
-    """The path of the program that fits the server best and can talk to it as `session` does; raises CannotStart."""
+    """The path of the program that fits the server best and can talk to it as `session` does; raises FatalError."""
     ((server,),) = await session.execute("SELECT current_setting('server_version_num')::int / 10000")
     fitting = [each for each in _installed(name, settings, environ, session.encrypted) if each[0] >= server]
     if not fitting:
@@ -43,16 +43,16 @@ async def find_closest(name: str, settings: Settings, environ: Mapping[str, str]
 
 
 def find_newest(name: str, settings: Settings, environ: Mapping[str, str], *, encrypted: bool = False) -> str:
-    """The path of the newest program there is, with TLS if `encrypted`; raises CannotStart."""
+    """The path of the newest program there is, with TLS if `encrypted`; raises FatalError."""
     installed = _installed(name, settings, environ, encrypted)
     if not installed:
         raise _missing(name, encrypted)
     return max(installed, key=itemgetter(0))[1]
 
 
-def _missing(needed: str, encrypted: bool) -> CannotStart:
+def _missing(needed: str, encrypted: bool) -> FatalError:
     needed += " with TLS" if encrypted else ""
-    return CannotStart(f"solisync: this server needs {needed} in PATH: install the client programs of PostgreSQL")
+    return FatalError(f"solisync: this server needs {needed} in PATH: install the client programs of PostgreSQL")
 
 
 def _installed(name: str, settings: Settings, environ: Mapping[str, str], encrypted: bool) -> list[tuple[int, str]]:
@@ -79,7 +79,7 @@ class Programs:
         try:
             self.dsn, password = without_password(dsn)
         except ValueError as error:
-            raise CannotStart(f"solisync: DATABASE_URL {error}") from None
+            raise FatalError(f"solisync: DATABASE_URL {error}") from None
         self._reactor = reactor
         self._environment = ENVIRONMENT | {
             name: value for name, value in environ.items() if name in _INHERITED or name.startswith("PG")
@@ -90,7 +90,7 @@ class Programs:
     async def run(self, *words: str, heard: Callable[[str], None] = lambda line: None) -> str:
         """Run a program to its end and return what it wrote; `heard` gets each line of its standard error.
 
-        Raises CannotStart, with what it complained of there, when it fails. When this is cancelled, the program is
+        Raises FatalError, with what it complained of there, when it fails. When this is cancelled, the program is
         stopped first.
         """
         return await self.pipe(words, heard=heard)
@@ -112,7 +112,7 @@ class Programs:
             # The first of them failed by itself, unless it only lost its reader.
             cause = next((program for program in failed if program.status != _LOST_READER), failed[0])
             said = " / ".join(cause.complaints) or f"status {cause.status}"
-            raise CannotStart(f"solisync: {Path(cause.words[0]).name} failed: {said}")
+            raise FatalError(f"solisync: {Path(cause.words[0]).name} failed: {said}")
         return programs[-1].written.decode("utf-8", "replace")
 
     def _start(self, programs: Sequence["_Program"]) -> None:

@@ -12,7 +12,7 @@ async def delete(task: Task) -> None:
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
 
     async def change(database: Database) -> None:
-        deleted = await database.once(administration.delete_replays, sorted({*filter(None, wanted.values())}))
+        deleted = await database.autocommit(administration.delete_replays, sorted({*filter(None, wanted.values())}))
         missing = [text for text, replay_id in wanted.items() if replay_id not in deleted]
         if deleted:
             count = f"{len(deleted)} replay{'' if len(deleted) == 1 else 's'}"

@@ -57,7 +57,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
 
     async def replace(database: Database) -> None:
         name = username_to_look_up(username)
-        if name is None or not await database.once(accounts.is_taken, name):
+        if name is None or not await database.autocommit(accounts.is_taken, name):
             raise NotFound(f"user '{username}' not found")
         password_hash = await hashing.hash(password)
         user_id = await database.transact(accounts.reset_password, name, password_hash)

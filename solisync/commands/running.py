@@ -11,7 +11,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater, react
 from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
-from ..errors import CannotStart, ConnectionFailed, DatabaseError, Refused, TransactionAborted
+from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
 from ..postgres.database import WORK_SECONDS, Database
 from ..postgres.embedded import DataDirBusy, EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
@@ -48,7 +48,7 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
             sys.stdout.flush()
         except CancelledError:
             raise SystemExit("interrupted") from None
-        except CannotStart as error:
+        except FatalError as error:
             raise SystemExit(str(error)) from None  # and no Exception, of which react prints a traceback
         except (Refused, DatabaseError) as error:
             raise SystemExit(harmless(" ".join(str(error).split()))) from None
@@ -83,7 +83,7 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
 
     An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
     the server of the running service is used. That one may be starting or about to leave, so a connection that can't
-    be made is tried again for a while. Raises CannotStart when the database can't be reached.
+    be made is tried again for a while. Raises FatalError when the database can't be reached.
     """
     deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
     while True:
@@ -94,7 +94,7 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
             return await _with_embedded(embedded, work, create=create)
         except (ConnectionFailed, TransactionAborted) as error:
             if reactor.seconds() >= deadline:
-                raise CannotStart(f"solisync: can't reach the database: {error}") from None
+                raise FatalError(f"solisync: can't reach the database: {error}") from None
         await deferLater(reactor, RETRY_SECONDS)
 
 
@@ -167,10 +167,10 @@ async def schema_number(session: Session) -> int:
 
 
 async def check_schema(session: Session) -> None:
-    """Raise CannotStart when the schema is older than this build."""
+    """Raise FatalError when the schema is older than this build."""
     number, wanted = await schema_number(session), load_migrations()[-1].number
     if number < wanted:
-        raise CannotStart(
+        raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"
         )
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from ..access.tokens import REFRESH_LIFETIME
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..storage import administration, sessions
 from .output import Column
 from .task import Task, player
@@ -16,10 +16,10 @@ BATCH = 10_000
 async def show_list(task: Task) -> None:
     """The live sessions of a player: when each was begun or last refreshed, and when it ends unless refreshed again."""
 
-    async def show(cursor: Cursor) -> None:
-        found = await player(cursor, task.chosen.user)
+    async def show(transaction: Transaction) -> None:
+        found = await player(transaction, task.chosen.user)
         write = task.output.table(COLUMNS)
-        for expires in await administration.sessions(cursor, found.id):
+        for expires in await administration.sessions(transaction, found.id):
             write({"refreshed_at": expires - REFRESH_LIFETIME, "expires_at": expires})
 
     await task.reading(show)
@@ -33,7 +33,7 @@ async def revoke(task: Task) -> None:
             count = await _revoke_everyone(task, database)
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
-            found = await database.once(player, task.chosen.user)
+            found = await database.autocommit(player, task.chosen.user)
             count = await database.transact(administration.revoke, found.id)
             task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
 
@@ -44,7 +44,7 @@ async def _revoke_everyone(task: Task, database: Database) -> int:
     """Most of them in small batches, then the rest under a lock, which so is brief: everybody waits for it."""
     total, deleted = 0, BATCH
     while deleted == BATCH:
-        deleted = await database.once(sessions.prune, END_OF_TIME, most=BATCH)
+        deleted = await database.autocommit(sessions.prune, END_OF_TIME, most=BATCH)
         total += deleted
         task.progress.report(f"{total:,} sessions ended")
     task.progress.clear()

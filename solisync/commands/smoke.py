@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from twisted.web.client import ResponseFailed
 
 from ..client import ApiError, Client
-from ..errors import CannotStart
+from ..errors import FatalError
 from ..rules.analytics import Batch, Event
 
 T = TypeVar("T")
@@ -27,17 +27,17 @@ PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgA
 
 
 async def smoke(url: str, reactor: ReactorBase) -> str:
-    """Play one session at `url`, printing each step; returns the last line. Raises CannotStart at the first failure.
+    """Play one session at `url`, printing each step; returns the last line. Raises FatalError at the first failure.
 
     The account it makes is deleted also when a step fails, or when this is cancelled.
     """
     if not url.startswith(("http://", "https://")):
-        raise CannotStart(f"smoke check failed: {url!r} must begin with http:// or https://")
+        raise FatalError(f"smoke check failed: {url!r} must begin with http:// or https://")
     check = _Smoke(Client(url), reactor)
     try:
         await check.play()
     except (ApiError, ConnectError, ResponseFailed, ValueError) as error:
-        raise CannotStart(f"smoke check failed: {_why(error)}") from None
+        raise FatalError(f"smoke check failed: {_why(error)}") from None
     finally:
         await check.clean_up()
     return "all steps passed"

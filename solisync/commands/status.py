@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from .. import __version__
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.migrate import load_migrations
 from ..postgres.session import Session
 from ..storage import administration
@@ -32,7 +32,7 @@ async def show(task: Task) -> None:
             "database_bytes": size if task.output.json else bytes_shown(size),
         }
         if number >= latest:  # else there may be no such tables
-            facts |= asdict(await administration.counts(Cursor(session)))
+            facts |= asdict(await administration.counts(Transaction(session)))
         task.output.facts(facts)
 
     await with_session(settings, task.reactor, look)

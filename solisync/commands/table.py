@@ -170,7 +170,7 @@ COMMANDS = (
         (_argument("file", "the file to read", metavar="FILE"), _PROGRESS),
     ),
     Command("status", status.show, "show versions, the database, and how much is in it"),
-    Command("doctor", doctor.examine, "look for what is wrong with the settings and the surroundings"),
+    Command("doctor", doctor.examine, "look for what is wrong with the settings and the host"),
 )
 
 

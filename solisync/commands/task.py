@@ -8,7 +8,7 @@ from typing import TypeVar
 from twisted.internet.base import ReactorBase
 
 from ..errors import NotFound
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..postgres.session import Session
 from ..rules.accounts import username_to_look_up
 from ..rules.ids import canonical_uuid
@@ -37,12 +37,12 @@ class Task:
         """The settings of a command that doesn't serve; raises SettingsError."""
         return Settings.from_environ(self.environ, self.options, serving=False)
 
-    async def reading(self, work: Callable[[Cursor], Awaitable[T]]) -> T:
-        """Call `work` with a cursor on the database, for what may take long and changes nothing."""
+    async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Call `work` with a transaction on the database, for what may take long and changes nothing."""
 
         async def checked(session: Session) -> T:
             await check_schema(session)
-            return await work(Cursor(session))
+            return await work(Transaction(session))
 
         return await with_session(self.settings, self.reactor, checked)
 
@@ -51,10 +51,10 @@ class Task:
         return await with_database(self.settings, self.reactor, work, migrating=False)
 
 
-async def player(cursor: Cursor, text: str) -> Player:
+async def player(transaction: Transaction, text: str) -> Player:
     """The player of this username or, with hyphens, of this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
-    found = await administration.find(cursor, user_id, None if user_id else username_to_look_up(text))
+    found = await administration.find(transaction, user_id, None if user_id else username_to_look_up(text))
     if found is None:
         raise NotFound(f"user '{text}' not found")
     return found

@@ -1,7 +1,7 @@
 """`solisync users`: who plays, and what the service does for them."""
 
 from ..errors import Conflict, DatabaseError, NotFound
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
@@ -18,12 +18,12 @@ async def show_list(task: Task) -> None:
     """The players by name, as many as were asked for."""
     left = task.chosen.limit
 
-    async def show(cursor: Cursor) -> None:
+    async def show(transaction: Transaction) -> None:
         nonlocal left
         write = task.output.table(COLUMNS)
 
         async def read(after: Listed | None) -> list[Listed]:
-            return await administration_pages.list_page(cursor, after, prefix=task.chosen.name)
+            return await administration_pages.list_page(transaction, after, prefix=task.chosen.name)
 
         async for page in administration_pages.pages(read, administration_pages.PAGE):
             for each in page[:left]:
@@ -40,9 +40,9 @@ async def show_list(task: Task) -> None:
 async def show_one(task: Task) -> None:
     """What there is about a player, in numbers."""
 
-    async def show(cursor: Cursor) -> None:
-        found = await player(cursor, task.chosen.user)
-        summary = await administration.summary(cursor, found.id)
+    async def show(transaction: Transaction) -> None:
+        found = await player(transaction, task.chosen.user)
+        summary = await administration.summary(transaction, found.id)
         if summary is None:
             raise NotFound(f"user '{task.chosen.user}' not found")
         task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
@@ -55,11 +55,11 @@ async def rename(task: Task) -> None:
     username = check_username(task.chosen.username)
 
     async def change(database: Database) -> None:
-        found = await database.once(player, task.chosen.user)
+        found = await database.autocommit(player, task.chosen.user)
         try:
             former = await database.transact(administration.rename, found.id, username)
         except DatabaseError:
-            if username != found.username and await database.once(accounts.is_taken, username):
+            if username != found.username and await database.autocommit(accounts.is_taken, username):
                 raise Conflict("username already taken") from None
             raise
         if former is None:
@@ -73,8 +73,8 @@ async def delete(task: Task) -> None:
     """Delete a player as they could themselves."""
 
     async def change(database: Database) -> None:
-        found = await database.once(player, task.chosen.user)
-        if await database.once(accounts.delete, found.id):
+        found = await database.autocommit(player, task.chosen.user)
+        if await database.autocommit(accounts.delete, found.id):
             audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 

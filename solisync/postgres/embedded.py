@@ -32,7 +32,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import CannotStart
+from ..errors import FatalError
 from .binaries import ENVIRONMENT, MAJOR, User, as_user, find_binaries, unprivileged_user
 
 START_SECONDS = 60.0  # recovery after a crash may take a while
@@ -47,7 +47,7 @@ _PR_SET_PDEATHSIG = 1
 _REASON = re.compile(r"(?:LOG|FATAL|PANIC|HINT|DETAIL|error|could not)\b.*")
 
 
-class DataDirBusy(CannotStart):
+class DataDirBusy(FatalError):
     """Another process owns this data directory."""
 
 
@@ -77,17 +77,17 @@ class EmbeddedPostgres:
         return f"host='{directory}' port=5432 user=solisync dbname=postgres"
 
     def check_directory(self) -> None:
-        """Raise CannotStart when nobody has ever used the data directory."""
+        """Raise FatalError when nobody has ever used the data directory."""
         if not os.path.isdir(self._data_dir):
             raise self._no_database()
 
     def check_cluster(self) -> None:
-        """Raise CannotStart when there is no database in the data directory."""
+        """Raise FatalError when there is no database in the data directory."""
         if not os.path.isdir(self._cluster):
             raise self._no_database()
 
-    def _no_database(self) -> CannotStart:
-        return CannotStart(
+    def _no_database(self) -> FatalError:
+        return FatalError(
             f"solisync: there is no database in {self._data_dir}: name the directory that the service uses"
             " with --data-dir or SOLISYNC_DATA_DIR"
         )
@@ -95,14 +95,14 @@ class EmbeddedPostgres:
     def claim(self, uid: int | None = None) -> None:
         """Make the data directory and take its lock, as root on behalf of `uid` if privileges are shed to that later.
 
-        Raises CannotStart when that is impossible or the cluster is of another PostgreSQL, DataDirBusy when another
+        Raises FatalError when that is impossible or the cluster is of another PostgreSQL, DataDirBusy when another
         process has the lock.
         """
         try:
             self._data_dir.mkdir(parents=True, exist_ok=True)
             self._lock = lock = self._open_for_writing("lock")
         except OSError as error:
-            raise CannotStart(f"solisync: can't use the data directory {self._data_dir}: {error.strerror}") from None
+            raise FatalError(f"solisync: can't use the data directory {self._data_dir}: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -119,12 +119,12 @@ class EmbeddedPostgres:
                 self._give_away(*self._user)
                 self._binaries = find_binaries(self._data_dir, self._user)  # now that they can still be copied
             except (KeyError, OSError) as error:
-                raise CannotStart(f"solisync: can't prepare {self._data_dir} for uid {uid}: {error}") from None
+                raise FatalError(f"solisync: can't prepare {self._data_dir} for uid {uid}: {error}") from None
 
     async def start(self) -> None:
         """Start the server, making the cluster first if there is none; returns when it takes connections.
 
-        From then on a server that dies is started again. Raises CannotStart with what the server said.
+        From then on a server that dies is started again. Raises FatalError with what the server said.
         """
         try:
             if os.geteuid() == 0:
@@ -143,7 +143,7 @@ class EmbeddedPostgres:
             for leftover in self._data_dir.glob("postgresql.new*"):  # of a process that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
         except OSError as error:
-            raise CannotStart(f"solisync: can't start PostgreSQL in {self._data_dir}: {error}") from None
+            raise FatalError(f"solisync: can't start PostgreSQL in {self._data_dir}: {error}") from None
         watching = Deferred.fromCoroutine(self._watch())
         watching.addErrback(lambda failure: self._log.failure("nobody watches PostgreSQL any more", failure))
 
@@ -170,7 +170,7 @@ class EmbeddedPostgres:
         except OSError:
             return
         if found != MAJOR:
-            raise CannotStart(
+            raise FatalError(
                 f"solisync: {self._cluster} is of PostgreSQL {found}, this build has {MAJOR}:"
                 " dump it with the old version, move it away, and restore the dump into the new one"
             )
@@ -186,7 +186,7 @@ class EmbeddedPostgres:
         await self._wait(lambda: self._ended, START_SECONDS)
         if initdb.poll() != 0:
             initdb.kill()
-            raise CannotStart(f"solisync: can't make a database in {self._data_dir}: {self._last_words()}")
+            raise FatalError(f"solisync: can't make a database in {self._data_dir}: {self._last_words()}")
         unfinished.rename(self._cluster)
         directory = os.open(self._data_dir, os.O_RDONLY)
         os.fsync(directory)  # or a power cut could bring the old name back, which the next start removes
@@ -213,9 +213,9 @@ class EmbeddedPostgres:
             # The server of a process that was killed takes a moment to leave, and so do its children.
             leaving = "lock file" in why or "shared memory block" in why
             if not leaving or self._reactor.seconds() > deadline:
-                raise CannotStart(f"solisync: PostgreSQL does not start in {self._data_dir}: {why}")
+                raise FatalError(f"solisync: PostgreSQL does not start in {self._data_dir}: {why}")
             await deferLater(self._reactor, WATCH_SECONDS)
-        raise CannotStart("solisync: stopped while PostgreSQL was starting")
+        raise FatalError("solisync: stopped while PostgreSQL was starting")
 
     async def _watch(self) -> None:
         while not self._stopping:
@@ -224,7 +224,7 @@ class EmbeddedPostgres:
                 self._log.error("PostgreSQL has stopped, starting it again: {why}", why=self._last_words())
                 try:
                     await self._launch()
-                except (CannotStart, OSError) as error:
+                except (FatalError, OSError) as error:
                     self._log.error("{error}", error=error)
                     await deferLater(self._reactor, RELAUNCH_SECONDS)
 
@@ -287,7 +287,7 @@ class EmbeddedPostgres:
             return None
         found = self._cluster.stat()
         if found.st_uid == 0:  # a copy that root made
-            raise CannotStart(
+            raise FatalError(
                 f"solisync: {self._cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R it"
             )
         return found.st_uid, found.st_gid
@@ -307,7 +307,7 @@ class EmbeddedPostgres:
         found = directory.lstat()
         owner = self._user[0] if self._user is not None else os.geteuid()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.geteuid()) or found.st_mode & 0o077:
-            raise CannotStart(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {owner}")
+            raise FatalError(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {owner}")
         if self._user is not None and found.st_uid != owner:
             os.chown(directory, *self._user)
 

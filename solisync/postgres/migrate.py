@@ -16,7 +16,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import CannotStart, DatabaseError, TransactionAborted
+from ..errors import DatabaseError, FatalError, TransactionAborted
 from .session import Session
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"
@@ -42,7 +42,7 @@ class Migration:
 
 
 def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """Read the migrations of this build (or of `folder`) in their order; raises CannotStart for a misnamed file."""
+    """Read the migrations of this build (or of `folder`) in their order; raises FatalError for a misnamed file."""
     if folder is None:
         package = Path(__file__).parents[1]  # a wheel has them inside the package, a checkout beside it
         folder = package / "migrations" if (package / "migrations").is_dir() else package.parent / "migrations"
@@ -50,10 +50,10 @@ def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
     for file in sorted(folder.glob("*.sql")):
         name = _NAME.fullmatch(file.name)
         if name is None or int(name[1]) != len(migrations) + 1:
-            raise CannotStart(f"solisync: {file}: migrations are numbered 0001_name.sql, 0002_name.sql, …")
+            raise FatalError(f"solisync: {file}: migrations are numbered 0001_name.sql, 0002_name.sql, …")
         migrations.append(Migration(int(name[1]), file.name, file.read_text("utf-8")))
     if not migrations:
-        raise CannotStart(f"solisync: no migrations in {folder}: the installation is incomplete")
+        raise FatalError(f"solisync: no migrations in {folder}: the installation is incomplete")
     return tuple(migrations)
 
 
@@ -61,7 +61,7 @@ async def migrate(reactor: ReactorBase, dsn: str, migrations: tuple[Migration, .
     """Apply the migrations that the database lacks; returns their names.
 
     Raises ConnectionFailed when there is no database, TransactionAborted when it went away meanwhile (in both cases
-    trying again is right), CannotStart when a migration fails or an applied one was edited. A database that is newer
+    trying again is right), FatalError when a migration fails or an applied one was edited. A database that is newer
     than this build only gets a warning: during a rolling upgrade the old nodes must be able to restart.
     """
     async with migrating(reactor, dsn) as session:
@@ -89,7 +89,7 @@ async def _lock(reactor: ReactorBase, session: Session) -> None:
         if locked:
             return
         if reactor.seconds() > deadline:
-            raise CannotStart(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
+            raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
         await deferLater(reactor, POLL_SECONDS)
 
 
@@ -106,7 +106,7 @@ async def apply(session: Session, migrations: tuple[Migration, ...]) -> list[str
             await _apply_one(session, migration)
             applied_now.append(migration.name)
         elif applied[migration.number][1] != migration.checksum:
-            raise CannotStart(f"solisync: {migration.name} was edited after this database had applied it")
+            raise FatalError(f"solisync: {migration.name} was edited after this database had applied it")
     for number in sorted(set(applied) - {migration.number for migration in migrations}):
         _log.warn("the database has {name}, which this build does not know", name=applied[number][0])
     return applied_now
@@ -129,4 +129,4 @@ async def _apply_one(session: Session, migration: Migration) -> None:
     except TransactionAborted:
         raise
     except DatabaseError as error:
-        raise CannotStart(f"solisync: {migration.name} failed: {error}") from error
+        raise FatalError(f"solisync: {migration.name} failed: {error}") from error

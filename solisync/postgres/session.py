@@ -21,7 +21,7 @@ from txpostgres import txpostgres
 
 from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted
 from .dsn import each_address, each_host, with_defaults
-from .staggered import first_of
+from .staggered import staggered_race
 from .statement import Row, Statement, Step
 
 CONNECT_SECONDS = 3.0  # for each address of each host
@@ -231,9 +231,9 @@ class Session:
         async def reach(host: str) -> Session:
             places = await each_address(reactor, host)
             openings = [partial(cls._open, reactor, place, statements, bounded) for place in places]
-            return (await first_of(reactor, openings))[1]
+            return (await staggered_race(reactor, openings))[1]
 
-        return (await first_of(reactor, [partial(reach, host) for host in each_host(dsn)]))[1]
+        return (await staggered_race(reactor, [partial(reach, host) for host in each_host(dsn)]))[1]
 
     @classmethod
     async def _open(cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool) -> "Session":

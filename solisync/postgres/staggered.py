@@ -13,7 +13,9 @@ HEAD_START_SECONDS = 0.5
 T = TypeVar("T")
 
 
-async def first_of(reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> tuple[int, T]:
+async def staggered_race(
+    reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]]
+) -> tuple[int, T]:
     """Begin each attempt when the one before it has failed or is HEAD_START_SECONDS old; the first success counts.
 
     Returns its index and its result, and cancels the others. Raises ConnectionFailed when all have failed.

@@ -18,7 +18,7 @@ from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.logger import Logger, globalLogBeginner
 from twisted.python.failure import Failure
 
-from ..errors import CannotStart
+from ..errors import FatalError
 from . import listening, logs
 from .metrics import scrape_site
 
@@ -34,7 +34,7 @@ class Daemon(Service):
     _port: IListeningPort | None = None
     _scrapes: IListeningPort | None = None
     _stopping = False
-    failure: CannotStart | None = None
+    failure: FatalError | None = None
 
     def __init__(self, reactor: ReactorBase) -> None:
         self._reactor = reactor
@@ -70,11 +70,11 @@ class Daemon(Service):
     def _give_up(self, failure: Failure) -> None:
         if self._stopping or self.failure is not None:  # the reactor can't be stopped twice
             return
-        if isinstance(failure.value, CannotStart):
+        if isinstance(failure.value, FatalError):
             self.failure = failure.value
             self._log.critical("{error}", error=failure.value)
         else:
-            self.failure = CannotStart("solisync: could not start, see the log")
+            self.failure = FatalError("solisync: could not start, see the log")
             self._log.failure("could not start", failure)
         # twistd ends with status 0, or by the signal that stopped it; a supervisor takes both for a success
         atexit.register(_exit_1)

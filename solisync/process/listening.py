@@ -27,7 +27,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ..errors import CannotStart
+from ..errors import FatalError
 
 SO_ATTACH_FILTER = 26  # Linux; Python's socket has no name for it
 BACKLOG = 1024  # connections that the kernel keeps until they are accepted; Twisted's 50 are few for a crowd
@@ -40,7 +40,7 @@ def listen(
 ) -> IListeningPort:
     """Begin to accept connections; on the socket `inherited` from a parent that has bound it, if there is one.
 
-    Raises CannotStart, with one line that says why.
+    Raises FatalError, with one line that says why.
     """
     endpoint = serverFromString(_Adopting(reactor, inherited), description)
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint):
@@ -50,7 +50,7 @@ def listen(
     (port,) = outcome  # these endpoints listen at once or fail at once
     if isinstance(port, Failure):
         reason = port.value.socketError if isinstance(port.value, CannotListenError) else port.value
-        raise CannotStart(f"solisync: can't listen on {description}: {getattr(reason, 'strerror', None) or reason}")
+        raise FatalError(f"solisync: can't listen on {description}: {getattr(reason, 'strerror', None) or reason}")
     return port
 
 

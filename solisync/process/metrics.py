@@ -39,7 +39,7 @@ from twisted.web.server import Site
 from twisted import __version__ as twisted_version
 
 from .. import __version__
-from ..errors import CannotStart
+from ..errors import FatalError
 
 SAMPLE_SECONDS = 1.0
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -82,12 +82,12 @@ class Metrics:
             "route",
         )
         self.hash_seconds = histogram("hash_wait", "How long a password waited to be hashed.", REQUEST_BUCKETS)
-        self.hash_queue = gauge("hash_queue", "Passwords that wait to be hashed.")
+        self.password_hash_queue = gauge("password_hash_queue", "Passwords that wait to be hashed.")
         self.connections = gauge("database_connections", "Connections in the pool.", "state")
         self.waiting = gauge("database_waiting", "Requests that wait for a connection.")
-        self.reconnects = counter("database_reconnects", "Connections that were lost and replaced.")
+        self.connections_lost = counter("database_connections_lost", "Connections that were lost and replaced.")
         self.refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
-        self.refresh_replays = counter("refresh_replays", "Refresh tokens presented that were spent already.")
+        self.refresh_token_reuse = counter("refresh_token_reuse", "Refresh tokens presented that were spent already.")
         self.merges = counter("sync_merges", "Pushes merged.")
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")
         self.events = counter("analytics_events", "Analytics events received.", "outcome")
@@ -125,7 +125,7 @@ class Metrics:
         self.connections.labels("used").set(used)
         self.connections.labels("idle").set(idle)
         self.waiting.set(waiting)
-        self.reconnects.inc(replaced - self._replaced)
+        self.connections_lost.inc(replaced - self._replaced)
         self._replaced = replaced
 
     def exposition(self) -> bytes:
@@ -197,13 +197,13 @@ class Shared:
         self._directory: str | None = None
 
     def open(self) -> dict[str, str]:
-        """Make the directory; returns what a worker needs in its environment to take part. Raises CannotStart."""
+        """Make the directory; returns what a worker needs in its environment to take part. Raises FatalError."""
         try:
             self._directory = tempfile.mkdtemp(prefix="solisync-metrics-")
             _make_files(self._directory, GONE, SUMS_BYTES)
         except OSError as error:
             self.close()
-            raise CannotStart(f"solisync: no room for the metrics of workers: {error}") from None
+            raise FatalError(f"solisync: no room for the metrics of workers: {error}") from None
         return {"PROMETHEUS_MULTIPROC_DIR": self._directory}
 
     def forget(self, pid: int) -> None:

@@ -55,7 +55,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     events: Annotated[list[Event], Meta(max_length=EVENTS_MAX)]
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class UndecodedBatch(Struct, frozen=True, kw_only=True):
     """A batch as it is decoded: its events are yet to be judged."""
 
     session_id: Name
@@ -79,7 +79,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     rejected: list[Rejected]
 
 
-class Judged(NamedTuple):
+class ValidatedBatch(NamedTuple):
     """A batch of which every event has been judged; `events` has each of the accepted ids once."""
 
     session_id: str
@@ -90,11 +90,11 @@ class Judged(NamedTuple):
 
 
 def splittable(body: bytes) -> bytes:
-    """The body with a U+0000 for each half of a surrogate pair, so that it can be decoded as a `Sent`."""
+    """The body with a U+0000 for each half of a surrogate pair, so that it can be decoded as a `UndecodedBatch`."""
     return without_lone_surrogates(body, instead=b"\\u0000")
 
 
-def judge(sent: Sent, now: datetime) -> Judged:
+def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
     """Judge every event of a batch; raises BadRequest for a rule that concerns the whole."""
     if len(sent.events) > EVENTS_MAX:
         raise BadRequest(f"batch may contain at most {EVENTS_MAX} events")
@@ -107,7 +107,7 @@ def judge(sent: Sent, now: datetime) -> Judged:
             accepted.append(_read_event(bytes(raw), now))
         except ValueError as error:
             rejected.append(Rejected(index, str(error)))
-    return Judged(
+    return ValidatedBatch(
         session_id=sent.session_id,
         name=name_of(sent.user_id),
         events=list({event.id: event for event in reversed(accepted)}.values()),  # the first of equals counts

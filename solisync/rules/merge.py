@@ -11,7 +11,7 @@ from itertools import chain
 from msgspec import structs
 
 from .fields import U32_MAX
-from .sync import HISTORY_DAYS, Achievement, Document, Extras, Payload, Progress, Stats, SyncConflict, Unknown
+from .sync import HISTORY_DAYS, Achievement, Document, Payload, Progress, Stats, SyncConflict, Unknown, UnknownFields
 
 _MAXIMA = (
     "games_won",
@@ -28,16 +28,16 @@ _FASTEST = ("classic_fastest_win_seconds", "zen_fastest_win_seconds", "challenge
 
 def merge(pushed: Document, stored: Document | None, now: datetime) -> tuple[Document, list[SyncConflict]]:
     """Merge a push into what is stored; a first push is merged with itself and keeps its own times."""
-    base = pushed if stored is None else stored
-    mine, theirs = pushed.payload, base.payload
+    base = stored or pushed
+    new, old = pushed.payload, base.payload
     payload = Payload(
-        user_id=mine.user_id,
-        stats=_stats(mine.stats, theirs.stats, mine.stats.last_modified if stored is None else now),
-        achievements=_achievements(chain(theirs.achievements, mine.achievements)),
-        progress=_progress(mine.progress, theirs.progress, mine.progress.last_modified if stored is None else now),
+        user_id=new.user_id,
+        stats=_stats(new.stats, old.stats, new.stats.last_modified if stored is None else now),
+        achievements=_achievements(chain(old.achievements, new.achievements)),
+        progress=_progress(new.progress, old.progress, new.progress.last_modified if stored is None else now),
         last_modified=now,
     )
-    return Document(payload, _extras(pushed.extras, base.extras)), _conflicts(mine, theirs)
+    return Document(payload, _unknown_fields(pushed.unknown_fields, base.unknown_fields)), _conflicts(new, old)
 
 
 def level(total_xp: int) -> int:
@@ -45,13 +45,13 @@ def level(total_xp: int) -> int:
     return min(total_xp // 500 if total_xp < 5_000 else 10 + (total_xp - 5_000) // 1_000, U32_MAX)
 
 
-def _stats(mine: Stats, theirs: Stats, modified: datetime) -> Stats:
-    values = {name: max(getattr(mine, name), getattr(theirs, name)) for name in _MAXIMA}
+def _stats(pushed: Stats, stored: Stats, modified: datetime) -> Stats:
+    values = {name: max(getattr(pushed, name), getattr(stored, name)) for name in _MAXIMA}
     for name in _FASTEST:  # 0 means never
-        values[name] = min(filter(None, (getattr(mine, name), getattr(theirs, name))), default=0)
-    leader = mine if mine.games_won >= theirs.games_won else theirs
+        values[name] = min(filter(None, (getattr(pushed, name), getattr(stored, name))), default=0)
+    leader = pushed if pushed.games_won >= stored.games_won else stored
     won = values["games_won"]
-    played = max(mine.games_played, theirs.games_played, won)
+    played = max(pushed.games_played, stored.games_played, won)
     return Stats(
         **values,
         games_played=played,
@@ -59,7 +59,7 @@ def _stats(mine: Stats, theirs: Stats, modified: datetime) -> Stats:
         avg_time_seconds=leader.avg_time_seconds if won else 0,
         draw_one_wins=leader.draw_one_wins,
         draw_three_wins=leader.draw_three_wins,
-        fastest_win_seconds=min(mine.fastest_win_seconds, theirs.fastest_win_seconds),
+        fastest_win_seconds=min(pushed.fastest_win_seconds, stored.fastest_win_seconds),
         last_modified=modified,
     )
 
@@ -73,79 +73,79 @@ def _achievements(records: Iterable[Achievement]) -> list[Achievement]:
     return [merged[name] for name in sorted(merged)]
 
 
-def _achievement(mine: Achievement, theirs: Achievement) -> Achievement:
-    if not (mine.unlocked and theirs.unlocked):
-        return theirs if theirs.unlocked else mine
+def _achievement(pushed: Achievement, stored: Achievement) -> Achievement:
+    if not (pushed.unlocked and stored.unlocked):
+        return stored if stored.unlocked else pushed
     return structs.replace(
-        mine,
-        unlock_date=min(filter(None, (mine.unlock_date, theirs.unlock_date)), default=None),
-        reward_granted=mine.reward_granted or theirs.reward_granted,
+        pushed,
+        unlock_date=min(filter(None, (pushed.unlock_date, stored.unlock_date)), default=None),
+        reward_granted=pushed.reward_granted or stored.reward_granted,
     )
 
 
-def _progress(mine: Progress, theirs: Progress, modified: datetime) -> Progress:
-    total_xp = max(mine.total_xp, theirs.total_xp)
-    streak = max(mine.daily_challenge_streak, theirs.daily_challenge_streak)
-    week, goals = _weekly(mine, theirs)
+def _progress(pushed: Progress, stored: Progress, modified: datetime) -> Progress:
+    total_xp = max(pushed.total_xp, stored.total_xp)
+    streak = max(pushed.daily_challenge_streak, stored.daily_challenge_streak)
+    week, goals = _weekly(pushed, stored)
     return Progress(
         total_xp=total_xp,
         level=level(total_xp),
         daily_challenge_last_completed=_later(
-            mine.daily_challenge_last_completed, theirs.daily_challenge_last_completed
+            pushed.daily_challenge_last_completed, stored.daily_challenge_last_completed
         ),
         daily_challenge_streak=streak,
         daily_challenge_longest_streak=max(
-            mine.daily_challenge_longest_streak, theirs.daily_challenge_longest_streak, streak
+            pushed.daily_challenge_longest_streak, stored.daily_challenge_longest_streak, streak
         ),
-        daily_challenge_history=sorted({*mine.daily_challenge_history, *theirs.daily_challenge_history})[
+        daily_challenge_history=sorted({*pushed.daily_challenge_history, *stored.daily_challenge_history})[
             -HISTORY_DAYS:
         ],
         weekly_goal_week_iso=week,
         weekly_goal_progress=goals,
-        unlocked_card_backs=sorted({*mine.unlocked_card_backs, *theirs.unlocked_card_backs}),
-        unlocked_backgrounds=sorted({*mine.unlocked_backgrounds, *theirs.unlocked_backgrounds}),
-        challenge_index=max(mine.challenge_index, theirs.challenge_index),
+        unlocked_card_backs=sorted({*pushed.unlocked_card_backs, *stored.unlocked_card_backs}),
+        unlocked_backgrounds=sorted({*pushed.unlocked_backgrounds, *stored.unlocked_backgrounds}),
+        challenge_index=max(pushed.challenge_index, stored.challenge_index),
         last_modified=modified,
     )
 
 
-def _later(mine: date | None, theirs: date | None) -> date | None:
-    return max(filter(None, (mine, theirs)), default=None)
+def _later(pushed: date | None, stored: date | None) -> date | None:
+    return max(filter(None, (pushed, stored)), default=None)
 
 
-def _weekly(mine: Progress, theirs: Progress) -> tuple[str | None, dict[str, int]]:
+def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, int]]:
     """The later week with its goals; weeks like 2026-W17 sort as text, and no week at all is the earliest."""
-    if mine.weekly_goal_week_iso == theirs.weekly_goal_week_iso:
-        goals = dict(theirs.weekly_goal_progress)
-        for goal, count in mine.weekly_goal_progress.items():
+    if pushed.weekly_goal_week_iso == stored.weekly_goal_week_iso:
+        goals = dict(stored.weekly_goal_progress)
+        for goal, count in pushed.weekly_goal_progress.items():
             goals[goal] = max(count, goals.get(goal, 0))
-        return mine.weekly_goal_week_iso, goals
-    leader = max(mine, theirs, key=lambda side: (side.weekly_goal_week_iso is not None, side.weekly_goal_week_iso))
+        return pushed.weekly_goal_week_iso, goals
+    leader = max(pushed, stored, key=lambda side: (side.weekly_goal_week_iso is not None, side.weekly_goal_week_iso))
     return leader.weekly_goal_week_iso, leader.weekly_goal_progress
 
 
-def _extras(mine: Extras, theirs: Extras) -> Extras:
-    def union(mine: Unknown, theirs: Unknown) -> Unknown:
-        return {**theirs, **mine}
+def _unknown_fields(pushed: UnknownFields, stored: UnknownFields) -> UnknownFields:
+    def union(pushed: Unknown, stored: Unknown) -> Unknown:
+        return {**stored, **pushed}
 
-    return Extras(
-        payload=union(mine.payload, theirs.payload),
-        stats=union(mine.stats, theirs.stats),
-        progress=union(mine.progress, theirs.progress),
+    return UnknownFields(
+        payload=union(pushed.payload, stored.payload),
+        stats=union(pushed.stats, stored.stats),
+        progress=union(pushed.progress, stored.progress),
         achievements={
-            name: union(mine.achievements.get(name, {}), theirs.achievements.get(name, {}))
-            for name in {**theirs.achievements, **mine.achievements}
+            name: union(pushed.achievements.get(name, {}), stored.achievements.get(name, {}))
+            for name in {**stored.achievements, **pushed.achievements}
         },
     )
 
 
-def _conflicts(mine: Payload, theirs: Payload) -> list[SyncConflict]:
+def _conflicts(pushed: Payload, stored: Payload) -> list[SyncConflict]:
     pairs = (
-        ("win_streak_current", mine.stats.win_streak_current, theirs.stats.win_streak_current),
+        ("win_streak_current", pushed.stats.win_streak_current, stored.stats.win_streak_current),
         (
             "daily_challenge_streak",
-            mine.progress.daily_challenge_streak,
-            theirs.progress.daily_challenge_streak,
+            pushed.progress.daily_challenge_streak,
+            stored.progress.daily_challenge_streak,
         ),
     )
     return [SyncConflict(field, str(local), str(remote)) for field, local, remote in pairs if local != remote]

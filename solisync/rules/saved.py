@@ -6,7 +6,18 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from .fields import EPOCH, U64_MAX
-from .sync import NEVER, Achievement, Document, Extras, Payload, Progress, Stats, Unknown, read_fields, read_unknown
+from .sync import (
+    NEVER,
+    Achievement,
+    Document,
+    Payload,
+    Progress,
+    Stats,
+    Unknown,
+    UnknownFields,
+    read_fields,
+    read_unknown,
+)
 
 _decode = msgspec.json.Decoder(Payload).decode
 _encode = msgspec.json.Encoder().encode
@@ -17,7 +28,7 @@ def default_document(user_id: str, now: datetime) -> Document:
     payload = Payload(
         user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
     )
-    return Document(payload, Extras({}, {}, {}, {}))
+    return Document(payload, UnknownFields({}, {}, {}, {}))
 
 
 def read_saved(raw: bytes) -> Document:

@@ -1,7 +1,7 @@
 """The progress that follows a player: its shapes (contract §7).
 
-What this server doesn't know, the fields of a newer client, rides along in `Extras` byte for byte: an old server must
-never eat a new client's data.
+Fields that this server doesn't know, those of a newer client, are kept in `UnknownFields` byte for byte: an old server
+must never lose a new client's data.
 """
 
 from datetime import date
@@ -103,7 +103,7 @@ class SyncAnswer(Struct, frozen=True):
     conflicts: list[SyncConflict]
 
 
-class Extras(NamedTuple):
+class UnknownFields(NamedTuple):
     """Fields that this server doesn't know, by where they stood; of achievements by id."""
 
     payload: Unknown
@@ -116,31 +116,32 @@ class Document(NamedTuple):
     """A payload with its unknown fields: what is merged and stored."""
 
     payload: Payload
-    extras: Extras
+    unknown_fields: UnknownFields
 
     def encode(self) -> bytes:
         """The document as JSON, the known fields first."""
-        known, extras = self.payload, self.extras
+        known, unknown_fields = self.payload, self.unknown_fields
         return _encode(
             structs.asdict(known)
             | {
-                "stats": structs.asdict(known.stats) | extras.stats,
-                "progress": structs.asdict(known.progress) | extras.progress,
+                "stats": structs.asdict(known.stats) | unknown_fields.stats,
+                "progress": structs.asdict(known.progress) | unknown_fields.progress,
                 "achievements": [
-                    structs.asdict(record) | extras.achievements.get(record.id, {}) for record in known.achievements
+                    structs.asdict(record) | unknown_fields.achievements.get(record.id, {})
+                    for record in known.achievements
                 ],
             }
-            | extras.payload
+            | unknown_fields.payload
         )
 
 
-def read_unknown(raw: bytes) -> Extras:
+def read_unknown(raw: bytes) -> UnknownFields:
     """The fields of a valid payload that its shapes don't have."""
     payload = read_fields(raw)
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):
         achievements.setdefault(_decode_text(record["id"]), {}).update(_without(record, Achievement))
-    return Extras(
+    return UnknownFields(
         payload=_without(payload, Payload),
         stats=_without(read_fields(payload["stats"]), Stats),
         progress=_without(read_fields(payload["progress"]), Progress),

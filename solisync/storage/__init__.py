@@ -1,4 +1,4 @@
-"""SQL and nothing else: one module per noun, each function `async def name(cursor, …)` over named statements."""
+"""SQL and nothing else: one module per noun, each function `async def name(transaction, …)` over named statements."""
 
 from ..postgres.statement import Statement
 from . import accounts, analytics, avatars, leaderboard, rate_limits, replays, schema, sessions, sync

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from .rows import maybe, one
 
@@ -67,13 +67,13 @@ SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::t
 REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid")
 
 
-async def is_taken(cursor: Cursor, username: str) -> bool:
+async def is_taken(transaction: Transaction, username: str) -> bool:
     """Whether a player of this name exists."""
-    return one(bool, await cursor.run(TAKEN, username))
+    return one(bool, await transaction.run(TAKEN, username))
 
 
 async def register(
-    cursor: Cursor,
+    transaction: Transaction,
     *,
     user_id: str,
     username: str,
@@ -83,31 +83,31 @@ async def register(
     refresh_expires: datetime,
 ) -> bool:
     """Create a player and their first refresh token; False when the name is taken."""
-    return bool(await cursor.run(REGISTER, user_id, username, password_hash, now, jti, refresh_expires))
+    return bool(await transaction.run(REGISTER, user_id, username, password_hash, now, jti, refresh_expires))
 
 
-async def profile(cursor: Cursor, user_id: str) -> Profile | None:
+async def profile(transaction: Transaction, user_id: str) -> Profile | None:
     """What GET /api/me shows, or None when the player is gone."""
-    return maybe(Profile, await cursor.run(PROFILE, user_id))
+    return maybe(Profile, await transaction.run(PROFILE, user_id))
 
 
-async def credentials(cursor: Cursor, username: str) -> Credentials | None:
+async def credentials(transaction: Transaction, username: str) -> Credentials | None:
     """The id and password hash of the player of this name."""
-    return maybe(Credentials, await cursor.run(CREDENTIALS, username))
+    return maybe(Credentials, await transaction.run(CREDENTIALS, username))
 
 
-async def delete(cursor: Cursor, user_id: str) -> bool:
+async def delete(transaction: Transaction, user_id: str) -> bool:
     """Delete a player, by cascade all that is theirs, and their names; False when they were gone already."""
-    return bool(await cursor.run(DELETE, user_id))
+    return bool(await transaction.run(DELETE, user_id))
 
 
-async def reset_password(cursor: Cursor, username: str, password_hash: str) -> str | None:
+async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
     """Replace a password and end every session; returns whose, None when nobody has this name. Needs a transaction.
 
     Two statements on purpose: the first waits for whoever holds the player's row, and only a statement that begins
     after that wait sees the refresh token which a login stored meanwhile.
     """
-    user_id = maybe(str, await cursor.run(SET_PASSWORD, username, password_hash))
+    user_id = maybe(str, await transaction.run(SET_PASSWORD, username, password_hash))
     if user_id is not None:
-        await cursor.run(REVOKE, user_id)
+        await transaction.run(REVOKE, user_id)
     return user_id

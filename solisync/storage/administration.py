@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from ..rules.analytics import name_of
 from . import accounts
@@ -131,63 +131,63 @@ COUNTS = Statement(
 )
 
 
-async def find(cursor: Cursor, user_id: str | None, username: str | None) -> Player | None:
+async def find(transaction: Transaction, user_id: str | None, username: str | None) -> Player | None:
     """The player of this id or of this name."""
-    return maybe(Player, await cursor.run(FIND, user_id, username))
+    return maybe(Player, await transaction.run(FIND, user_id, username))
 
 
-async def summary(cursor: Cursor, user_id: str) -> Summary | None:
+async def summary(transaction: Transaction, user_id: str) -> Summary | None:
     """What there is about a player; None when they are gone."""
-    return maybe(Summary, await cursor.run(SUMMARY, user_id))
+    return maybe(Summary, await transaction.run(SUMMARY, user_id))
 
 
-async def sessions(cursor: Cursor, user_id: str) -> list[datetime]:
+async def sessions(transaction: Transaction, user_id: str) -> list[datetime]:
     """When the player's refresh tokens expire."""
-    return [expires for (expires,) in await cursor.run(SESSIONS, user_id)]
+    return [expires for (expires,) in await transaction.run(SESSIONS, user_id)]
 
 
-async def image(cursor: Cursor, user_id: str) -> bytes | None:
+async def image(transaction: Transaction, user_id: str) -> bytes | None:
     """The player's avatar."""
-    return maybe(bytes, await cursor.run(IMAGE, user_id))
+    return maybe(bytes, await transaction.run(IMAGE, user_id))
 
 
-async def rename(cursor: Cursor, user_id: str, username: str) -> str | None:
+async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
     """Give a player another name, and the events that name them as well; the old name, or None when they are gone.
 
     Fails with a DatabaseError when the name is taken. Needs a transaction.
     """
-    former = maybe(str, await cursor.run(LOCK_NAME, user_id))
+    former = maybe(str, await transaction.run(LOCK_NAME, user_id))
     if former is not None and former != username:
-        await cursor.run_all((RENAME, user_id, username), (RENAME_EVENTS, name_of(former), name_of(username)))
+        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, name_of(former), name_of(username)))
     return former
 
 
-async def revoke(cursor: Cursor, user_id: str) -> int:
+async def revoke(transaction: Transaction, user_id: str) -> int:
     """Delete a player's refresh tokens; returns how many. Needs a transaction.
 
     Two statements on purpose: the lock waits for a refresh in flight, and the second statement then sees its token.
     """
-    return len(await cursor.run_all((accounts.LOCK, user_id), (REVOKE, user_id)))
+    return len(await transaction.run_all((accounts.LOCK, user_id), (REVOKE, user_id)))
 
 
-async def revoke_everyone(cursor: Cursor) -> int:
+async def revoke_everyone(transaction: Transaction) -> int:
     """Delete all refresh tokens, also those of refreshes in flight; returns how many. Needs a transaction.
 
     A refresh that waits for this lock finds its token gone.
     """
-    return len(await cursor.run_all((LOCK_EVERYONE,), (REVOKE_EVERYONE,)))
+    return len(await transaction.run_all((LOCK_EVERYONE,), (REVOKE_EVERYONE,)))
 
 
-async def set_visible(cursor: Cursor, user_id: str, visible: bool) -> str | None:
+async def set_visible(transaction: Transaction, user_id: str, visible: bool) -> str | None:
     """Show or hide a player's entry on the leaderboard; its display name, or None when there is none."""
-    return maybe(str, await cursor.run(SHOW_ENTRY, user_id, visible))
+    return maybe(str, await transaction.run(SHOW_ENTRY, user_id, visible))
 
 
-async def delete_replays(cursor: Cursor, ids: Sequence[str]) -> set[str]:
+async def delete_replays(transaction: Transaction, ids: Sequence[str]) -> set[str]:
     """Delete these replays; returns the ids of those that existed."""
-    return {replay_id for (replay_id,) in await cursor.run(DELETE_REPLAYS, list(ids))}
+    return {replay_id for (replay_id,) in await transaction.run(DELETE_REPLAYS, list(ids))}
 
 
-async def counts(cursor: Cursor) -> Counts:
+async def counts(transaction: Transaction) -> Counts:
     """How much there is of everything."""
-    return one(Counts, await cursor.run(COUNTS))
+    return one(Counts, await transaction.run(COUNTS))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from ..rules.analytics import name_of
 from .administration import Player
@@ -107,30 +107,30 @@ async def pages(read: Callable[[T | None], Awaitable[list[T]]], most: int) -> As
         page = await read(page[-1])
 
 
-async def list_page(cursor: Cursor, after: Listed | None, *, prefix: str) -> list[Listed]:
+async def list_page(transaction: Transaction, after: Listed | None, *, prefix: str) -> list[Listed]:
     """The players whose names begin with `prefix`, by name, up to PAGE of them."""
-    return many(Listed, await cursor.run(LIST, after.username if after else "", prefix, PAGE))
+    return many(Listed, await transaction.run(LIST, after.username if after else "", prefix, PAGE))
 
 
-async def replay_page(cursor: Cursor, after: StoredReplay | None, user_id: str) -> list[StoredReplay]:
+async def replay_page(transaction: Transaction, after: StoredReplay | None, user_id: str) -> list[StoredReplay]:
     """The player's replays, the oldest first, up to BODIES of them."""
     received_at, replay_id = _place(after, FIRST_TIME)
-    return many(StoredReplay, await cursor.run(REPLAYS, user_id, received_at, replay_id, BODIES))
+    return many(StoredReplay, await transaction.run(REPLAYS, user_id, received_at, replay_id, BODIES))
 
 
 async def event_page(
-    cursor: Cursor, after: StoredEvent | None, *, since: datetime, until: datetime
+    transaction: Transaction, after: StoredEvent | None, *, since: datetime, until: datetime
 ) -> list[StoredEvent]:
     """The events that were received from `since` on and before `until`, the oldest first, up to PAGE of them."""
     received_at, event_id = _place(after, since)
-    return many(StoredEvent, await cursor.run(EVENTS, received_at, event_id, until, PAGE))
+    return many(StoredEvent, await transaction.run(EVENTS, received_at, event_id, until, PAGE))
 
 
-async def events_naming(cursor: Cursor, after: StoredEvent | None, player: Player) -> list[StoredEvent]:
+async def events_naming(transaction: Transaction, after: StoredEvent | None, player: Player) -> list[StoredEvent]:
     """The events that name this player, by id or by username, the oldest first, up to PAGE of them."""
     received_at, event_id = _place(after, FIRST_TIME)
     names = [player.id, name_of(player.username)]
-    return many(StoredEvent, await cursor.run(EVENTS_NAMING, names, received_at, event_id, PAGE))
+    return many(StoredEvent, await transaction.run(EVENTS_NAMING, names, received_at, event_id, PAGE))
 
 
 def _place(after: StoredReplay | StoredEvent | None, first: datetime) -> tuple[datetime, str]:

@@ -7,7 +7,7 @@ without anybody counting those. Erasing a player deletes that row; it is part of
 from collections.abc import Sequence
 from datetime import datetime
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from ..rules.analytics import Event
 
@@ -67,9 +67,11 @@ PRUNE_NAMES = Statement(
 )
 
 
-async def store(cursor: Cursor, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime) -> int:
+async def store(
+    transaction: Transaction, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime
+) -> int:
     """Store events with distinct ids, but for those that are there already; returns how many were new."""
-    rows = await cursor.run(
+    rows = await transaction.run(
         STORE,
         session_id,
         name,
@@ -82,11 +84,11 @@ async def store(cursor: Cursor, *, session_id: str, name: str | None, events: Se
     return len(rows)
 
 
-async def prune(cursor: Cursor, before: datetime, *, most: int) -> int:
+async def prune(transaction: Transaction, before: datetime, *, most: int) -> int:
     """Delete up to `most` events that were received before this time; returns how many."""
-    return len(await cursor.run(PRUNE, before, most))
+    return len(await transaction.run(PRUNE, before, most))
 
 
-async def prune_names(cursor: Cursor, before: datetime, *, most: int) -> int:
+async def prune_names(transaction: Transaction, before: datetime, *, most: int) -> int:
     """Delete up to `most` names to which only events from before this time referred; returns how many."""
-    return len(await cursor.run(PRUNE_NAMES, before, most))
+    return len(await transaction.run(PRUNE_NAMES, before, most))

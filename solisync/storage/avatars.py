@@ -7,7 +7,7 @@ longer to read. On the way back plain bytea is as quick as anything.
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from .accounts import Profile
 from .rows import maybe
@@ -53,18 +53,18 @@ class Avatar:
     etag: str
 
 
-async def replace(cursor: Cursor, user_id: str, extension: str, image: bytes) -> Profile | None:
+async def replace(transaction: Transaction, user_id: str, extension: str, image: bytes) -> Profile | None:
     """Make this the player's avatar, whatever was it before; the new profile, or None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
-    return maybe(Profile, await cursor.run(REPLACE, user_id, extension, encoded))
+    return maybe(Profile, await transaction.run(REPLACE, user_id, extension, encoded))
 
 
-async def etag(cursor: Cursor, user_id: str, extension: str) -> str | None:
+async def etag(transaction: Transaction, user_id: str, extension: str) -> str | None:
     """The ETag of the player's avatar, without reading the image; None unless it has this extension."""
-    return maybe(str, await cursor.run(ETAG, user_id, extension))
+    return maybe(str, await transaction.run(ETAG, user_id, extension))
 
 
-async def avatar(cursor: Cursor, user_id: str, extension: str) -> Avatar | None:
+async def avatar(transaction: Transaction, user_id: str, extension: str) -> Avatar | None:
     """The player's avatar; None unless it has this extension."""
-    rows = await cursor.run(AVATAR, user_id, extension)
+    rows = await transaction.run(AVATAR, user_id, extension)
     return maybe(Avatar, [(bytes(image), tag) for image, tag in rows])

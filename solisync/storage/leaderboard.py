@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from ..rules.leaderboard import ENTRIES, Bests, Entry
 from .rows import many
@@ -73,16 +73,16 @@ OPT_OUT = Statement(
 )
 
 
-async def top(cursor: Cursor) -> list[Entry]:
+async def top(transaction: Transaction) -> list[Entry]:
     """The best visible entries, best first, up to ENTRIES."""
-    return many(Entry, await cursor.run(TOP))
+    return many(Entry, await transaction.run(TOP))
 
 
-async def opt_out(cursor: Cursor, user_id: str) -> bool:
+async def opt_out(transaction: Transaction, user_id: str) -> bool:
     """Hide the player's entry, keeping its bests; False when there is no such player."""
-    return bool(await cursor.run(OPT_OUT, user_id))
+    return bool(await transaction.run(OPT_OUT, user_id))
 
 
-async def opt_in(cursor: Cursor, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
+async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
     """Make the player's entry visible under this name, with these bests folded in, and commit. Needs their lock."""
-    await cursor.commit_with((OPT_IN, user_id, display_name, bests.score, bests.seconds, now))
+    await transaction.commit_with((OPT_IN, user_id, display_name, bests.score, bests.seconds, now))

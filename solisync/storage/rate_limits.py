@@ -5,7 +5,7 @@ oldest time has left the window, which it then replaces; a refused one leaves th
 statement under the row's lock and on the database's clock, so any number of nodes agree.
 """
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from .rows import one
 
@@ -41,15 +41,15 @@ PRUNE = Statement(
 )
 
 
-async def hit(cursor: Cursor, bucket: str, *, most: int, seconds: int) -> float | None:
+async def hit(transaction: Transaction, bucket: str, *, most: int, seconds: int) -> float | None:
     """Count one request against `bucket`: None when it is admitted, else in how many seconds there is room."""
-    return one(_wait, await cursor.run(HIT, bucket, most, seconds))
+    return one(_wait, await transaction.run(HIT, bucket, most, seconds))
 
 
 def _wait(seconds: float | None) -> float | None:
     return seconds
 
 
-async def prune(cursor: Cursor, *, idle_seconds: int, most: int) -> int:
+async def prune(transaction: Transaction, *, idle_seconds: int, most: int) -> int:
     """Delete up to `most` buckets that admitted nothing for `idle_seconds`; returns how many."""
-    return len(await cursor.run(PRUNE, idle_seconds, most))
+    return len(await transaction.run(PRUNE, idle_seconds, most))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from ..rules.leaderboard import Bests
 from ..rules.replays import RECENT_MAX, Header, Recent
@@ -59,14 +59,14 @@ class Room:
     standing: Standing
 
 
-async def room(cursor: Cursor, user_id: str) -> Room | None:
+async def room(transaction: Transaction, user_id: str) -> Room | None:
     """Lock the player and see what they have; None when they are gone. One round trip of a transaction."""
-    rows = await cursor.run_all((LOCK, user_id), (ROOM, user_id))
+    rows = await transaction.run_all((LOCK, user_id), (ROOM, user_id))
     return maybe(lambda used, *standing: Room(used, Standing(*standing)), rows)
 
 
 async def store(
-    cursor: Cursor,
+    transaction: Transaction,
     user_id: str,
     replay_id: str,
     body: str,
@@ -79,22 +79,22 @@ async def store(
     seed = None if header.seed is None else str(header.seed)
     shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
     steps = [] if bests is None else [(IMPROVE, user_id, bests.score, bests.seconds, now)]
-    await cursor.commit_with((STORE, replay_id, user_id, now, body, size, *shown), *steps)
+    await transaction.commit_with((STORE, replay_id, user_id, now, body, size, *shown), *steps)
 
 
-async def recent(cursor: Cursor) -> list[Recent]:
+async def recent(transaction: Transaction) -> list[Recent]:
     """The newest replays, the newest first, up to RECENT_MAX."""
-    return many(_recent, await cursor.run(RECENT))
+    return many(_recent, await transaction.run(RECENT))
 
 
-async def fetch(cursor: Cursor, replay_id: str) -> str | None:
+async def fetch(transaction: Transaction, replay_id: str) -> str | None:
     """A replay as it was uploaded."""
-    return maybe(str, await cursor.run(FETCH, replay_id))
+    return maybe(str, await transaction.run(FETCH, replay_id))
 
 
-async def exists(cursor: Cursor, replay_id: str) -> bool:
+async def exists(transaction: Transaction, replay_id: str) -> bool:
     """Whether there is such a replay."""
-    return bool(await cursor.run(EXISTS, replay_id))
+    return bool(await transaction.run(EXISTS, replay_id))
 
 
 def _recent(

@@ -6,7 +6,7 @@ session is either older than they are, and removed by them, or sees what they di
 
 from datetime import datetime
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 
 # The row must still hold the hash that was verified: a reset may have committed while bcrypt ran.
@@ -62,16 +62,18 @@ PRUNE = Statement(
 )
 
 
-async def begin(cursor: Cursor, user_id: str, *, verified_hash: str, jti: str, expires: datetime) -> bool:
+async def begin(transaction: Transaction, user_id: str, *, verified_hash: str, jti: str, expires: datetime) -> bool:
     """Store a refresh token; False when the player is gone or their password is no longer the one verified."""
-    return bool(await cursor.run(BEGIN_SESSION, user_id, verified_hash, jti, expires))
+    return bool(await transaction.run(BEGIN_SESSION, user_id, verified_hash, jti, expires))
 
 
-async def rotate(cursor: Cursor, user_id: str, *, spent: str, now: datetime, jti: str, expires: datetime) -> bool:
+async def rotate(
+    transaction: Transaction, user_id: str, *, spent: str, now: datetime, jti: str, expires: datetime
+) -> bool:
     """Spend one refresh token for another, pruning expired ones of anybody; False when it wasn't live."""
-    return bool(await cursor.run(ROTATE, user_id, spent, now, jti, expires))
+    return bool(await transaction.run(ROTATE, user_id, spent, now, jti, expires))
 
 
-async def prune(cursor: Cursor, now: datetime, *, most: int) -> int:
+async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
     """Delete up to `most` expired refresh tokens that nobody holds; returns how many."""
-    return len(await cursor.run(PRUNE, now, most))
+    return len(await transaction.run(PRUNE, now, most))

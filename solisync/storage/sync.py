@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Cursor
+from ..postgres.database import Transaction
 from ..postgres.statement import Statement
 from ..rules.leaderboard import Bests
 from . import leaderboard
@@ -52,18 +52,18 @@ class Saved:
     standing: Standing
 
 
-async def pull(cursor: Cursor, user_id: str) -> Pulled | None:
+async def pull(transaction: Transaction, user_id: str) -> Pulled | None:
     """What the player pushed; None when there is no such player."""
-    return maybe(Pulled, await cursor.run(PULL, user_id))
+    return maybe(Pulled, await transaction.run(PULL, user_id))
 
 
-async def load(cursor: Cursor, user_id: str) -> Saved | None:
+async def load(transaction: Transaction, user_id: str) -> Saved | None:
     """Lock the player and read what they have; None when they are gone. One round trip of a transaction."""
-    rows = await cursor.run_all((LOCK, user_id), (LOAD, user_id))
+    rows = await transaction.run_all((LOCK, user_id), (LOAD, user_id))
     return maybe(lambda payload, *standing: Saved(payload, Standing(*standing)), rows)
 
 
-async def save(cursor: Cursor, user_id: str, payload: str, bests: Bests | None, now: datetime) -> None:
+async def save(transaction: Transaction, user_id: str, payload: str, bests: Bests | None, now: datetime) -> None:
     """Store the merged document, improve the entry with `bests` if there are any, and commit. One round trip."""
     steps = [] if bests is None else [(leaderboard.IMPROVE, user_id, bests.score, bests.seconds, now)]
-    await cursor.commit_with((SAVE, user_id, payload), *steps)
+    await transaction.commit_with((SAVE, user_id, payload), *steps)

@@ -7,13 +7,13 @@ from typing import Any
 from ..access.passwords import Passwords
 from ..access.tokens import Tokens, refresh_expiry
 from ..errors import Conflict, NotFound
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..process.audit import audit
 from ..rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ..rules.replays import Recent
 from ..rules.shapes import Ok
 from ..storage import accounts
-from .shared_cache import Remembered
+from .shared_cache import CoalescingCache
 from .wire.reply import Reply
 
 
@@ -26,8 +26,8 @@ class Accounts:
         database: Database,
         passwords: Passwords,
         tokens: Tokens,
-        board: Remembered[Reply],
-        recent: Remembered[list[Recent]],
+        board: CoalescingCache[Reply],
+        recent: CoalescingCache[list[Recent]],
         now: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
@@ -44,11 +44,11 @@ class Accounts:
         username = check_username(body.username)
         password = check_new_password(body.password)
         self._passwords.require_room()
-        if await self._database.once(accounts.is_taken, username):  # before the costly part; the insert decides
+        if await self._database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
             raise Conflict("username already taken")
         password_hash = await self._passwords.hash(password)
         user_id, jti, now = self._new_id(), self._new_id(), self._now()
-        created = await self._database.once(
+        created = await self._database.autocommit(
             self._register,
             user_id=user_id,
             username=username,
@@ -63,28 +63,28 @@ class Accounts:
 
     async def me(self, *, player: str) -> Me:
         """Show the player their profile."""
-        profile = await self._database.once(accounts.profile, player)
+        profile = await self._database.autocommit(accounts.profile, player)
         if profile is None:
             raise NotFound("user not found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:
         """Delete the account and all that is the player's; the same answer when it is gone already."""
-        await self._database.once(self._delete, player)
+        await self._database.autocommit(self._delete, player)
         return Ok()
 
     # These run to their end even when the client has gone, so what follows from a commit follows here.
 
-    async def _register(self, cursor: Cursor, /, user_id: str, **account: Any) -> bool:
-        created = await accounts.register(cursor, user_id=user_id, **account)
+    async def _register(self, transaction: Transaction, /, user_id: str, **account: Any) -> bool:
+        created = await accounts.register(transaction, user_id=user_id, **account)
         if created:
             audit("register", user_id=user_id)
         return created
 
-    async def _delete(self, cursor: Cursor, player: str) -> None:
+    async def _delete(self, transaction: Transaction, player: str) -> None:
         try:
-            if await accounts.delete(cursor, player):
+            if await accounts.delete(transaction, player):
                 audit("account deleted", user_id=player)
         finally:
-            self._board.forget()
-            self._recent.forget()
+            self._board.invalidate()
+            self._recent.invalidate()

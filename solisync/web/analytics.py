@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..rules.analytics import Receipt, Sent, judge, splittable
+from ..rules.analytics import Receipt, UndecodedBatch, splittable, validate
 from ..storage import analytics
 from .wire.request import read_json
 
@@ -21,10 +21,10 @@ class Analytics:
     async def receive(self, *, raw: bytes) -> Receipt:
         """Store the good events of a batch, each once, and say what became of all of them."""
         now = self._now()
-        judged = judge(read_json(splittable(raw), Sent), now)
+        judged = validate(read_json(splittable(raw), UndecodedBatch), now)
         stored = 0
         if judged.events:
-            stored = await self._database.once(
+            stored = await self._database.autocommit(
                 analytics.store,
                 session_id=judged.session_id,
                 name=judged.name,

@@ -22,7 +22,7 @@ class Avatars:
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Make this image the player's avatar, in place of the one before."""
         extension = check_avatar(content_type, content)
-        profile = await self._database.once(avatars.replace, player, extension, content)
+        profile = await self._database.autocommit(avatars.replace, player, extension, content)
         if profile is None:
             raise NotFound("user not found")
         return me(player, profile.username, profile.avatar_extension)
@@ -33,10 +33,10 @@ class Avatars:
         if content_type is None or not is_id(user_id):
             raise NotFound("avatar not found")
         if if_none_match is not None:
-            etag = await self._database.once(avatars.etag, user_id, extension)
+            etag = await self._database.autocommit(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
                 return _reply(Reply(status=304, content_type=None), etag)
-        avatar = await self._database.once(avatars.avatar, user_id, extension)
+        avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
         if avatar is None:
             raise NotFound("avatar not found")
         return _reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)

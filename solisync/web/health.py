@@ -35,7 +35,7 @@ class Health:
     async def ready(self) -> Struct:
         """Say whether the database answers and its schema is at least this build's."""
         try:
-            latest = await self._database.once(schema.latest)
+            latest = await self._database.autocommit(schema.latest)
         except DatabaseError:
             raise Unavailable from None
         if latest < self._schema_number:

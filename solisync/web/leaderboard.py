@@ -4,19 +4,19 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..errors import NotFound
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..rules.leaderboard import NO_BESTS, OptIn, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok
 from ..storage import leaderboard, sync
-from .shared_cache import Remembered
+from .shared_cache import CoalescingCache
 from .wire.reply import Reply
 
 
 class Leaderboard:
     """Shows the best, and lets players appear among them or not."""
 
-    def __init__(self, *, database: Database, board: Remembered[Reply], now: Callable[[], datetime]) -> None:
+    def __init__(self, *, database: Database, board: CoalescingCache[Reply], now: Callable[[], datetime]) -> None:
         self._database = database
         self._board = board
         self._now = now
@@ -32,27 +32,27 @@ class Leaderboard:
 
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept for when they come back."""
-        if not await self._database.once(self._opt_out, player):
+        if not await self._database.autocommit(self._opt_out, player):
             raise NotFound("user not found")
         return Ok()
 
-    async def _opt_in(self, cursor: Cursor, player: str, display_name: str) -> None:
-        saved = await sync.load(cursor, player)
+    async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
+        saved = await sync.load(transaction, player)
         if saved is None:
             raise NotFound("user not found")
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload.encode()).payload.stats)
         try:
-            await leaderboard.opt_in(cursor, player, display_name, bests, self._now())
+            await leaderboard.opt_in(transaction, player, display_name, bests, self._now())
         finally:
-            self._board.forget()
+            self._board.invalidate()
 
-    async def _opt_out(self, cursor: Cursor, player: str) -> bool:
+    async def _opt_out(self, transaction: Transaction, player: str) -> bool:
         try:
-            return await leaderboard.opt_out(cursor, player)
+            return await leaderboard.opt_out(transaction, player)
         finally:
-            self._board.forget()
+            self._board.invalidate()
 
 
 async def load_board(database: Database) -> Reply:
     """The list as it is sent."""
-    return Reply.of(await database.once(leaderboard.top))
+    return Reply.of(await database.autocommit(leaderboard.top))

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..errors import BadRequest, NotFound
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..rules.ids import is_id
 from ..rules.replays import Fields, Header, Recent, Uploaded, decodable, read_header, recent_count
 from ..storage import replays
 from .conditional import matches
-from .shared_cache import Remembered
+from .shared_cache import CoalescingCache
 from .wire.reply import Reply
 from .wire.request import read_json
 
@@ -23,8 +23,8 @@ class Replays:
         self,
         *,
         database: Database,
-        board: Remembered[Reply],
-        recent: Remembered[list[Recent]],
+        board: CoalescingCache[Reply],
+        recent: CoalescingCache[list[Recent]],
         quota_bytes: int | None,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -53,15 +53,15 @@ class Replays:
         if not is_id(replay_id):
             raise NotFound("replay not found")
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
-        if matches(if_none_match, headers["ETag"]) and await self._database.once(replays.exists, replay_id):
+        if matches(if_none_match, headers["ETag"]) and await self._database.autocommit(replays.exists, replay_id):
             return Reply(status=304, content_type=None, headers=headers)
-        body = await self._database.once(replays.fetch, replay_id)
+        body = await self._database.autocommit(replays.fetch, replay_id)
         if body is None:
             raise NotFound("replay not found")
         return Reply(body=body.encode(), headers=headers)
 
-    async def _store(self, cursor: Cursor, player: str, replay_id: str, raw: bytes, header: Header) -> None:
-        room = await replays.room(cursor, player)
+    async def _store(self, transaction: Transaction, player: str, replay_id: str, raw: bytes, header: Header) -> None:
+        room = await replays.room(transaction, player)
         if room is None:
             raise NotFound("user not found")
         if self._quota_bytes is not None and room.used_bytes + len(raw) > self._quota_bytes:
@@ -69,8 +69,8 @@ class Replays:
         improved = room.standing.improved_by(header.bests)
         bests = header.bests if improved else None
         try:
-            await replays.store(cursor, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
+            await replays.store(transaction, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
         finally:
-            self._recent.forget()
+            self._recent.invalidate()
             if improved:
-                self._board.forget()
+                self._board.invalidate()

@@ -6,7 +6,7 @@ from datetime import datetime
 from ..access.passwords import Passwords
 from ..access.tokens import RefreshClaims, Tokens, refresh_expiry
 from ..errors import Unauthorized
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..process.audit import audit
 from ..process.metrics import Metrics
 from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
@@ -38,14 +38,14 @@ class Sessions:
         username = username_to_look_up(body.username)
         password = body.password.encode()
         self._passwords.require_room()
-        stored = await self._database.once(accounts.credentials, username) if username is not None else None
+        stored = await self._database.autocommit(accounts.credentials, username) if username is not None else None
         if len(password) > PASSWORD_MAX_BYTES:
             password, stored = b"", None
         if not await self._passwords.verify(password, stored.password_hash if stored else None) or stored is None:
             audit("login failed", user_id=stored.user_id if stored else None)
             raise Unauthorized("invalid credentials")
         jti, now = self._new_id(), self._now()
-        if not await self._database.once(self._begin, stored, jti=jti, expires=refresh_expiry(now)):
+        if not await self._database.autocommit(self._begin, stored, jti=jti, expires=refresh_expiry(now)):
             raise Unauthorized("invalid credentials")
         return TokenPair(self._tokens.access(stored.user_id, now), self._tokens.refresh(stored.user_id, jti, now))
 
@@ -58,26 +58,28 @@ class Sessions:
             audit("refresh refused", reason="no valid refresh token")
             raise
         jti = self._new_id()
-        if not await self._database.once(self._rotate, claims, now=now, jti=jti):
+        if not await self._database.autocommit(self._rotate, claims, now=now, jti=jti):
             raise Unauthorized
         return TokenPair(self._tokens.access(claims.user_id, now), self._tokens.refresh(claims.user_id, jti, now))
 
     # What is written to the audit trail where it is committed: the client may have gone by then, and its handler too.
 
-    async def _begin(self, cursor: Cursor, stored: accounts.Credentials, *, jti: str, expires: datetime) -> bool:
+    async def _begin(
+        self, transaction: Transaction, stored: accounts.Credentials, *, jti: str, expires: datetime
+    ) -> bool:
         began = await sessions.begin(
-            cursor, stored.user_id, verified_hash=stored.password_hash, jti=jti, expires=expires
+            transaction, stored.user_id, verified_hash=stored.password_hash, jti=jti, expires=expires
         )
         audit("login" if began else "login failed", user_id=stored.user_id)
         return began
 
-    async def _rotate(self, cursor: Cursor, claims: RefreshClaims, *, now: datetime, jti: str) -> bool:
+    async def _rotate(self, transaction: Transaction, claims: RefreshClaims, *, now: datetime, jti: str) -> bool:
         rotated = await sessions.rotate(
-            cursor, claims.user_id, spent=claims.jti, now=now, jti=jti, expires=refresh_expiry(now)
+            transaction, claims.user_id, spent=claims.jti, now=now, jti=jti, expires=refresh_expiry(now)
         )
         if rotated:
             audit("refresh", user_id=claims.user_id)
         else:
-            self._metrics.refresh_replays.inc()
+            self._metrics.refresh_token_reuse.inc()
             audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
         return rotated

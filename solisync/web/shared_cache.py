@@ -12,7 +12,7 @@ T = TypeVar("T")
 SECONDS = 1.0
 
 
-class Remembered(Generic[T]):
+class CoalescingCache(Generic[T]):
     """The result of `load`, for at most a second from the moment its loading began; a crowd shares one loading."""
 
     def __init__(self, load: Callable[[], Coroutine[Any, Any, T]], *, reactor: ReactorBase) -> None:
@@ -29,7 +29,7 @@ class Remembered(Generic[T]):
             latest = self._latest = _Loading(self._load(), now)
         return await latest.outcome()
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Something that this process committed has changed the value; who asks from now on gets it loaded anew.
 
         Call it in a `finally` inside of the work that is given to the database: that runs to its end, while a handler

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from ..errors import BadRequest, NotFound
-from ..postgres.database import Cursor, Database
+from ..postgres.database import Database, Transaction
 from ..process.metrics import Metrics
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
@@ -16,7 +16,7 @@ from ..rules.merge import merge
 from ..rules.saved import default_document, read_saved
 from ..rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncConflict, read_unknown
 from ..storage import sync
-from .shared_cache import Remembered
+from .shared_cache import CoalescingCache
 from .wire.reply import Reply
 
 NIL = str(UUID(int=0))
@@ -28,7 +28,7 @@ class Sync:
     """Merges what devices push, and hands out the result."""
 
     def __init__(
-        self, *, database: Database, board: Remembered[Reply], metrics: Metrics, now: Callable[[], datetime]
+        self, *, database: Database, board: CoalescingCache[Reply], metrics: Metrics, now: Callable[[], datetime]
     ) -> None:
         self._database = database
         self._metrics = metrics
@@ -37,7 +37,7 @@ class Sync:
 
     async def pull(self, *, player: str) -> Reply:
         """The player's progress as it is stored; the defaults when they never pushed."""
-        pulled = await self._database.once(sync.pull, player)
+        pulled = await self._database.autocommit(sync.pull, player)
         if pulled is None:
             raise NotFound("user not found")
         now = self._now()
@@ -57,8 +57,8 @@ class Sync:
             self._metrics.conflicts.labels(conflict.field).inc()
         return reply
 
-    async def _merge(self, cursor: Cursor, player: str, pushed: Document) -> tuple[Reply, list[SyncConflict]]:
-        saved = await sync.load(cursor, player)
+    async def _merge(self, transaction: Transaction, player: str, pushed: Document) -> tuple[Reply, list[SyncConflict]]:
+        saved = await sync.load(transaction, player)
         if saved is None:
             raise NotFound("user not found")
         now = self._now()
@@ -70,10 +70,10 @@ class Sync:
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
         try:
-            await sync.save(cursor, player, payload.decode(), bests if improved else None, now)
+            await sync.save(transaction, player, payload.decode(), bests if improved else None, now)
         finally:
             if improved:
-                self._board.forget()
+                self._board.invalidate()
         return _answer(payload, now, conflicts), conflicts
 
 

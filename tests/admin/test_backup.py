@@ -15,7 +15,7 @@ from twisted.internet.task import deferLater
 from solisync.commands import programs
 from solisync.commands.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
-from solisync.errors import CannotStart
+from solisync.errors import FatalError
 from solisync.postgres.binaries import find_binaries
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.postgres.session import Session
@@ -86,19 +86,19 @@ async def test_a_file_is_replaced_only_by_force(administrate, filled, place):
     """Without --force an existing file stays as it is; with it, it is replaced as a whole."""
     file = place / "dump"
     file.write_text("precious")
-    with pytest.raises(CannotStart, match="exists: take another name, or say --force"):
+    with pytest.raises(FatalError, match="exists: take another name, or say --force"):
         await administrate("backup", file)
     assert file.read_text() == "precious"
     await administrate("backup", file, "--force")
     assert file.read_bytes().startswith(b"PGDMP")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with pytest.raises(CannotStart, match="no file that could be replaced"):
+    with pytest.raises(FatalError, match="no file that could be replaced"):
         await administrate("backup", place, "--force")
 
 
 async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty_database):
     """Neither a database without a schema nor a directory that is missing leaves a file behind."""
-    with pytest.raises(CannotStart, match="holds nothing of solisync's"):
+    with pytest.raises(FatalError, match="holds nothing of solisync's"):
         await administrate("backup", place / "dump", DATABASE_URL=empty_database)
     with pytest.raises(FileNotFoundError):
         await administrate("backup", place / "missing" / "dump")
@@ -110,7 +110,7 @@ async def test_only_an_empty_database_is_restored_into(administrate, filled, emp
     await administrate("backup", place / "dump")
     await migrate(reactor, empty_database, load_migrations())
     before = relations(empty_database)
-    with pytest.raises(CannotStart, match="this database is not empty"):
+    with pytest.raises(FatalError, match="this database is not empty"):
         await administrate("restore", place / "dump", DATABASE_URL=empty_database)
     assert relations(empty_database) == before
     assert run_sql(empty_database, "SELECT count(*) FROM users") == [(0,)]
@@ -127,7 +127,7 @@ async def test_what_is_no_backup_changes_nothing(administrate, filled, empty_dat
         await administrate("backup", file)
         whole = file.read_bytes()
         file.write_bytes({"text": b"-- SQL\n", "cut": whole[: len(whole) * 3 // 4], "empty": b""}[damage])
-    with pytest.raises(CannotStart, match=r"no backup of a solisync database|pg_restore failed") as caught:
+    with pytest.raises(FatalError, match=r"no backup of a solisync database|pg_restore failed") as caught:
         await administrate("restore", file, DATABASE_URL=empty_database)
     assert "\n" not in str(caught.value)
     assert relations(empty_database) == 0
@@ -266,7 +266,7 @@ async def test_whoever_fails_nothing_is_restored(administrate, filled, empty_dat
     script = f"[ $1 = --list ] && exec '{real}' \"$@\"\n" + broken.format(real=real)
     stand_in(place / "bin", "pg_restore", 99, script)
     search = f"{place / 'bin'}:{os.environ['PATH']}"
-    with pytest.raises(CannotStart, match=complaint):
+    with pytest.raises(FatalError, match=complaint):
         await administrate("restore", place / "dump", DATABASE_URL=empty_database, PATH=search)
     assert relations(empty_database) == 0
 
@@ -278,7 +278,7 @@ async def test_a_dump_of_a_newer_postgresql_is_told_from_a_broken_one(administra
     whole = bytearray(file.read_bytes())
     whole[6] = 99  # the minor number of the format, after PGDMP and the major one
     file.write_bytes(whole)
-    with pytest.raises(CannotStart, match="is of a newer PostgreSQL than any pg_restore here"):
+    with pytest.raises(FatalError, match="is of a newer PostgreSQL than any pg_restore here"):
         await administrate("restore", file, DATABASE_URL=empty_database)
     assert relations(empty_database) == 0
 
@@ -313,7 +313,7 @@ def choosing(place, reactor, shared_dsn, monkeypatch):
         try:
             found = find(name, settings, {"PATH": str(place / "bin")}, *given, **more)
             found = found if isinstance(found, str) else await found
-        except CannotStart as error:
+        except FatalError as error:
             return str(error)
         return "installed" if found == str(place / "bin" / name) else "ours"
 
@@ -370,5 +370,5 @@ async def test_the_newest_restores(choosing, installed, encrypted, expected):
 
 async def test_a_secret_that_can_not_be_passed_on_is_refused(administrate, filled, place):
     """A password goes to the program in its environment; for sslpassword there is no such way."""
-    with pytest.raises(CannotStart, match="DATABASE_URL has sslpassword"):
+    with pytest.raises(FatalError, match="DATABASE_URL has sslpassword"):
         await administrate("backup", place / "dump", DATABASE_URL=f"{filled.dsn} sslpassword=canary")

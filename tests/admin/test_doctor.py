@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from solisync.commands import database_checks, surroundings
-from solisync.errors import CannotStart
+from solisync.commands import database_checks, host_checks
+from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.commands import SOLISYNC, run
 from tests.conftest import SECRET, free_port, run_sql
@@ -23,7 +23,7 @@ def examine(administrate):
 
     async def examine(*, wrong=True, **environ):
         given = {"SOLISYNC_LISTEN": f"tcp:{free_port()}:interface=127.0.0.1"} | environ
-        done = await administrate("doctor", "--json", fails=CannotStart if wrong else None, **given)
+        done = await administrate("doctor", "--json", fails=FatalError if wrong else None, **given)
         found = {}
         for record in done.records:
             place = record["level"], record["subject"]
@@ -84,7 +84,7 @@ async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 async def test_a_port_that_another_program_has_is_found(examine, place, kind, monkeypatch):
     """Whatever doesn't answer as a solisync; nobody is disturbed."""
-    monkeypatch.setattr(surroundings, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(host_checks, "ASK_SECONDS", 0.2)
     family = socket.AF_INET if kind == "tcp" else socket.AF_UNIX
     with socket.socket(family) as other:
         other.bind(("127.0.0.1", 0) if kind == "tcp" else str(place / "socket"))

@@ -104,7 +104,9 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, sh
         while True:
             jti = str(uuid4())
             spent, tokens[player] = tokens[player], jti
-            if not await database.once(sessions.rotate, player, spent=spent, now=now, jti=jti, expires=now + LIVE):
+            if not await database.autocommit(
+                sessions.rotate, player, spent=spent, now=now, jti=jti, expires=now + LIVE
+            ):
                 return
             turns += 1
 

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync import __version__
-from solisync.errors import CannotStart
+from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.conftest import run_sql
 
@@ -44,7 +44,7 @@ async def test_an_older_schema_stays_as_it_is(administrate, empty_database, reac
     status = (await administrate("status", "--json", DATABASE_URL=empty_database)).json
     assert (status["schema"], "players" in status) == (applied, False)
     for words in (["users", "list"], ["users", "delete", "ann", "--yes"]):
-        with pytest.raises(CannotStart, match=f"is at {applied}, this version needs {LATEST}: run solisync --migrate"):
+        with pytest.raises(FatalError, match=f"is at {applied}, this version needs {LATEST}: run solisync --migrate"):
             await administrate(*words, DATABASE_URL=empty_database)
     assert run_sql(empty_database, tables) == before
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.analytics import Sent, canonical_uuid, judge, splittable
+from solisync.rules.analytics import UndecodedBatch, canonical_uuid, splittable, validate
 from solisync.rules.escapes import contains_nul, without_lone_surrogates
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ def event(**changes):
 def judged(*events, now=NOW, session=b'"s"', user=b"null"):
     """A batch of events, each given as its JSON, from the wire on."""
     body = b'{"session_id": %b, "user_id": %b, "events": [%b]}' % (session, user, b", ".join(events))
-    return judge(msgspec.json.decode(splittable(body), type=Sent), now)
+    return validate(msgspec.json.decode(splittable(body), type=UndecodedBatch), now)
 
 
 def reason(raw):

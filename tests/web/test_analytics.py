@@ -316,7 +316,7 @@ async def test_old_events_and_their_names_are_pruned_in_batches(server, database
         "INSERT INTO analytics_names (name, seen_on) VALUES ('gone', current_date - 9), ('old', current_date - 6)"
     )
     before = datetime.now(UTC) - timedelta(days=7)
-    assert await database.once(analytics.prune, before, most=100) == 100
+    assert await database.autocommit(analytics.prune, before, most=100) == 100
     await keeper(database, reactor, None).prune()
     assert stored(server) == 153
     await keeper(database, reactor, 7).prune()
@@ -329,12 +329,12 @@ async def test_pruning_waits_for_nobody(server, database):
     await counted(server, batch(*events(3)))
     soon = datetime.now(UTC) + timedelta(seconds=1)
 
-    async def hold_one(cursor):
-        await cursor.run(HOLD)
-        return await database.once(analytics.prune, soon, most=10)
+    async def hold_one(transaction):
+        await transaction.run(HOLD)
+        return await database.autocommit(analytics.prune, soon, most=10)
 
     assert await database.transact(hold_one) == 2
-    assert await database.once(analytics.prune, soon, most=10) == 1
+    assert await database.autocommit(analytics.prune, soon, most=10) == 1
 
 
 # Any body.

@@ -158,7 +158,7 @@ async def test_a_deleted_player_takes_their_replays_along(server):
 async def test_the_quota_holds_also_for_two_at_once(reactor, shared_dsn):
     """The upload that would pass the quota is refused, of two that fit alone one; deleting replays frees it."""
     truncate(shared_dsn)
-    running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MB": "1"})
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
     try:
         client = await running.player("ann")
         big = replay(moves="x" * (MIB * 6 // 10))

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from twisted.internet.address import UNIXAddress
 from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 
-from solisync.access.client_address import ADDRESS_MAX, REMEMBERED, Clients, bucket, client_address, parse_address
+from solisync.access.client_address import (
+    ADDRESS_MAX,
+    REMEMBERED,
+    OriginResolver,
+    bucket,
+    client_address,
+    parse_address,
+)
 from tests.conftest import new_address, start
 from tests.wire.bench import Bench
 from tests.wire.sockets import Wire
@@ -121,7 +128,7 @@ def test_an_address_is_at_most_so_long():
 
 def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
     """However many addresses there are, and however long what a client sends, this stays small."""
-    clients = Clients(PROXIES)
+    clients = OriginResolver(PROXIES)
     long = "9" * ADDRESS_MAX
     assert clients.find("10.0.0.1", ("192.0.2.1", long)) == ("10.0.0.1", "10.0.0.1", False)
     assert clients._remembered.cache_info().currsize == 0
@@ -139,7 +146,7 @@ def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
 )
 def test_who_may_not_send_the_header_is_known(peer, forwarded, forged):
     """So that it can be told to whoever runs the service."""
-    assert Clients(PROXIES).find(peer, forwarded).forged == forged
+    assert OriginResolver(PROXIES).find(peer, forwarded).forged == forged
 
 
 def test_a_unix_socket_is_always_a_trusted_proxy(bench):

@@ -18,7 +18,7 @@ UNREAD_SECONDS = 30.0
 PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes and the piece with which it gets full
 
 
-class Sender(http.HTTPChannel):
+class BackpressureChannel(http.HTTPChannel):
     """The sending half of a connection: one answer at a time, in pieces, of which one in UNREAD_SECONDS is enough."""
 
     site: "Site"

@@ -14,7 +14,7 @@ from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.web import http
 
-from .backpressure import Sender
+from .backpressure import BackpressureChannel
 from .reply import Refusal, Reply, encode_refusal
 from .request import Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
@@ -37,7 +37,7 @@ BODY_TOO_LARGE = Refusal(413, "request body must be at most 1 MB")
 HEADER_TOO_LARGE = Refusal(431, "request header too large")
 
 
-class Channel(Sender):
+class Channel(BackpressureChannel):
     """One connection. Its timer counts from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS

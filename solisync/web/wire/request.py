@@ -12,7 +12,7 @@ from twisted.internet.address import UNIXAddress
 from twisted.python.failure import Failure
 from twisted.web import server
 
-from ...access.client_address import Client
+from ...access.client_address import Origin
 from ...errors import BadRequest, Unauthorized
 from ...process.logs import serving
 from .syntax import target_path
@@ -106,7 +106,7 @@ class Request(server.Request):
         return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else f"{getrandbits(128):032x}"
 
     @cached_property
-    def caller(self) -> Client:
+    def caller(self) -> Origin:
         """Where it comes from."""
         peer = self.getClientAddress()
         host = None if isinstance(peer, UNIXAddress) else peer.host  # one at a unix socket is trusted, and has no name

@@ -10,9 +10,9 @@ from twisted.logger import Logger, LogLevel
 from twisted.web import http, server
 from twisted.web.resource import IResource
 
-from ...access.client_address import Clients, Networks
+from ...access.client_address import Networks, OriginResolver
 from ...process.metrics import Metrics
-from .backpressure import Sender
+from .backpressure import BackpressureChannel
 from .channel import Channel, WireRequest
 from .reply import Refusal
 from .request import Request
@@ -43,11 +43,11 @@ class Site(server.Site):
         super().__init__(resource, requestFactory=WireRequest, parsePOSTFormSubmission=False, reactor=reactor)
         self.reactor = reactor
         self._metrics = metrics
-        self.clients = Clients(trusted_proxies)
+        self.clients = OriginResolver(trusted_proxies)
         self.cors_origins = cors_origins
         self.body_refusals = body_refusals
         self.channels: set[Channel] = set()
-        self._unread: dict[Sender, int] = {}  # in the order in which they stalled
+        self._unread: dict[BackpressureChannel, int] = {}  # in the order in which they stalled
         self._unread_bytes = 0
         self.draining = False
         self._drained: Deferred[None] | None = None
@@ -115,7 +115,7 @@ class Site(server.Site):
                 peer=peer,
             )
 
-    def hold(self, channel: Sender, size: int) -> None:
+    def hold(self, channel: BackpressureChannel, size: int) -> None:
         """A client has stopped reading with so much of an answer left in memory.
 
         When there is too much of that, those are given up first who have read nothing for longest: not the client
@@ -128,7 +128,7 @@ class Site(server.Site):
             self.release(longest)
             longest.abandon()
 
-    def release(self, channel: Sender) -> None:
+    def release(self, channel: BackpressureChannel) -> None:
         """The client has read on, or has gone."""
         self._unread_bytes -= self._unread.pop(channel, 0)
 

@@ -26,7 +26,7 @@ from twisted.internet.protocol import Factory
 from twisted.internet.threads import deferToThreadPool
 
 from .. import __version__
-from ..errors import CannotStart
+from ..errors import FatalError
 from ..process.listening import listen
 from ..settings import Settings
 from ..settings_table import unknown_variables
@@ -110,7 +110,7 @@ async def listener(settings: Settings, reactor: ReactorBase) -> list[Finding]:
     where = settings.listen
     try:
         await maybeDeferred(listen(reactor, where, Factory()).stopListening)
-    except CannotStart as error:
+    except FatalError as error:
         refusal = str(error).removeprefix("solisync: ")
     else:
         return [fine("port", f"{where} is free")]
