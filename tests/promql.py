@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import yaml
 
-from tests.conftest import ROOT
+from tests.harness.constants import ROOT
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "solisync.json"
 RULES = ROOT / "deploy" / "prometheus" / "solisync.rules.yml"

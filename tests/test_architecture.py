@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.harness.constants import ROOT
 
 MODULES = sorted((ROOT / "solisync").rglob("*.py"))
 DOORS = {"commands.main", "tap", "worker", "commands.reset_password", "commands.running"}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from solisync.access.tokens import Tokens
 from solisync.settings import Settings
-from tests.conftest import DSN_PASSWORD, PASSWORD, SECRET, environment
+from tests.harness.constants import DSN_PASSWORD, PASSWORD, SECRET
+from tests.harness.service import environment
 
 SECRETS = (SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT begins with eyJ
 

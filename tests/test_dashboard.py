@@ -7,9 +7,11 @@ import pytest
 import yaml
 
 from solisync.commands.smoke import smoke
-from tests.conftest import ROOT, free_port, truncate
+from tests.harness.constants import ROOT
+from tests.harness.postgres import truncate
+from tests.harness.processes import free_port
+from tests.harness.scraping import DOCUMENTED, Scraped
 from tests.promql import DASHBOARD, named, panels, queries, rules
-from tests.test_metrics import DOCUMENTED, Scraped
 
 TOLD_BY_PROMETHEUS = {"up", "job", "instance"}
 NOT_SHOWN = set()  # metrics that the dashboard leaves out, each for a reason

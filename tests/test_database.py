@@ -25,7 +25,7 @@ from solisync.postgres.migrate import load_migrations, migrate
 from solisync.postgres.session import Session
 from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS
-from tests.conftest import connect, run_sql
+from tests.harness.postgres import connect, run_sql
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 ADD = Statement("add", "INSERT INTO notes VALUES ($1::int)")

@@ -14,9 +14,10 @@ from solisync.settings import Settings
 from solisync.settings_table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
 from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
-from tests.commands import SOLISYNC, run
-from tests.conftest import ROOT, SECRET
 from tests.deploy import units
+from tests.harness.constants import ROOT, SECRET
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.processes import run
 
 DEPLOY = ROOT / "deploy"
 CONTAINER = DEPLOY / "container"

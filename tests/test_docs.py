@@ -22,7 +22,7 @@ from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
 from solisync.web.wire.request import MAX_NESTING
 from solisync.web.wire.site import UNREAD_MAX
-from tests.conftest import ROOT
+from tests.harness.constants import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
 MIB = 2**20
@@ -79,7 +79,7 @@ def test_every_option_that_a_document_names_exists(command):
     for words in ([program], [program, *subcommand]):  # twistd has options of its own in front of the plugin's
         shown = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
         known |= set(re.findall(r"--[a-z][a-z-]+", shown))
-    if command == "solisync":  # tests/admin/test_table.py is more exact about those
+    if command == "solisync":  # tests/commands/test_table.py is more exact about those
         known |= {argument.name for each in COMMANDS for argument in each.arguments} | {"--json", "--yes"}
     for name, text in DOCS.items():
         for line in re.findall(rf"(?:^    (?:\$ )?|`){re.escape(command)}( [^`\n]*)?", text, re.M):

@@ -19,21 +19,12 @@ from solisync.commands.main import main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings_table import TABLE
-from tests.commands import (
-    BIN,
-    MODULE,
-    SOLISYNC,
-    TAC,
-    TWISTD,
-    alive,
-    kill,
-    postmaster,
-    processes_in,
-    run,
-    start,
-    wait_for,
-)
-from tests.conftest import ROOT, SECRET, free_port, ready, truncate
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import ROOT, SECRET
+from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
+from tests.harness.postgres import truncate
+from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run
+from tests.harness.service import ready
 
 DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
 LOCAL = "tcp:0:interface=127.0.0.1"

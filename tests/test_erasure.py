@@ -8,7 +8,7 @@ from psycopg2 import sql
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
-from tests.conftest import connect
+from tests.harness.postgres import connect
 
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns

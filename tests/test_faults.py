@@ -24,9 +24,13 @@ from solisync.postgres.database import RECONNECT_SECONDS, Database
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.statement import Statement
 from solisync.web import app
-from tests.commands import postmaster
-from tests.conftest import PASSWORD, QUICK, connect, new_address, refused, run_sql, truncate
-from tests.test_races import ask, at_once, players, refresh
+from tests.harness.concurrency import at_once
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import ask, new_address, refresh
+from tests.harness.players import players
+from tests.harness.postgres import QUICK, connect, run_sql, truncate
+from tests.harness.processes import postmaster
+from tests.harness.service import refused
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 HEAL_SECONDS = 2.0

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from solisync import __version__
-from tests.commands import clean_environment, run
-from tests.conftest import ROOT
+from tests.harness.constants import ROOT
+from tests.harness.processes import clean_environment, run
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from twisted.internet import defer
 
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, accounts
-from tests.conftest import PASSWORD, truncate
-from tests.web.test_replays import replay
-from tests.web.test_sync import progress_of
+from tests.harness.constants import PASSWORD
+from tests.harness.payloads import progress_of, replay
+from tests.harness.postgres import truncate
 
 
 @pytest_twisted.async_yield_fixture

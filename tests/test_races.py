@@ -1,16 +1,9 @@
 """Races, over HTTP against two processes on one database: the database decides, and it decides once."""
 
-import http.client
 import itertools
-import json
-import os
-import sys
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
-from uuid import uuid4
 
 import bcrypt
 import pytest
@@ -19,61 +12,21 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.access.tokens import Tokens, refresh_expiry
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
-from tests.conftest import (
-    PASSWORD,
-    ROOT,
-    SECRET,
-    Served,
-    connect,
-    environment,
-    free_port,
-    new_address,
-    ready,
-    run_sql,
-    truncate,
-)
+from tests.harness.concurrency import at_once
+from tests.harness.constants import PASSWORD
+from tests.harness.entry_points import SERVE
+from tests.harness.http_requests import ask, refresh
+from tests.harness.players import players
+from tests.harness.postgres import connect, run_sql, truncate
+from tests.harness.processes import ServiceProcess, clean_environment, free_port
+from tests.harness.service import environment, ready
 
 LEFT = Statement(
     "left_sessions", "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHERE username = $1"
 )
-
-_local = threading.local()
-
-
-def ask(process, method, path, body=None, *, bearer=None, address=None):
-    """One blocking request on this thread's own connection to the process: (status, JSON, headers)."""
-    headers = {"X-Forwarded-For": address or new_address()}
-    if bearer is not None:
-        headers["Authorization"] = f"Bearer {bearer}"
-    connections = _local.__dict__.setdefault("connections", {})
-    connection = connections.get(process.port)
-    if connection is None:
-        connection = connections[process.port] = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
-    try:
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = connection.getresponse()
-        return response.status, json.loads(response.read()), response.headers
-    except (OSError, http.client.HTTPException):
-        connection.close()
-        raise
-
-
-def refresh(process, token):
-    return ask(process, "POST", "/api/auth/refresh", {"refresh_token": token})
-
-
-async def at_once(threads, job, items):
-    """`job(item)` for every item, on this many threads; the results in the order of the items."""
-
-    def run():
-        with ThreadPoolExecutor(threads) as executor:
-            return list(executor.map(job, items))
-
-    return await deferToThread(run)
 
 
 def started(coroutine):
@@ -86,9 +39,8 @@ def processes(shared_dsn, reactor, logs):
     running = []
     for number in (1, 2):
         port = free_port()
-        env = os.environ | environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
-        words = [sys.executable, str(ROOT / "tests" / "serve.py")]
-        running.append(Served(words, env, logs / f"race-{number}.log", port, shared_dsn))
+        env = clean_environment(**environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1"))
+        running.append(ServiceProcess(SERVE, env, logs / f"race-{number}.log", port, shared_dsn))
     for process in running:
         pytest_twisted.blockon(started(ready(reactor, process.client())))
     yield running
@@ -110,24 +62,6 @@ def database(reactor, shared_dsn):
     database.open(shared_dsn)
     yield database
     pytest_twisted.blockon(started(database.close(1)))
-
-
-def players(dsn, count):
-    """Players with one live session each: (id, refresh token, access token)."""
-    now = datetime.now(UTC)
-    tokens = Tokens(SECRET.encode())
-    made = [(str(uuid4()), str(uuid4())) for _ in range(count)]
-    connection = connect(dsn)
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO users (id, username, password_hash, created_at) VALUES (%s, %s, 'none', now())",
-            [(user, f"player{number}") for number, (user, _) in enumerate(made)],
-        )
-        cursor.executemany(
-            "INSERT INTO refresh_tokens VALUES (%s, %s, %s)", [(jti, user, refresh_expiry(now)) for user, jti in made]
-        )
-    connection.close()
-    return [(user, tokens.refresh(user, jti, now), tokens.access(user, now)) for user, jti in made]
 
 
 @pytest.mark.limit(60)

@@ -7,7 +7,7 @@ import pytest
 from solisync.errors import SettingsError
 from solisync.settings import Settings
 from solisync.settings_table import TABLE, without_line_end
-from tests.conftest import SECRET
+from tests.harness.constants import SECRET
 
 GIVEN = {"JWT_SECRET": SECRET}
 

@@ -8,8 +8,11 @@ import time
 import pytest
 from twisted.internet.threads import deferToThread
 
-from tests.commands import SOLISYNC, TWISTD, run, wait_for
-from tests.conftest import SECRET, environment, free_port, ready
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import SECRET
+from tests.harness.entry_points import SOLISYNC, TWISTD
+from tests.harness.processes import free_port, run
+from tests.harness.service import environment, ready
 from tests.wire.cases import LAST
 from tests.wire.sockets import exchange, parse
 

@@ -4,8 +4,8 @@ import os
 import socket
 import subprocess
 
-from tests.conftest import Process
 from tests.deploy.units import SOCKET, settings
+from tests.harness.processes import Process
 
 FIRST_DESCRIPTOR = 3
 

@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 
-from tests.conftest import ROOT, Process, free_port
+from tests.harness.constants import ROOT
+from tests.harness.processes import Process, free_port
 
 DEPLOY = ROOT / "deploy"
 NAME = "play.example.org"

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from twisted.internet.threads import deferToThread
 
-from tests.commands import SOLISYNC, processes_in, start, wait_for
-from tests.conftest import ready
+from tests.harness.concurrency import wait_for
+from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.processes import processes_in
+from tests.harness.service import ready
 
 PROC = Path("/proc")
 AS_WE_ARE = () if os.geteuid() == 0 else ("--map-current-user",)

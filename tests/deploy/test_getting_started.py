@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from tests.commands import clean_environment
-from tests.conftest import ROOT, free_port
+from tests.harness.constants import ROOT
+from tests.harness.processes import clean_environment, free_port
 
 PAGE = (ROOT / "docs" / "getting-started.md").read_text("utf-8")
 

@@ -6,10 +6,12 @@ import pytest
 from twisted.internet.threads import deferToThread
 
 from solisync.commands.smoke import PIXEL
-from tests.admin.test_backup import REPLAY, content
-from tests.commands import SOLISYNC, run
 from tests.deploy.programs import optional
 from tests.fire.servers import servers
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.payloads import replay
+from tests.harness.postgres import content
+from tests.harness.processes import run
 
 BINARIES = {version: Path(f"/usr/lib/postgresql/{version}/bin") for version in (14, 15, 16, 17)}
 
@@ -26,7 +28,7 @@ async def test_a_backup_goes_into_an_older_server_and_back(server, older, empty_
     """All players come along, both ways, and what can't be read leaves the older server as empty as it was."""
     player = await server.player("ann")
     await player.upload_avatar(PIXEL, "image/png")
-    await player.upload_replay(REPLAY)
+    await player.upload_replay(replay())
     await player.push((await player.pull()).merged)
     await player.opt_in("ann")
     dump, cut, again = (place / name for name in ("dump", "cut", "again"))

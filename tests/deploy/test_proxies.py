@@ -3,17 +3,20 @@
 import http.client
 import os
 import signal
-import sys
 
 import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.commands.smoke import PIXEL
-from tests.commands import wait_for
-from tests.conftest import PASSWORD, ROOT, environment, free_port, truncate
 from tests.deploy.programs import optional
 from tests.deploy.proxies import NAME, STARTS, CountingService, Crowd, start_nginx
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD
+from tests.harness.entry_points import SERVE
+from tests.harness.postgres import truncate
+from tests.harness.processes import free_port
+from tests.harness.service import environment
 
 MIB = 2**20
 PROGRAMS = [
@@ -28,7 +31,7 @@ pytestmark = pytest.mark.limit(60)
 def start_service(launch, dsn, path, **more):
     """The service at a socket, trusting nobody else; several workers, so that they can be replaced."""
     variables = {"SOLISYNC_LISTEN": f"unix:{path}:mode=660", "SOLISYNC_TRUSTED_PROXIES": "", "SOLISYNC_WORKERS": "2"}
-    return launch(sys.executable, ROOT / "tests" / "serve.py", **environment(dsn, **variables | more))
+    return launch(*SERVE, **environment(dsn, **variables | more))
 
 
 def ready_workers(service, count=2):

@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-from tests.commands import SOLISYNC, run
 from tests.deploy.programs import optional
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.processes import run
 
 # What bash does on TAB, and on a line of its own what it finds.
 TAB = """

@@ -15,11 +15,15 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from tests.commands import SOLISYNC, alive, clean_environment, postmaster, processes_in, wait_for
-from tests.conftest import PASSWORD, ROOT, SECRET, environment, truncate
 from tests.deploy import units
 from tests.deploy.activation import ActivatedProcess, listen
 from tests.deploy.proxies import Crowd, start_nginx
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD, ROOT, SECRET
+from tests.harness.entry_points import SERVE, SOLISYNC
+from tests.harness.postgres import truncate
+from tests.harness.processes import alive, clean_environment, postmaster, processes_in
+from tests.harness.service import environment
 
 pytestmark = pytest.mark.limit(90)
 PROC = Path("/proc")
@@ -143,7 +147,7 @@ async def test_a_restart_refuses_no_connection(activate, launch, place, shared_d
     del variables["JWT_SECRET_FILE"]
 
     def start():
-        process = activate(listening, sys.executable, ROOT / "tests" / "serve.py", **variables)
+        process = activate(listening, *SERVE, **variables)
         wait_for(lambda: process.log.count(" is ready") >= 2, 30)
         return process
 

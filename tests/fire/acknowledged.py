@@ -10,9 +10,11 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 
-from tests.conftest import PASSWORD, run_sql
-from tests.test_races import ask, at_once
-from tests.web.test_sync import progress_of
+from tests.harness.concurrency import at_once
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import ask
+from tests.harness.payloads import progress_of
+from tests.harness.postgres import run_sql
 
 TEXTS = {500: "internal server error", 503: "service unavailable"}
 ANSWER_SECONDS = 10.0

@@ -13,8 +13,9 @@ import uuid
 from collections import Counter
 from datetime import UTC, datetime
 
-from tests.conftest import PASSWORD, new_address
-from tests.web.test_sync import progress_of
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
+from tests.harness.payloads import progress_of
 
 REFUSED = "refused"  # the connection was: nothing was sent, so nothing was lost
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import Process, free_port
+from tests.harness.processes import Process, free_port
 
 CONFIGURATION = """
 daemon off;

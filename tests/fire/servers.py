@@ -13,8 +13,9 @@ from pathlib import Path
 import psycopg2
 
 from solisync.postgres.binaries import ENVIRONMENT, as_user, find_binaries, unprivileged_user
-from tests.commands import kill, processes_in, wait_for
-from tests.conftest import free_port, run_sql
+from tests.harness.concurrency import wait_for
+from tests.harness.postgres import run_sql
+from tests.harness.processes import free_port, kill, processes_in
 
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
 PR_SET_PDEATHSIG = 1

@@ -19,9 +19,10 @@ from pathlib import Path
 
 import psycopg2
 
-from tests.commands import BIN, clean_environment
-from tests.conftest import SECRET, free_port
 from tests.fire.load import Player
+from tests.harness.constants import SECRET
+from tests.harness.entry_points import BIN
+from tests.harness.processes import clean_environment, free_port
 
 PLAYERS = 8
 LIFE_SECONDS = 60

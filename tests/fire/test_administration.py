@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from tests.commands import SOLISYNC, clean_environment
-from tests.conftest import run_sql, truncate
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.postgres import run_sql, truncate
+from tests.harness.processes import clean_environment
 
 MIB = 2**20
 LIMIT_MIB = 160  # the interpreter with everything imported takes 60

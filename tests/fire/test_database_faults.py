@@ -4,10 +4,7 @@ import contextlib
 import os
 import resource
 import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 import psycopg2
 import pytest
@@ -15,11 +12,13 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.postgres.binaries import as_user
-from tests import commands
-from tests.conftest import ROOT, connect, ready, run_sql, truncate
 from tests.fire.acknowledged import Players
 from tests.fire.servers import freeze, servers, thaw
-from tests.fire.test_failover import until
+from tests.harness.concurrency import until
+from tests.harness.entry_points import SERVE, start
+from tests.harness.postgres import connect, run_sql, truncate
+from tests.harness.processes import alive, postmaster, processes_in
+from tests.harness.service import ready
 
 HEAL_SECONDS = 2.0
 THAW_SECONDS = 5.0
@@ -35,20 +34,12 @@ def external():
 
 
 @pytest.fixture
-def place():
-    """A directory that the embedded server's user can reach."""
-    with tempfile.TemporaryDirectory(prefix="solisync-faults-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
-@pytest.fixture
 def serve_embedded(launch, reactor, place):
     """Start the service with its own database in a directory; resolves when it is ready."""
     started = []
 
     async def serve_embedded(data_dir):
-        process = commands.start(launch, sys.executable, ROOT / "tests" / "serve.py", data_dir=data_dir)
+        process = start(launch, *SERVE, data_dir=data_dir)
         process.dsn = f"host={data_dir}/run user=solisync dbname=postgres"
         started.append(process)
         await ready(reactor, process.client())
@@ -149,7 +140,7 @@ def forbid_writing(directory):
     owner = directory.stat()
     user = (owner.st_uid, owner.st_gid) if os.geteuid() == 0 else None  # even root may not always do it for another
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for pid in commands.processes_in(directory):
+    for pid in processes_in(directory):
 
         def limit(pid=pid):
             with contextlib.suppress(ProcessLookupError):
@@ -165,9 +156,9 @@ async def test_a_server_that_can_not_write(serve_embedded, place, reactor, figur
     players = Players(process)
     async with players.playing():
         await deferLater(reactor, 1)
-        old = commands.postmaster(place)
+        old = postmaster(place)
         forbid_writing(place / "postgresql")
-        await until(reactor, lambda: not commands.alive(old), 20)
+        await until(reactor, lambda: not alive(old), 20)
         healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
         await deferLater(reactor, 0.5)
     figure(f"wrote {healed:.2f} s after the server had gone; {players}")
@@ -201,12 +192,12 @@ async def test_a_full_disk(small_disk, serve_embedded, reactor, figure, what):
     players = Players(process)
     async with players.playing():
         await deferLater(reactor, 1)
-        old = commands.postmaster(data_dir)
+        old = postmaster(data_dir)
         await deferToThread(fill, ballast)
         if what == "log":  # the next segment has no room: the server ends itself, and can't even recover
             with contextlib.suppress(psycopg2.Error):
                 await deferToThread(run_sql, process.dsn, "SELECT pg_switch_wal()")
-            await until(reactor, lambda: not commands.alive(old), 30)
+            await until(reactor, lambda: not alive(old), 30)
         else:
             await until(reactor, lambda: players.statuses[500], 60)
         await deferLater(reactor, 15)

@@ -17,6 +17,7 @@ from solisync.postgres.session import Session
 from solisync.postgres.statement import Statement
 from tests.fire.acknowledged import Players
 from tests.fire.servers import all_hosts, servers
+from tests.harness.concurrency import until
 
 HEAL_SECONDS = 2.0
 PORT = Statement("port", "SELECT inet_server_port()")
@@ -41,15 +42,6 @@ def either():
     """A primary and its standby, to be left as they are."""
     with primary_and_standby() as both:
         yield both
-
-
-async def until(reactor, done, seconds):
-    """Wait for something that players learn in their threads."""
-    deadline = time.monotonic() + seconds
-    while not (result := done()):
-        assert time.monotonic() < deadline, "waited in vain"
-        await deferLater(reactor, 0.01)
-    return result
 
 
 @pytest.mark.limit(120)

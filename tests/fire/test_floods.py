@@ -24,9 +24,14 @@ from solisync.postgres.database import Database
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import STATEMENTS
 from solisync.web.wire.channel import LINGER_BYTES
-from tests.conftest import PASSWORD, environment, free_port, new_address, ready, run_sql, truncate
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
-from tests.test_races import at_once, players
+from tests.harness.concurrency import at_once
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
+from tests.harness.players import players
+from tests.harness.postgres import run_sql, truncate
+from tests.harness.processes import free_port
+from tests.harness.service import environment, ready
 
 MIB = 2**20
 BUSY = 10  # how many times slower than the targets a busy machine may be

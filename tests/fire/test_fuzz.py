@@ -14,8 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.threads import deferToThread
 
-from tests.commands import BIN, clean_environment
-from tests.conftest import ROOT, new_address, truncate
+from tests.harness.constants import ROOT
+from tests.harness.entry_points import BIN
+from tests.harness.http_requests import new_address
+from tests.harness.postgres import truncate
+from tests.harness.processes import clean_environment
 from tests.wire.cases import LAST, MALFORMED, UNUSUAL
 from tests.wire.sockets import exchange
 

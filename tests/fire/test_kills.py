@@ -11,10 +11,11 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.postgres.embedded import EmbeddedPostgres
-from tests.commands import postmaster, wait_for
-from tests.conftest import ready, run_sql
 from tests.fire.load import Crowd
-from tests.fire.test_processes import workers
+from tests.harness.concurrency import wait_for
+from tests.harness.postgres import run_sql
+from tests.harness.processes import postmaster, workers
+from tests.harness.service import ready
 
 PLAYERS = 6
 

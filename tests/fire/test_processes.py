@@ -14,27 +14,15 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.supervisor import LIFELINE, READY, Worker
-from tests.commands import SOLISYNC, TWISTD, alive, run, start, wait_for
-from tests.conftest import PASSWORD, ROOT, SECRET, environment, free_port, ready, truncate
 from tests.fire.load import REFUSED, Steady
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.entry_points import SERVE, SOLISYNC, TWISTD, start
+from tests.harness.postgres import truncate
+from tests.harness.processes import alive, free_port, replaced, run, wait_until_ready, workers
+from tests.harness.service import environment, ready
 
 PROC = Path("/proc")
-
-
-def workers(process):
-    """The process ids of a parent's workers."""
-    children = (PROC / str(process.pid) / "task" / str(process.pid) / "children").read_text().split()
-    return {int(child) for child in children if b"worker" in (PROC / child / "cmdline").read_bytes()}
-
-
-def wait_until_ready(process, count):
-    """Wait for so many workers to have got ready in all."""
-    wait_for(lambda: process.log.count(" is ready") >= count, 20)
-
-
-def replaced(process, times=1):
-    """Wait until all workers have been replaced so many times."""
-    wait_for(lambda: process.log.count("all workers are new") >= times, 60)
 
 
 @pytest.mark.limit(90)
@@ -175,7 +163,7 @@ async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reac
     del variables["JWT_SECRET"]
     variables["SOLISYNC_WORKERS"] = "2"
     truncate(shared_dsn)
-    process = launch(sys.executable, ROOT / "tests" / "serve.py", port=port, dsn=shared_dsn, **variables)
+    process = launch(*SERVE, port=port, dsn=shared_dsn, **variables)
     await ready(reactor, process.client())
     token = (await process.player()).tokens.access_token
     file.write_text("short")

@@ -8,9 +8,12 @@ from twisted.internet.task import deferLater
 
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel, site
-from tests.conftest import ROOT, environment, free_port, ready, truncate
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
-from tests.test_races import at_once
+from tests.harness.concurrency import at_once
+from tests.harness.entry_points import SERVE
+from tests.harness.postgres import truncate
+from tests.harness.processes import free_port
+from tests.harness.service import environment, ready
 from tests.wire.bench import Bench
 from tests.wire.sockets import parse
 
@@ -31,8 +34,7 @@ def hurried(launch, reactor):
         port = free_port()
         words = [channel.HEADER_SECONDS / times, channel.BODY_SECONDS / times, sending.UNREAD_SECONDS / times]
         variables = environment(dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
-        serve = ROOT / "tests" / "serve.py"
-        process = launch(sys.executable, "-c", HURRIED, serve, *words, port=port, dsn=dsn, **variables)
+        process = launch(sys.executable, "-c", HURRIED, SERVE[-1], *words, port=port, dsn=dsn, **variables)
         await ready(reactor, process.client())
         return process
 

@@ -7,47 +7,27 @@ from hypothesis import strategies as st
 from solisync.errors import BadRequest
 from solisync.rules.avatars import AVATAR_TYPES, FORMATS, check_avatar
 from solisync.rules.ids import is_id
+from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
 
-CONTENTS = {
-    "png": b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR",
-    "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0",
-    "gif87a": b"GIF87a\x01\0\x01\0",
-    "gif89a": b"GIF89a\x01\0\x01\0",
-    "webp": b"RIFF\n\0\n\0WEBPVP8 ",
-    "html": b"<!doctype html><script>alert(1)</script>",
-    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
-    "empty": b"",
-}
 # For each way to declare an image: which contents it may have, and the extension that it gets.
-DECLARED = {
-    "image/jpeg": (["jpeg"], "jpg"),
-    "image/jpg": (["jpeg"], "jpg"),
-    "image/png": (["png"], "png"),
-    "image/webp": (["webp"], "webp"),
-    "image/gif": (["gif87a", "gif89a"], "gif"),
-    "IMAGE/Png": (["png"], "png"),
-    "image/jpeg; charset=binary": (["jpeg"], "jpg"),
-    " image/gif\t; a=b; c": (["gif87a", "gif89a"], "gif"),
-}
-OTHER_TYPES = ["", "image/svg+xml", "text/html", "image/*", "image/png, image/png", "image", "application/octet-stream"]
 
 
 @pytest.mark.parametrize("declared", DECLARED)
-@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("name", IMAGES)
 def test_an_image_begins_as_it_is_declared(declared, name):
     """Of all contents exactly those of the declared type pass."""
     accepted, extension = DECLARED[declared]
     if name in accepted:
-        assert check_avatar(declared, CONTENTS[name]) == extension
+        assert check_avatar(declared, IMAGES[name]) == extension
     else:
         with pytest.raises(BadRequest, match="does not begin like image/"):
-            check_avatar(declared, CONTENTS[name])
+            check_avatar(declared, IMAGES[name])
 
 
 @pytest.mark.parametrize("declared", OTHER_TYPES)
 def test_no_other_type_is_an_avatar(declared):
     """The refusal names the four types, whatever the content."""
-    for content in CONTENTS.values():
+    for content in IMAGES.values():
         with pytest.raises(BadRequest) as refused:
             check_avatar(declared, content)
         assert all(media_type in str(refused.value) for media_type in AVATAR_TYPES)
@@ -56,7 +36,7 @@ def test_no_other_type_is_an_avatar(declared):
 @given(st.sampled_from(["png", "jpeg", "gif89a", "webp"]), st.integers(0, 11), st.integers(0, 255))
 def test_every_byte_of_a_signature_counts(name, at, byte):
     """A changed byte, or a beginning that is too short, is another format or none."""
-    content = CONTENTS[name]
+    content = IMAGES[name]
     (image,) = [image for image in FORMATS if image.signature.match(content)]
     length = image.signature.match(content).end()
     changed = content[:at] + bytes([byte]) + content[at + 1 :]

@@ -4,7 +4,8 @@ import pytest
 
 from solisync.errors import BadRequest
 from solisync.rules.leaderboard import bests_of, check_display_name
-from tests.rules.test_merge import U32, U64, example
+from tests.harness.payloads import U32, U64
+from tests.rules.documents import example
 
 I32 = 2**31 - 1
 

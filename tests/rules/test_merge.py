@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solisync.rules.merge import level, merge
-from solisync.rules.saved import default_document, read_saved
+from solisync.rules.saved import read_saved
 from solisync.rules.sync import HISTORY_DAYS, Document, Payload, read_unknown
-from tests.rules import progress
-from tests.rules.progress import NIL, U32, U64, encode, payloads
+from tests.harness import strategies
+from tests.harness.payloads import NOW, U32, U64, encode
+from tests.harness.strategies import payloads
+from tests.rules.documents import document, example
 
 MAXIMA = [
     "games_won",
@@ -25,15 +27,9 @@ MAXIMA = [
     "zen_best_score",
     "challenge_best_score",
 ]
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MANY = settings(max_examples=100, deadline=None)
 # where the two sides can't both be kept and the contract says "pushed"
 PUSHED_WINS = {"avg_time_seconds", "draw_one_wins", "draw_three_wins"}
-
-
-def document(payload):
-    raw = encode(payload)
-    return Document(msgspec.json.decode(raw, type=Payload), read_unknown(raw))
 
 
 documents = payloads.map(document)
@@ -145,18 +141,6 @@ def test_what_is_stored_is_read_back_as_it_was(first):
     state = push(first)
     assert plain(read_saved(state.encode())) == plain(state)
     assert read_saved(state.encode()).payload == state.payload
-
-
-def example(**changes):
-    """The progress of nobody in particular, with changes like stats__games_won=5."""
-    payload = plain(default_document(NIL, NOW))
-    for path, value in changes.items():
-        part, _, name = path.partition("__")
-        if name:
-            payload[part][name] = value
-        else:
-            payload[part] = value
-    return document(payload)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +261,7 @@ def test_unknown_values_keep_their_spelling(spelling):
     assert f'"zz":{spelling.replace(" ", "")}'.encode() in push(first, first).encode().replace(b" ", b"")
 
 
-@given(progress.times())
+@given(strategies.times())
 def test_times_come_out_in_utc(text):
     """Any offset and up to nine digits go in, the same instant in UTC to the microsecond comes out."""
     shown = plain(example(last_modified=text))["last_modified"]

@@ -6,7 +6,8 @@ from uuid import uuid4
 import pytest
 
 from solisync.access.tokens import Tokens
-from tests.conftest import PASSWORD, SECRET, refused
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.service import refused
 
 
 async def test_a_new_player_can_see_themselves(server):

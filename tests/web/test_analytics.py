@@ -19,7 +19,9 @@ from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.rules.analytics import Batch, Event
 from solisync.storage import STATEMENTS, analytics
-from tests.conftest import PASSWORD, connect, new_address, run_sql, truncate
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
+from tests.harness.postgres import connect, run_sql, truncate
 
 NOW = "2026-11-20T12:00:00Z"
 PATH = "/api/analytics"

@@ -20,10 +20,12 @@ from twisted.internet.threads import deferToThread
 from solisync.access.tokens import Tokens
 from solisync.storage import avatars
 from solisync.web.wire.channel import MAX_BODY
-from tests.conftest import SECRET, refused, truncate
-from tests.rules.test_avatars import CONTENTS, DECLARED, OTHER_TYPES
+from tests.harness.constants import SECRET
+from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
+from tests.harness.postgres import truncate
+from tests.harness.service import refused
 
-PNG, JPEG = CONTENTS["png"], CONTENTS["jpeg"]
+PNG, JPEG = IMAGES["png"], IMAGES["jpeg"]
 HOLD_SECONDS = 0.01  # how long a full avatar may keep the reactor, at most
 
 
@@ -47,7 +49,7 @@ async def test_exactly_the_matching_images_are_taken(server):
     client = await server.player("ann")
     me = await client.me()
     for declared, (accepted, extension) in DECLARED.items():
-        for name, content in CONTENTS.items():
+        for name, content in IMAGES.items():
             answer = await upload(server, client, content, declared)
             assert answer.status == (200 if name in accepted else 400), (declared, name)
             if answer.status == 200:
@@ -90,7 +92,7 @@ async def test_a_refused_upload_changes_nothing(server):
     """What is no image leaves the avatar as it was."""
     client = await server.player("ann")
     me = await client.upload_avatar(PNG, "image/png")
-    assert (await upload(server, client, CONTENTS["html"])).status == 400
+    assert (await upload(server, client, IMAGES["html"])).status == 400
     assert await client.avatar(me.avatar_url) == PNG
 
 

@@ -11,7 +11,7 @@ from twisted.internet import defer
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
 from solisync.web.wire.request import MAX_NESTING, nesting, read_json
-from tests.conftest import PASSWORD
+from tests.harness.constants import PASSWORD
 
 ROUTES = ("/api/auth/register", "/api/auth/login", "/api/auth/refresh")
 GOOD = {"username": "ann", "password": PASSWORD, "refresh_token": "x"}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from twisted.internet.task import Clock
 
-from tests.conftest import start
+from tests.harness.service import start
 
 
 async def test_todays_challenge_needs_no_token(server):

@@ -3,7 +3,8 @@
 import pytest
 
 from solisync import __version__
-from tests.conftest import run_sql, start
+from tests.harness.postgres import run_sql
+from tests.harness.service import start
 
 
 @pytest.mark.parametrize("path", ["/api/health", "/health"])

@@ -6,27 +6,15 @@ import pytest
 from twisted.internet import defer
 from twisted.internet.task import deferLater
 
-from tests.conftest import connect, truncate
-from tests.web.test_sync import progress_of, push
+from tests.harness.payloads import progress_of
+from tests.harness.postgres import connect, truncate
+from tests.web.calls import board, opt_in, push
 
 I32 = 2**31 - 1
 
 
-async def opt_in(server, client, name):
-    return await server.ask(
-        "POST", "/api/leaderboard/opt-in", body={"display_name": name}, bearer=client.tokens.access_token
-    )
-
-
 async def opt_out(server, client):
     return await server.ask("DELETE", "/api/leaderboard/opt-in", bearer=client.tokens.access_token)
-
-
-async def board(server, client):
-    """The entries as (name, score, seconds)."""
-    answer = await server.ask("GET", "/api/leaderboard", bearer=client.tokens.access_token)
-    assert answer.status == 200
-    return [(entry["display_name"], entry["best_score"], entry["best_time_secs"]) for entry in answer.json]
 
 
 async def test_opting_in_shows_what_was_pushed_before(server):

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.conftest import ROOT
+from tests.harness.constants import ROOT
 
 OF_ANY_ROUTE = {"400", "408", "431", "500", "503"}
 

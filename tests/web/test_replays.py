@@ -9,22 +9,12 @@ from hypothesis import strategies as st
 from twisted.internet import defer
 
 from solisync.storage.replays import RECENT
-from tests.conftest import start, truncate
-from tests.web.test_leaderboard import board, opt_in
+from tests.harness.payloads import REPLAY_HEADER, replay
+from tests.harness.postgres import truncate
+from tests.harness.service import start
+from tests.web.calls import board, opt_in
 
-HEADER = {
-    "mode": "Classic",
-    "draw_mode": "DrawOne",
-    "final_score": 700,
-    "time_seconds": 95,
-    "recorded_at": "2026-11-20T10:00:00+02:00",
-}
 MIB = 2**20
-
-
-def replay(**changes):
-    """A replay as a client would send it."""
-    return json.dumps({**HEADER, "seed": 2**64 - 1, "moves": [[1, 2]], **changes}).encode()
 
 
 async def upload(server, client, body):
@@ -192,7 +182,7 @@ values = st.recursive(
 @st.composite
 def replays(draw):
     """Replays as odd as JSON allows: spaces, key order, doubled keys, any escapes, numbers without bound."""
-    fields = [(json.dumps(name), json.dumps(value)) for name, value in HEADER.items()]
+    fields = [(json.dumps(name), json.dumps(value)) for name, value in REPLAY_HEADER.items()]
     fields += [
         (json.dumps(name), json.dumps(value)) for name, value in draw(st.lists(st.tuples(texts, values), max_size=4))
     ]

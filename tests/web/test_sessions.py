@@ -9,7 +9,9 @@ import pytest
 from twisted.internet.task import Clock
 
 from solisync.access.tokens import Tokens
-from tests.conftest import PASSWORD, SECRET, refused, start, truncate
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.postgres import truncate
+from tests.harness.service import refused, start
 
 
 async def test_login_begins_another_session(server):

@@ -1,38 +1,17 @@
 """Cloud saves over HTTP (contract §7)."""
 
-import json
 import random
-from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from twisted.internet import defer
 
-from solisync.rules.saved import default_document
 from solisync.rules.sync import PAYLOAD_MAX_BYTES
-from tests.conftest import truncate
-from tests.rules.progress import NIL, U32, U64, encode, payloads
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-def progress_of(user_id=NIL, **changes):
-    """The payload of a player who did little, with changes like stats__games_won=5."""
-    payload = json.loads(default_document(user_id, NOW).encode())
-    for path, value in changes.items():
-        part, _, name = path.partition("__")
-        if name:
-            payload[part][name] = value
-        else:
-            payload[part] = value
-    return payload
-
-
-async def push(server, client, payload):
-    """Push and return the answer."""
-    body = payload if isinstance(payload, bytes) else encode(payload)
-    return await server.ask("POST", "/api/sync/push", body=body, bearer=client.tokens.access_token)
+from tests.harness.payloads import NIL, U32, U64, progress_of
+from tests.harness.postgres import truncate
+from tests.harness.strategies import payloads
+from tests.web.calls import push
 
 
 async def pull(server, client):

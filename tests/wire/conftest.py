@@ -6,7 +6,7 @@ from twisted.internet import defer
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.logger import LogLevel, globalLogPublisher
 
-from tests.conftest import start
+from tests.harness.service import start
 from tests.wire.bench import Bench
 from tests.wire.cases import ORIGIN
 from tests.wire.sockets import Wire

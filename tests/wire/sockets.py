@@ -6,7 +6,7 @@ import socket
 from twisted.internet import defer, task
 from twisted.internet.protocol import Protocol
 
-from tests.conftest import new_address
+from tests.harness.http_requests import new_address
 
 
 class Wire(Protocol):

@@ -6,7 +6,7 @@ import pytest
 
 from solisync.web.wire.channel import MAX_BODY
 from solisync.web.wire.reply import Refusal
-from tests.conftest import PASSWORD
+from tests.harness.constants import PASSWORD
 from tests.wire.bench import Bench
 from tests.wire.cases import GET
 from tests.wire.sockets import parse, post

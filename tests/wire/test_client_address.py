@@ -16,7 +16,8 @@ from solisync.access.client_address import (
     client_address,
     parse_address,
 )
-from tests.conftest import new_address, start
+from tests.harness.http_requests import new_address
+from tests.harness.service import start
 from tests.wire.bench import Bench
 from tests.wire.sockets import Wire
 

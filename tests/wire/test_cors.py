@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import new_address
+from tests.harness.http_requests import new_address
 from tests.wire.bench import Bench
 from tests.wire.cases import ANSWERS, LAST, ORIGIN
 from tests.wire.sockets import parse

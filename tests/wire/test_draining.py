@@ -7,7 +7,8 @@ from twisted.internet import defer
 from twisted.internet.error import ConnectError, ConnectionRefusedError
 
 from solisync.web.wire.site import GRACE_SECONDS
-from tests.conftest import PASSWORD, start
+from tests.harness.constants import PASSWORD
+from tests.harness.service import start
 from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse, post, turn
 

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync.web.wire.channel import MAX_BODY
-from tests.conftest import new_address
+from tests.harness.http_requests import new_address
 from tests.wire.cases import ANSWERS, LAST
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.conftest import PASSWORD
+from tests.harness.constants import PASSWORD
 from tests.wire.cases import GET, HEALTH, LAST
 from tests.wire.sockets import parse, post
 

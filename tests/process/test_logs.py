@@ -15,8 +15,12 @@ from twisted.logger import Logger, formatEvent
 from twisted.python.failure import Failure
 
 from solisync.process import logs
-from tests.commands import SOLISYNC, TAC, TWISTD, run, start, wait_for
-from tests.conftest import PASSWORD, SECRET, connect, ready, refused, truncate
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, start
+from tests.harness.postgres import connect, truncate
+from tests.harness.processes import run
+from tests.harness.service import ready, refused
 
 
 def logged(style, emit):

@@ -14,7 +14,9 @@ from solisync.errors import TooMany
 from solisync.housekeeping import Housekeeping
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, rate_limits
-from tests.conftest import new_address, run_sql, start, truncate
+from tests.harness.http_requests import new_address
+from tests.harness.postgres import run_sql, truncate
+from tests.harness.service import start
 
 
 def started(coroutine):
@@ -28,7 +30,7 @@ class Counted:
         self._database = database
         self.asked = 0
 
-    async def once(self, *arguments, **options):
+    async def autocommit(self, *arguments, **options):
         self.asked += 1
         return await self._database.autocommit(*arguments, **options)
 

@@ -3,8 +3,6 @@
 import contextlib
 import io
 import json
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -56,11 +54,3 @@ def administrate(reactor, shared_dsn):
         return done
 
     return administrate
-
-
-@pytest.fixture
-def place():
-    """A directory that also another user could enter."""
-    with tempfile.TemporaryDirectory(prefix="solisync-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)

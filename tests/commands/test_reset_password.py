@@ -12,8 +12,10 @@ import pytest
 from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
-from tests.commands import BIN, SOLISYNC, clean_environment, processes_in, run, start
-from tests.conftest import PASSWORD, ready
+from tests.harness.constants import PASSWORD
+from tests.harness.entry_points import BIN, SOLISYNC, start
+from tests.harness.processes import clean_environment, processes_in, run
+from tests.harness.service import ready
 
 SCRIPT = (BIN / "solisync-reset-password",)
 OPTION = (*SOLISYNC, "--reset-password")

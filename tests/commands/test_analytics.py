@@ -11,8 +11,9 @@ import pytest
 from solisync.commands.analytics import FIELDS
 from solisync.commands.main import command_parser
 from solisync.storage import administration_pages
-from tests.commands import SOLISYNC, clean_environment
-from tests.conftest import run_sql, truncate
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.postgres import run_sql, truncate
+from tests.harness.processes import clean_environment
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PAYLOAD = '{"text": "a, \\"b\\"\u00e9\u009b",\r\n "n": 1e400, "n": 2}'

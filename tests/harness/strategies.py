@@ -1,12 +1,10 @@
 """Hypothesis strategies for progress that a client may legally push."""
 
-import json
 from datetime import UTC, date, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-U32, U64 = 2**32 - 1, 2**64 - 1
-NIL = "00000000-0000-0000-0000-000000000000"
+from tests.harness.payloads import NIL, U32, U64
 
 text = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 keys = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=64)
@@ -106,8 +104,3 @@ payloads = records(
         "last_modified": times(),
     }
 )
-
-
-def encode(payload):
-    """As a client would send it."""
-    return json.dumps(payload).encode()

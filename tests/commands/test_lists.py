@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from solisync.errors import NotFound
-from tests.conftest import refused
+from tests.harness.service import refused
 
 REPLAY = (
     b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": %d, "time_seconds": 9, "recorded_at": "2026-01-01"}'

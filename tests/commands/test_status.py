@@ -5,7 +5,7 @@ import pytest
 from solisync import __version__
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
-from tests.conftest import run_sql
+from tests.harness.postgres import run_sql
 
 LATEST = load_migrations()[-1].number
 

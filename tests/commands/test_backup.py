@@ -20,22 +20,12 @@ from solisync.postgres.binaries import find_binaries
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.postgres.session import Session
 from solisync.settings import Settings
-from tests.commands import SOLISYNC, processes_in, run, wait_for
-from tests.conftest import DSN_PASSWORD, connect, run_sql
-
-REPLAY = b'{"mode": "Zen", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 9, "recorded_at": "2026-01-01"}'
-CONTENT = {
-    "users": "id, username, password_hash, created_at, avatar_extension",
-    "avatars": "user_id, image, etag",
-    "replays": "id, body, received_at",
-    "sync_states": "user_id, payload",
-    "leaderboard": "user_id, display_name, visible",
-    "schema_migrations": "number, name, checksum, applied_at",
-}
-
-
-def content(dsn):
-    return {table: run_sql(dsn, f"SELECT {columns} FROM {table} ORDER BY 1") for table, columns in CONTENT.items()}
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import DSN_PASSWORD
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.payloads import replay
+from tests.harness.postgres import CONTENT, connect, content, run_sql
+from tests.harness.processes import processes_in, run
 
 
 def relations(dsn):
@@ -50,7 +40,7 @@ def filled(server):
         for name in ("ann", "bob"):
             player = await server.player(name)
             await player.upload_avatar(PIXEL, "image/png")
-            await player.upload_replay(REPLAY)
+            await player.upload_replay(replay())
             await player.push((await player.pull()).merged)
             await player.opt_in(name)
 

@@ -12,8 +12,12 @@ import pytest
 
 from solisync.errors import FatalError
 from solisync.postgres.embedded import DataDirBusy, EmbeddedPostgres
-from tests.commands import BIN, SOLISYNC, kill, postmaster, processes_in, run, start, wait_for
-from tests.conftest import PASSWORD, SECRET, ready, run_sql
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.entry_points import BIN, SOLISYNC, start
+from tests.harness.postgres import run_sql
+from tests.harness.processes import kill, postmaster, processes_in, run
+from tests.harness.service import ready
 
 TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
 

@@ -12,7 +12,9 @@ from solisync.commands import sessions as command
 from solisync.commands.main import main
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, sessions
-from tests.conftest import PASSWORD, connect, refused, truncate
+from tests.harness.constants import PASSWORD
+from tests.harness.postgres import connect, truncate
+from tests.harness.service import refused
 
 LIVE = timedelta(days=30)
 

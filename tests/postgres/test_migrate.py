@@ -12,8 +12,12 @@ from twisted.internet.task import deferLater
 from solisync.client import ApiError
 from solisync.errors import ConnectionFailed, FatalError
 from solisync.postgres.migrate import load_migrations, migrate
-from tests.commands import SOLISYNC, TWISTD, run, start, wait_for
-from tests.conftest import ROOT, ready, run_sql
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import ROOT
+from tests.harness.entry_points import SOLISYNC, TWISTD, start
+from tests.harness.postgres import run_sql
+from tests.harness.processes import run
+from tests.harness.service import ready
 
 SCRIPT = """
 import sys

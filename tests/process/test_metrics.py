@@ -9,43 +9,17 @@ import socket
 from pathlib import Path
 
 import pytest
-import treq
-from prometheus_client.parser import text_string_to_metric_families
 from twisted.internet.threads import deferToThread
 
 from solisync.process import metrics
-from tests.commands import SOLISYNC, start, wait_for
-from tests.conftest import PASSWORD, ROOT, free_port, ready, refused, truncate
-from tests.fire.test_processes import replaced, workers
-from tests.web.test_sync import progress_of
-
-DOCUMENTED = re.compile(r"^\| `(solisync_\w+)`(?: \(([\w, `]+)\))? \|", re.MULTILINE)
-
-
-class Scraped:
-    """A service with a listener for metrics."""
-
-    def __init__(self, process, port):
-        self.process = process
-        self.url = f"http://127.0.0.1:{port}/metrics"
-
-    async def numbers(self):
-        """Every sample, by its name and labels."""
-        return {
-            (sample.name, frozenset(sample.labels.items())): sample.value
-            for family in await self.families()
-            for sample in family.samples
-        }
-
-    async def families(self):
-        response = await treq.get(self.url)
-        assert response.code == 200
-        assert response.headers.getRawHeaders("content-type")[0].startswith("text/plain")
-        return list(text_string_to_metric_families(await response.text()))
-
-    async def value(self, name, **labels):
-        """One sample's value; 0 when there is none."""
-        return (await self.numbers()).get((f"solisync_{name}", frozenset(labels.items())), 0)
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD, ROOT
+from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.payloads import progress_of
+from tests.harness.postgres import truncate
+from tests.harness.processes import free_port, replaced, workers
+from tests.harness.scraping import DOCUMENTED, Scraped
+from tests.harness.service import ready, refused
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ import pytest
 from solisync.commands import database_checks, host_checks
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
-from tests.commands import SOLISYNC, run
-from tests.conftest import SECRET, free_port, run_sql
+from tests.harness.constants import SECRET
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.postgres import run_sql
+from tests.harness.processes import free_port, run
 
 LATEST = load_migrations()[-1].number
 

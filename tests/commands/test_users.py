@@ -13,7 +13,8 @@ from solisync.commands.table import COMMANDS
 from solisync.errors import BadRequest, Conflict, NotFound
 from solisync.rules.analytics import Batch, Event
 from solisync.storage import administration_pages
-from tests.conftest import PASSWORD, refused
+from tests.harness.constants import PASSWORD
+from tests.harness.service import refused
 
 REPLAY = (
     '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1.0e2, "time_seconds": 9,\n'

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.commands.output import Column, Output, Progress, bytes_shown, harmless, shown
-from tests.commands import SOLISYNC, clean_environment, run, wait_for
-from tests.conftest import connect
+from tests.harness.concurrency import wait_for
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.postgres import connect
+from tests.harness.processes import clean_environment, run
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),

@@ -8,8 +8,9 @@ import pytest
 from solisync.commands import table
 from solisync.commands.main import command_parser, main
 from solisync.commands.table import COMMANDS
-from tests.commands import SOLISYNC, run
-from tests.conftest import ROOT
+from tests.harness.constants import ROOT
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.processes import run
 
 PAGE = (ROOT / "docs" / "administration.md").read_text("utf-8")
 COMMON = {"--help", "--json", "--data-dir", "--database-url-file"}

@@ -1,0 +1,35 @@
+"""Work in several threads at once, and waiting for what sends no event."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+
+async def at_once(threads, job, items):
+    """`job(item)` for every item, on this many threads; the results in the order of the items."""
+
+    def run():
+        with ThreadPoolExecutor(threads) as executor:
+            return list(executor.map(job, items))
+
+    return await deferToThread(run)
+
+
+def wait_for(condition, seconds=10.0):
+    """Block until the condition holds, such as the end of a process that is not our child; return what it gave."""
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+    return result
+
+
+async def until(reactor, condition, seconds):
+    """As `wait_for`, but the reactor runs on meanwhile."""
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        await deferLater(reactor, 0.01)
+    return result

@@ -1,0 +1,26 @@
+"""The commands that start solisync, as an operator would, and starting a service with each of them."""
+
+import sys
+from pathlib import Path
+
+from tests.harness.constants import ROOT, SECRET
+from tests.harness.processes import free_port
+
+BIN = Path(sys.executable).parent
+SOLISYNC = (BIN / "solisync",)
+TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
+TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
+MODULE = (sys.executable, "-m", "solisync.commands.main")
+SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")
+
+
+def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):
+    """Start a service by one of the commands, on a port of its own unless it gets an `endpoint`."""
+    port = free_port()
+    given = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1"}
+    given["SOLISYNC_LISTEN"] = endpoint or f"tcp:{port}:interface=127.0.0.1"
+    if data_dir is not None:
+        given["SOLISYNC_DATA_DIR"] = str(data_dir)
+    if dsn is not None:
+        given["DATABASE_URL"] = dsn
+    return launch(*words, port=port, dsn=dsn, **given | variables)

@@ -1,0 +1,26 @@
+"""Players that need no registration: rows in the database, and tokens that fit them."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from solisync.access.tokens import Tokens, refresh_expiry
+from tests.harness.constants import SECRET
+from tests.harness.postgres import connect
+
+
+def players(dsn, count):
+    """Players with one live session each: (id, refresh token, access token)."""
+    now = datetime.now(UTC)
+    tokens = Tokens(SECRET.encode())
+    made = [(str(uuid4()), str(uuid4())) for _ in range(count)]
+    connection = connect(dsn)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO users (id, username, password_hash, created_at) VALUES (%s, %s, 'none', now())",
+            [(user, f"player{number}") for number, (user, _) in enumerate(made)],
+        )
+        cursor.executemany(
+            "INSERT INTO refresh_tokens VALUES (%s, %s, %s)", [(jti, user, refresh_expiry(now)) for user, jti in made]
+        )
+    connection.close()
+    return [(user, tokens.refresh(user, jti, now), tokens.access(user, now)) for user, jti in made]

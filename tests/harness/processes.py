@@ -1,0 +1,129 @@
+"""Processes of the tests: commands that run to their end, services that are left running, and what runs below them."""
+
+import os
+import signal
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from tests.harness.concurrency import wait_for
+from tests.harness.service import Reachable
+
+PROC = Path("/proc")
+
+
+def clean_environment(**variables):
+    """This process' environment without what would configure solisync, and with `variables`."""
+    foreign = ("SOLISYNC_", "PG", "JWT_", "DATABASE_URL")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return inherited | {name: str(value) for name, value in variables.items()}
+
+
+def run(*words, stdin=b"", cwd=None, **variables):
+    """Run a command to its end; `status`, `out` and `err` of it, the latter as lists of lines."""
+    done = subprocess.run(
+        [os.fspath(word) for word in words],
+        input=stdin,
+        capture_output=True,
+        env=clean_environment(**variables),
+        cwd=cwd,
+        timeout=30,
+        start_new_session=True,
+    )
+    done.status = done.returncode
+    done.out, done.err = (text.decode("utf-8", "replace").splitlines() for text in (done.stdout, done.stderr))
+    return done
+
+
+class Process:
+    """A command in a process of its own, in a process group of its own, which logs to a file."""
+
+    def __init__(self, words, env, log):
+        self.log_path = log
+        with log.open("ab") as output:
+            self.popen = subprocess.Popen(
+                words, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    @property
+    def log(self):
+        """What it has written so far."""
+        return self.log_path.read_text("utf-8", "replace")
+
+    def stop(self, how=signal.SIGTERM, seconds=20):
+        """Send a signal, wait for the end, return the status."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(how)
+        return self.popen.wait(seconds)
+
+
+class ServiceProcess(Reachable, Process):
+    """A service in a process of its own, on a port of this machine."""
+
+    def __init__(self, words, env, log, port, dsn=None):
+        super().__init__(words, env, log)
+        self.dsn = dsn
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+
+def free_port():
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def alive(pid):
+    """Whether a process runs; a zombie does not."""
+    try:
+        return (PROC / str(pid) / "stat").read_text("utf-8").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def kill(pid, how=signal.SIGKILL):
+    """Send a signal, unless the process has gone."""
+    if alive(pid):
+        os.kill(pid, how)
+
+
+def processes_in(directory):
+    """The processes that work in `directory` or below, as {pid: (command line, uid)}: an embedded server's."""
+    found = {}
+    for entry in PROC.iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "cwd").startswith(str(directory)):
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                found[int(entry.name)] = words, entry.stat().st_uid
+        except OSError:
+            continue
+    return found
+
+
+def postmaster(data_dir):
+    """The process id of the server in a data directory; None while it is yet to write that."""
+    with suppress(FileNotFoundError, IndexError):
+        return int((data_dir / "postgresql" / "postmaster.pid").read_text("utf-8").split()[0])
+    return None
+
+
+def workers(process):
+    """The process ids of a supervisor's workers."""
+    children = (PROC / str(process.pid) / "task" / str(process.pid) / "children").read_text().split()
+    return {int(child) for child in children if b"worker" in (PROC / child / "cmdline").read_bytes()}
+
+
+def wait_until_ready(process, count):
+    """Wait for so many workers to have got ready in all."""
+    wait_for(lambda: process.log.count(" is ready") >= count, 20)
+
+
+def replaced(process, times=1):
+    """Wait until all workers have been replaced so many times."""
+    wait_for(lambda: process.log.count("all workers are new") >= times, 60)

@@ -1,0 +1,35 @@
+"""The service's metrics, read as Prometheus would."""
+
+import re
+
+import treq
+from prometheus_client.parser import text_string_to_metric_families
+
+DOCUMENTED = re.compile(r"^\| `(solisync_\w+)`(?: \(([\w, `]+)\))? \|", re.MULTILINE)  # a row of docs/metrics.md
+
+
+class Scraped:
+    """A service with a listener for metrics."""
+
+    def __init__(self, process, port):
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}/metrics"
+
+    async def numbers(self):
+        """Every sample, by its name and labels."""
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in await self.families()
+            for sample in family.samples
+        }
+
+    async def families(self):
+        """Every metric family, parsed."""
+        response = await treq.get(self.url)
+        assert response.code == 200
+        assert response.headers.getRawHeaders("content-type")[0].startswith("text/plain")
+        return list(text_string_to_metric_families(await response.text()))
+
+    async def value(self, name, **labels):
+        """One sample's value; 0 when there is none."""
+        return (await self.numbers()).get((f"solisync_{name}", frozenset(labels.items())), 0)

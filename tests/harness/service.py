@@ -1,0 +1,101 @@
+"""The service in this process, on a port of this machine."""
+
+import time
+
+import msgspec
+import pytest
+
+from solisync.client import ApiError, Client
+from solisync.service import make_service
+from solisync.settings import Settings
+from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, SECRET
+from tests.harness.http_requests import Answer, http_client, new_address
+from tests.harness.postgres import run_sql
+
+
+def environment(dsn, **more):
+    """The environment variables of a service under test."""
+    return {
+        "JWT_SECRET": SECRET,
+        "DATABASE_URL": f"{dsn} password={DSN_PASSWORD}",
+        "SOLISYNC_LISTEN": "tcp:0:interface=127.0.0.1",
+        "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
+        **more,
+    }
+
+
+async def refused(call):
+    """The status and message of a client's call that must fail."""
+    with pytest.raises(ApiError) as caught:
+        await call
+    return caught.value.status, caught.value.message
+
+
+class Reachable:
+    """A service with a `port` of this machine, a `url` and the `dsn` of its database."""
+
+    def client(self, address=None):
+        """A client with an address of its own, as a trusted proxy would name it."""
+        return Client(self.url, http=http_client(), headers={"X-Forwarded-For": address or new_address()})
+
+    async def ask(self, method, path, headers=None, body=None, *, bearer=None, address=None):
+        """One request as it is given: a bytes body is sent as it is, anything else as JSON."""
+        headers = {"X-Forwarded-For": address or new_address(), **(headers or {})}
+        if bearer is not None:
+            headers["Authorization"] = f"Bearer {bearer}"
+        if body is not None and not isinstance(body, bytes):
+            body = msgspec.json.encode(body)
+        response = await http_client().request(method, self.url + path, headers=headers, data=body)
+        return Answer(
+            response.code,
+            {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()},
+            await response.content(),
+        )
+
+    async def player(self, name="ann"):
+        """A client that has just registered."""
+        client = self.client()
+        await client.register(name, PASSWORD)
+        return client
+
+    def sql(self, statement, parameters=None):
+        """Run a statement on the service's database."""
+        return run_sql(self.dsn, statement, parameters)
+
+
+class Running(Reachable):
+    """A service in this process."""
+
+    def __init__(self, service, dsn):
+        self.service = service
+        self.dsn = dsn
+        self.port = service.address.port
+        self.url = f"http://127.0.0.1:{self.port}"
+
+
+async def start(reactor, dsn, *, settings=None, **options):
+    """A running service of the test's own; stop it with `await running.service.stopService()`."""
+    service = make_service(
+        Settings.from_environ(environment(dsn, **(settings or {}))),
+        reactor,
+        **{"bcrypt_cost": FAST_BCRYPT, **options},
+    )
+    service.privilegedStartService()
+    service.startService()
+    running = Running(service, dsn)
+    await ready(reactor, running.client())
+    return running
+
+
+async def ready(reactor, client, seconds=15):
+    """Wait until a service says it is ready."""
+    from twisted.internet.task import deferLater
+
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return await client.ready()
+        except Exception:
+            if time.monotonic() > deadline:
+                raise
+            await deferLater(reactor, 0.05)

@@ -1,0 +1,17 @@
+"""Progress as the merge takes it: decoded, with what the server doesn't know kept beside."""
+
+import msgspec
+
+from solisync.rules.sync import Document, Payload, read_unknown
+from tests.harness.payloads import encode, progress_of
+
+
+def document(payload):
+    """The decoded form of a payload of plain values."""
+    raw = encode(payload)
+    return Document(msgspec.json.decode(raw, type=Payload), read_unknown(raw))
+
+
+def example(**changes):
+    """The progress of nobody in particular, with changes like stats__games_won=5."""
+    return document(progress_of(**changes))
