@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar, cast
+from typing import cast
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults, maybeDeferred
@@ -29,6 +29,7 @@ from .postgres.embedded import EmbeddedPostgres
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Shared
+from .process.shielded import shielded
 from .service import DATABASE_STOP_SECONDS, make_embedded, make_service
 from .settings import Settings
 from .settings_table import TABLE, unknown_variables
@@ -41,8 +42,6 @@ REPLACE_SECONDS = 0.2  # before a worker that died is replaced
 REPLACE_AGAIN_SECONDS = 2.0  # the same for one that died before it was ready
 READY_SECONDS = 30.0  # how long a new worker may take before the old one is kept
 STOP_MARGIN_SECONDS = DATABASE_STOP_SECONDS + 3.0
-
-T = TypeVar("T")
 
 _log = Logger()
 
@@ -193,7 +192,7 @@ class Supervisor(Daemon):
         worker.counts = False
         worker.leave()
         try:
-            await _within(self._settings.stop_seconds + STOP_MARGIN_SECONDS, worker.ended, self._reactor)
+            await shielded(worker.ended).addTimeout(self._settings.stop_seconds + STOP_MARGIN_SECONDS, self._reactor)
         except TimeoutError:
             self._log.error("worker {pid} does not end, killing it", pid=worker.pid)
             worker.signal(signal.SIGKILL)
@@ -223,7 +222,7 @@ class Supervisor(Daemon):
         for old in workers:
             new = self._start(counts=False)
             with suppress(TimeoutError):
-                await _within(READY_SECONDS, new.ready, self._reactor)
+                await shielded(new.ready).addTimeout(READY_SECONDS, self._reactor)
             if self._stopping:
                 return False
             if not new.was_ready:
@@ -281,16 +280,3 @@ class Worker(ProcessProtocol):
         """Send it a signal, unless it is gone."""
         with suppress(ProcessExitedAlready):
             self.transport.signalProcess(number)
-
-
-def _within(seconds: float, event: Deferred[T], reactor: ReactorBase) -> Deferred[T]:
-    """The same event once more, as a Deferred that may time out by itself."""
-    waiting: Deferred[T] = Deferred()
-
-    def tell(result: T) -> T:
-        if not waiting.called:
-            waiting.callback(result)
-        return result
-
-    event.addCallback(tell)
-    return waiting.addTimeout(seconds, reactor)
