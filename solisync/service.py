@@ -96,7 +96,7 @@ def make_service(
         cost=bcrypt_cost,
         waited=metrics.hash_seconds.observe,
     )
-    tokens = Tokens(settings.jwt_secret)
+    tokens = Tokens(settings.jwt_secret, new_id=new_id)
     openapi = OpenApi()
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
     recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
@@ -104,7 +104,7 @@ def make_service(
         accounts=Accounts(
             database=database, passwords=hashing, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),
-        sessions=Sessions(database=database, passwords=hashing, tokens=tokens, metrics=metrics, now=now, new_id=new_id),
+        sessions=Sessions(database=database, passwords=hashing, tokens=tokens, metrics=metrics, now=now),
         avatars=Avatars(database=database),
         sync=Sync(database=database, board=board, metrics=metrics, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),
