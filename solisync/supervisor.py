@@ -28,7 +28,7 @@ from .errors import FatalError
 from .postgres.embedded import EmbeddedPostgres
 from .process import listening
 from .process.daemon import Daemon
-from .process.metrics import Shared
+from .process.shared_metrics import VARIABLE, SharedMetrics
 from .process.shielded import shielded
 from .service import DATABASE_STOP_SECONDS, make_embedded, make_service
 from .settings import Settings
@@ -69,7 +69,7 @@ def make_daemon(
 def worker_environ(environ: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
     """The environment that tells a worker all that its parent was told: options become the variables they stand for."""
     given = dict(environ)
-    given.pop("PROMETHEUS_MULTIPROC_DIR", None)  # whosever it is
+    given.pop(VARIABLE, None)  # meant for another program
     for setting in TABLE:
         if (value := options.get(setting.option)) is not None:
             given[setting.variable] = value
@@ -101,7 +101,7 @@ class Supervisor(Daemon):
         self._command = command
         self._workers: list[Worker] = []
         self._ever_ready = False
-        self._numbers = Shared()
+        self._numbers = SharedMetrics()
         self._replacing = False
         self._replace_again = False
         self._embedded: EmbeddedPostgres | None = None
