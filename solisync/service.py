@@ -25,7 +25,7 @@ from twisted.logger import Logger
 from . import __version__
 from .access import passwords
 from .access.passwords import Passwords
-from .access.rate_limit import RateLimiter
+from .access.rate_limit import LIMITS, RateLimiter
 from .access.tokens import Tokens
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
@@ -35,6 +35,7 @@ from .postgres.migrate import Migration, load_migrations, migrate
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
+from .rules.merge import CONFLICT_FIELDS
 from .settings import Settings
 from .storage import STATEMENTS, replays
 from .web.accounts import Accounts
@@ -86,7 +87,7 @@ def make_service(
         size=settings.database_connections,
         statements=STATEMENTS if settings.prepared_statements else (),
     )
-    metrics = Metrics()
+    metrics = Metrics(limits=[limit.name for limit in LIMITS], conflict_fields=CONFLICT_FIELDS)
     at_once = max(1, (os.cpu_count() or 1) // settings.workers)
     reactor.suggestThreadPoolSize(at_once + 8)  # name lookups use these threads too
     hashing = Passwords(
@@ -156,7 +157,7 @@ def make_service(
         housekeeping=Housekeeping(database=database, reactor=reactor, now=now, analytics_days=settings.analytics_days),
         site=site,
         metrics=metrics,
-        sampler=Sampler(metrics=metrics, reactor=reactor, look=look),
+        sampler=Sampler(metrics=metrics, reactor=reactor, sample=look),
     )
 
 
