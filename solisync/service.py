@@ -36,7 +36,7 @@ from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
 from .rules.merge import CONFLICT_FIELDS
-from .settings import Settings
+from .settings import ServingSettings
 from .storage import STATEMENTS, replays
 from .web.accounts import Accounts
 from .web.analytics import Analytics
@@ -61,7 +61,7 @@ MIB = 2**20
 
 
 def make_service(
-    settings: Settings,
+    settings: ServingSettings,
     reactor: ReactorBase,
     *,
     uid: int | None = None,
@@ -161,7 +161,7 @@ def make_service(
     )
 
 
-def make_embedded(settings: Settings, reactor: ReactorBase, options: tuple[str, ...] = ()) -> EmbeddedPostgres:
+def make_embedded(settings: ServingSettings, reactor: ReactorBase, options: tuple[str, ...] = ()) -> EmbeddedPostgres:
     """The embedded PostgreSQL, with room for every connection of every process."""
     processes = settings.workers + (settings.workers > 1)  # one more while workers are replaced
     room = processes * settings.database_connections + 30  # for admin commands and psql
@@ -176,7 +176,7 @@ class Solisync(Daemon):
     def __init__(
         self,
         *,
-        settings: Settings,
+        settings: ServingSettings,
         reactor: ReactorBase,
         uid: int | None,
         inherited: socket.socket | None,

@@ -31,7 +31,7 @@ from .process.daemon import Daemon
 from .process.shared_metrics import VARIABLE, SharedMetrics
 from .process.shielded import shielded
 from .service import DATABASE_STOP_SECONDS, make_embedded, make_service
-from .settings import Settings
+from .settings import ServingSettings
 from .settings_table import TABLE, unknown_variables
 
 # What a worker inherits: an open standard input for as long as it is to stay, the socket, and where to say "ready".
@@ -47,7 +47,7 @@ _log = Logger()
 
 
 def make_daemon(
-    settings: Settings,
+    settings: ServingSettings,
     reactor: ReactorBase,
     environ: Mapping[str, str],
     options: Mapping[str, str] | None = None,
@@ -85,7 +85,7 @@ class Supervisor(Daemon):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ServingSettings,
         reactor: ReactorBase,
         environ: dict[str, str],
         *,

@@ -13,7 +13,7 @@ from .access import passwords
 from .process import shared_metrics
 from .process.daemon import run
 from .service import make_service
-from .settings import Settings
+from .settings import ServingSettings
 from .supervisor import LIFELINE, READY, SOCKET
 
 
@@ -39,7 +39,7 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
     # A terminal sends these to the parent too, which decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    settings = Settings.from_environ(os.environ)
+    settings = ServingSettings.from_environ(os.environ)
     if shared_metrics.VARIABLE in os.environ:
         shared_metrics.share(os.environ[shared_metrics.VARIABLE])
     _Lifeline(reactor).startReading()

@@ -28,7 +28,7 @@ from solisync.client import ApiError, Client
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.service import make_service
-from solisync.settings import Settings
+from solisync.settings import ServingSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "canary-secret-0123456789abcdef0123456789"
@@ -340,7 +340,7 @@ def new_address():
 async def start(reactor, dsn, *, settings=None, **options):
     """A running service of the test's own; stop it with `await running.service.stopService()`."""
     service = make_service(
-        Settings.from_environ(environment(dsn, **(settings or {}))),
+        ServingSettings.from_environ(environment(dsn, **(settings or {}))),
         reactor,
         **{"bcrypt_cost": FAST_BCRYPT, **options},
     )

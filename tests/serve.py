@@ -8,13 +8,13 @@ from twisted.internet import reactor
 from solisync import worker
 from solisync.process.daemon import run
 from solisync.service import make_service
-from solisync.settings import Settings
+from solisync.settings import ServingSettings
 from solisync.supervisor import Supervisor
 
 COST = 4
 
 if __name__ == "__main__":
-    settings = Settings.from_environ(os.environ)
+    settings = ServingSettings.from_environ(os.environ)
     if sys.argv[1:] == ["worker"]:
         worker.main(COST)
     elif settings.workers > 1:

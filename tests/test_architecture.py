@@ -15,7 +15,7 @@ FLOORS = [
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "settings_table", "housekeeping"},
+    {"settings", "settings_table", "settings_values", "housekeeping"},
     {"web"},
     {"service", "supervisor", "client"},
     {"commands"},
