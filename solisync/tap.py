@@ -17,10 +17,9 @@ from . import __version__
 from .errors import FatalError
 from .process import logs
 from .process.daemon import Daemon
-from .service import make_service
+from .service import make_daemon, make_service
 from .settings import ServingSettings
 from .settings_table import TABLE, without_option
-from .supervisor import make_daemon
 
 
 class Options(TwistedOptions):

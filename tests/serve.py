@@ -7,9 +7,8 @@ from twisted.internet import reactor
 
 from solisync import worker
 from solisync.process.daemon import run
-from solisync.service import make_service
+from solisync.service import make_daemon, make_service
 from solisync.settings import ServingSettings
-from solisync.supervisor import Supervisor
 
 COST = 4
 
@@ -19,6 +18,6 @@ if __name__ == "__main__":
         worker.main(COST)
     elif settings.workers > 1:
         command = (sys.executable, __file__, "worker")
-        run(Supervisor(settings, reactor, dict(os.environ), command=command), reactor, log_format=settings.log_format)
+        run(make_daemon(settings, reactor, os.environ, command=command), reactor, log_format=settings.log_format)
     else:
         run(make_service(settings, reactor, bcrypt_cost=COST), reactor, log_format=settings.log_format)

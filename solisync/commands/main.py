@@ -73,7 +73,7 @@ def _serve(settings: ServingSettings, options: dict[str, str]) -> None:
     from twisted.internet import reactor
 
     from ..process.daemon import run
-    from ..supervisor import make_daemon
+    from ..service import make_daemon
 
     daemon = make_daemon(settings, reactor, os.environ, options)  # type: ignore[arg-type]
     run(daemon, reactor, log_format=settings.log_format)  # type: ignore[arg-type]
