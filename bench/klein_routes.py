@@ -18,12 +18,12 @@ from txpostgres import txpostgres
 from solisync.access.tokens import Tokens
 from solisync.postgres.statement import Statement
 from solisync.rules.accounts import me
-from solisync.settings import Settings
+from solisync.settings import ServingSettings
 from solisync.storage import accounts, replays, sync
 
 _encode = msgspec.json.Encoder().encode
 
-settings = Settings.from_environ(os.environ)
+settings = ServingSettings.from_environ(os.environ)
 tokens = Tokens(settings.jwt_secret)
 app = Klein()
 

@@ -33,7 +33,7 @@ from solisync.rules.replays import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.shapes import ErrorBody
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, read_unknown
-from solisync.settings import Settings
+from solisync.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.storage.leaderboard import Standing
 from solisync.web.sync import NIL
@@ -50,7 +50,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode
 _bearer = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
 
-settings = Settings.from_environ(os.environ)
+settings = ServingSettings.from_environ(os.environ)
 tokens = Tokens(settings.jwt_secret)
 pool: asyncpg.Pool
 _recent: tuple[float, list[Recent]] = (-REMEMBERED_SECONDS, [])

@@ -11,11 +11,11 @@ import treq
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
 from .rules.challenge import DailyChallenge
+from .rules.health import Alive, Ready
 from .rules.leaderboard import Entry, OptIn
 from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
-from .web.health import Alive, Ready
 
 T = TypeVar("T")
 Body = msgspec.Struct | msgspec.Raw | bytes

@@ -1,20 +1,25 @@
-"""The service tree, on one screen: the only place where objects are built and wired.
+"""The service tree: the only module where objects are built and wired, for one process or for several.
 
-    Solisync
+    Solisync             all that one process serves with
+    ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
+    ├── Database           the connection pool, which all below share
+    ├── Housekeeping       deletes expired rows
+    └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
+
+    Supervisor           the parent of several worker processes, each of which has a Solisync
     ├── EmbeddedPostgres   unless DATABASE_URL names a server
-    ├── Database           the pool; Passwords, RateLimiter and the nouns of web/ share it
-    ├── Housekeeping       prunes what has expired
-    └── Site on a port     accepts from the first moment; answers 503 until the database is up and migrated
+    └── SharedMetrics      the sum of the workers' metrics
 
-Starting is top down, stopping bottom up and one after the other, because MultiService would stop all at once and
-take the database away from requests that still run.
+A Solisync starts from top to bottom and stops from bottom to top, one part after the other: a MultiService would stop
+all of them at once, and so take the database away from requests that are still being handled.
 """
 
 import encodings.idna  # noqa: F401  every request needs it, and under twistd's --uid it may be out of reach by then
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
@@ -22,11 +27,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from . import __version__
+from . import __version__, supervisor
 from .access import passwords
 from .access.passwords import Passwords
-from .access.rate_limit import RateLimiter
-from .access.tokens import Tokens
+from .access.rate_limit import LIMITS
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
 from .postgres.database import RECONNECT_SECONDS, Database
@@ -35,32 +39,55 @@ from .postgres.migrate import Migration, load_migrations, migrate
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
-from .settings import Settings
-from .storage import STATEMENTS, replays
-from .web.accounts import Accounts
-from .web.analytics import Analytics
-from .web.app import App
-from .web.avatars import Avatars
-from .web.challenge import Challenge
-from .web.health import Health
-from .web.leaderboard import Leaderboard, load_board
-from .web.openapi import OpenApi
-from .web.replays import Replays
-from .web.route import body_refusals
-from .web.routes import routes
-from .web.sessions import Sessions
-from .web.shared_cache import CoalescingCache
-from .web.swagger_ui import Docs
-from .web.sync import Sync
+from .process.shared_metrics import SharedMetrics
+from .rules.merge import CONFLICT_FIELDS
+from .settings import ServingSettings
+from .settings_table import unknown_variables
+from .storage import STATEMENTS
+from .supervisor import Supervisor
+from .web.build import make_site
 from .web.wire.site import Site
 
-DATABASE_STOP_SECONDS = 2.0
-QUIET_SECONDS = 3.0  # how long the database may be away at the start before the log says so
-MIB = 2**20
+DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
+QUIET_SECONDS = 3.0  # how long the database may be unreachable at a start before that is logged
+DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords
+
+_log = Logger()
+
+
+def make_daemon(
+    settings: ServingSettings,
+    reactor: ReactorBase,
+    environ: Mapping[str, str],
+    options: Mapping[str, str] | None = None,
+    *,
+    uid: int | None = None,
+    log_to: int = 2,
+    command: Sequence[str] = supervisor.COMMAND,
+) -> Daemon:
+    """The service in one process or in several, as the settings say; `environ` and `options` are their source.
+
+    `uid` is the user that the process becomes after it has started (twistd's --uid). `log_to` is the descriptor to
+    which workers log: that of standard error, or 1, where `twistd -n` logs. `command` starts a worker.
+    """
+    for name, advice in unknown_variables(environ):
+        _log.warn("{name} is no setting: {advice}", name=name, advice=advice)
+    if settings.workers == 1:
+        return make_service(settings, reactor, uid=uid)
+    return Supervisor(
+        settings=settings,
+        reactor=reactor,
+        environ=supervisor.worker_environ(environ, options or {}),
+        embedded=_make_embedded(settings, reactor),
+        metrics=SharedMetrics(),
+        uid=uid,
+        log_to=log_to,
+        command=command,
+    )
 
 
 def make_service(
-    settings: Settings,
+    settings: ServingSettings,
     reactor: ReactorBase,
     *,
     uid: int | None = None,
@@ -69,102 +96,57 @@ def make_service(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
     bcrypt_cost: int = passwords.COST,
-    postgres_options: tuple[str, ...] = (),
 ) -> "Solisync":
-    """Build the whole service; nothing is opened or started yet.
+    """All that one process serves with; nothing is opened or started yet.
 
-    `uid` is whom the process is going to become after it has started (twistd's --uid). A worker listens on the socket
-    `inherited` from its parent, and tells it `when_open`. The clock, the ids, the cost of bcrypt and the embedded
-    server's settings are arguments for the tests.
+    A worker listens on the socket that it has `inherited` from its parent, and `when_open` is called when its database
+    is open. Tests have a clock, ids and a cost of bcrypt of their own.
     """
-    embedded = None
-    if settings.database_url is None:
-        embedded = make_embedded(settings, reactor, postgres_options)
     migrations = load_migrations()
-    database = Database(
-        reactor=reactor,
-        size=settings.database_connections,
-        statements=STATEMENTS if settings.prepared_statements else (),
+    metrics = Metrics(limits=[limit.name for limit in LIMITS], conflict_fields=CONFLICT_FIELDS)
+    statements = STATEMENTS if settings.prepared_statements else ()
+    database = Database(reactor=reactor, size=settings.database_connections, statements=statements)
+    hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
+    schema = migrations[-1].number
+    site = make_site(
+        settings, reactor, database=database, passwords=hashing, metrics=metrics, schema=schema, now=now, new_id=new_id
     )
-    metrics = Metrics()
-    at_once = max(1, (os.cpu_count() or 1) // settings.workers)
-    reactor.suggestThreadPoolSize(at_once + 8)  # name lookups use these threads too
-    hashing = Passwords(
-        reactor=reactor,
-        threads=reactor.getThreadPool(),
-        at_once=at_once,
-        cost=bcrypt_cost,
-        waited=metrics.hash_seconds.observe,
-    )
-    tokens = Tokens(settings.jwt_secret)
-    openapi = OpenApi()
-    board = CoalescingCache(lambda: load_board(database), reactor=reactor)
-    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
-    table = routes(
-        accounts=Accounts(
-            database=database, passwords=hashing, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
-        ),
-        sessions=Sessions(database=database, passwords=hashing, tokens=tokens, metrics=metrics, now=now, new_id=new_id),
-        avatars=Avatars(database=database),
-        sync=Sync(database=database, board=board, metrics=metrics, now=now),
-        leaderboard=Leaderboard(database=database, board=board, now=now),
-        challenge=Challenge(now=now),
-        replays=Replays(
-            database=database,
-            board=board,
-            recent=recent,
-            quota_bytes=settings.replay_quota_mib * MIB or None,
-            now=now,
-            new_id=new_id,
-        ),
-        analytics=Analytics(database=database, metrics=metrics, now=now),
-        health=Health(database=database, schema_number=migrations[-1].number),
-        openapi=openapi,
-        docs=Docs(),
-    )
-    openapi.describe(table)
-    app = App(
-        table,
-        reactor=reactor,
-        limiter=RateLimiter(database=database, reactor=reactor),
-        tokens=tokens,
-        metrics=metrics,
-        now=now,
-    )
-    site = Site(
-        app.resource(),
-        reactor,
-        trusted_proxies=settings.trusted_proxies,
-        cors_origins=settings.cors_origins,
-        metrics=metrics,
-        body_refusals=body_refusals(table),
-    )
-
-    def look() -> None:
-        metrics.password_hash_queue.set(hashing.waiting)
-        metrics.pool(used=database.used, idle=database.idle, waiting=database.waiting, replaced=database.replaced)
-
     return Solisync(
         settings=settings,
         reactor=reactor,
         uid=uid,
         inherited=inherited,
         when_open=when_open,
-        embedded=embedded,
+        embedded=_make_embedded(settings, reactor),
         migrations=migrations,
         database=database,
         housekeeping=Housekeeping(database=database, reactor=reactor, now=now, analytics_days=settings.analytics_days),
         site=site,
         metrics=metrics,
-        sampler=Sampler(metrics=metrics, reactor=reactor, look=look),
+        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),
     )
 
 
-def make_embedded(settings: Settings, reactor: ReactorBase, options: tuple[str, ...] = ()) -> EmbeddedPostgres:
-    """The embedded PostgreSQL, with room for every connection of every process."""
+def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedPostgres | None:
+    """The embedded PostgreSQL, with room for every connection of every process; None when another one is configured."""
+    if settings.database_url is not None:
+        return None
     processes = settings.workers + (settings.workers > 1)  # one more while workers are replaced
     room = processes * settings.database_connections + 30  # for admin commands and psql
-    return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}", *options))
+    return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}",))
+
+
+def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Metrics, cost: int) -> Passwords:
+    """Password hashing on this process's share of the cores."""
+    at_once = max(1, (os.cpu_count() or 1) // settings.workers)
+    reactor.suggestThreadPoolSize(at_once + DNS_THREADS)
+    threads = reactor.getThreadPool()
+    return Passwords(reactor=reactor, threads=threads, at_once=at_once, cost=cost, waited=metrics.hash_seconds.observe)
+
+
+def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
+    metrics.password_hash_queue.set(hashing.waiting)
+    metrics.pool(used=database.used, idle=database.idle, waiting=database.waiting, replaced=database.replaced)
 
 
 class Solisync(Daemon):
@@ -175,7 +157,7 @@ class Solisync(Daemon):
     def __init__(
         self,
         *,
-        settings: Settings,
+        settings: ServingSettings,
         reactor: ReactorBase,
         uid: int | None,
         inherited: socket.socket | None,
@@ -207,7 +189,6 @@ class Solisync(Daemon):
         if self._embedded is not None:
             self._embedded.claim(self._uid)
         self._port = listening.listen(self._reactor, self._settings.listen, self._site, inherited=self._inherited)
-
         self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
 
     def startService(self) -> None:
@@ -219,7 +200,7 @@ class Solisync(Daemon):
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
 
     async def _stop(self) -> None:
-        """Stop accepting, let what runs end for up to `stop_seconds`, then close the database."""
+        """Stop accepting, let running requests end for up to `stop_seconds`, then close the database."""
         self._housekeeping.stop()
         self._sampler.stop()
         self._site.announce_end()
@@ -233,19 +214,20 @@ class Solisync(Daemon):
         self._log.info("stopped")
 
     async def _open(self) -> None:
+        """Start the embedded database, migrate, and fill the pool; waits for a database that can't be reached yet."""
         dsn = self._settings.database_url
         if self._embedded is not None:
             await self._embedded.start()
             dsn = self._embedded.dsn
         assert dsn is not None
-        patience = self._reactor.seconds() + QUIET_SECONDS
+        quiet_until = self._reactor.seconds() + QUIET_SECONDS
         while not self._stopping:
             try:
                 await migrate(self._reactor, dsn, self._migrations)
                 break
             except (ConnectionFailed, TransactionAborted) as error:
-                if self._reactor.seconds() > patience:
-                    patience = float("inf")
+                if self._reactor.seconds() > quiet_until:
+                    quiet_until = float("inf")
                     self._log.warn("waiting for the database: {error}", error=error)
                 await deferLater(self._reactor, RECONNECT_SECONDS)
         if not self._stopping:

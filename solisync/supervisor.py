@@ -1,19 +1,15 @@
-"""Several processes at one port: a parent that binds, starts workers, replaces them, and serves nothing itself.
+"""The parent of several worker processes at one port: it starts and replaces them, and serves no request itself.
 
-    Supervisor
-    ├── the port           bound once; its socket goes to every worker
-    ├── EmbeddedPostgres   unless DATABASE_URL names a server
-    └── Worker, N of them  `python -m solisync.worker`: a whole service each, with a reactor and a pool
-
-The parent keeps its code and settings, but a worker reads both anew. So SIGHUP, which replaces the workers one by one,
-also takes up a new version, and a secret that has changed in its file.
+The parent binds the port and passes the socket to each worker, which is `python -m solisync.worker`: a new process that
+reads its code and its settings anew. So SIGHUP, which replaces the workers one by one, also takes up a new version of
+solisync, and secrets that have changed in their files (docs/operations.md "Several processes").
 """
 
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar, cast
+from typing import cast
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults, maybeDeferred
@@ -28,68 +24,47 @@ from .errors import FatalError
 from .postgres.embedded import EmbeddedPostgres
 from .process import listening
 from .process.daemon import Daemon
-from .process.metrics import Shared
-from .service import DATABASE_STOP_SECONDS, make_embedded, make_service
-from .settings import Settings
-from .settings_table import TABLE, unknown_variables
+from .process.shared_metrics import VARIABLE, SharedMetrics
+from .process.shielded import shielded
+from .settings import ServingSettings
+from .settings_table import TABLE
 
-# What a worker inherits: an open standard input for as long as it is to stay, the socket, and where to say "ready".
+# The descriptors of a worker: a standard input that stays open for as long as the worker is to serve, the listening
+# socket, and a pipe on which the worker reports that it is ready.
 LIFELINE, SOCKET, READY = 0, 3, 4
 COMMAND = (sys.executable, "-P", "-m", "solisync.worker")
 
 REPLACE_SECONDS = 0.2  # before a worker that died is replaced
 REPLACE_AGAIN_SECONDS = 2.0  # the same for one that died before it was ready
 READY_SECONDS = 30.0  # how long a new worker may take before the old one is kept
-STOP_MARGIN_SECONDS = DATABASE_STOP_SECONDS + 3.0
-
-T = TypeVar("T")
-
-_log = Logger()
-
-
-def make_daemon(
-    settings: Settings,
-    reactor: ReactorBase,
-    environ: Mapping[str, str],
-    options: Mapping[str, str] | None = None,
-    *,
-    uid: int | None = None,
-    log_to: int = 2,
-) -> Daemon:
-    """The service that the settings describe, in one process or several; `environ` and `options` are their source.
-
-    `log_to` is the descriptor to which workers log: that of standard error, or 1, where `twistd -n` logs.
-    """
-    for name, advice in unknown_variables(environ):
-        _log.warn("{name} is no setting: {advice}", name=name, advice=advice)
-    if settings.workers == 1:
-        return make_service(settings, reactor, uid=uid)
-    return Supervisor(settings, reactor, worker_environ(environ, options or {}), uid=uid, log_to=log_to)
+STOP_MARGIN_SECONDS = 5.0  # how much longer than `stop_seconds` a worker may take to end before it is killed
 
 
 def worker_environ(environ: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
-    """The environment that tells a worker all that its parent was told: options become the variables they stand for."""
+    """The environment of a worker: the parent's, with command line options as the variables that they override."""
     given = dict(environ)
-    given.pop("PROMETHEUS_MULTIPROC_DIR", None)  # whosever it is
+    given.pop(VARIABLE, None)  # meant for another program
     for setting in TABLE:
         if (value := options.get(setting.option)) is not None:
             given[setting.variable] = value
-            if setting.variable.endswith("_FILE"):  # or there would be two of a kind
+            if setting.variable.endswith("_FILE"):  # a secret and a file with it would be one too many
                 given.pop(setting.variable.removesuffix("_FILE"), None)
     return given
 
 
 class Supervisor(Daemon):
-    """The parent: keeps as many workers as the settings say."""
+    """The parent: keeps as many workers running as the settings say."""
 
     _log = Logger()
 
     def __init__(
         self,
-        settings: Settings,
+        *,
+        settings: ServingSettings,
         reactor: ReactorBase,
         environ: dict[str, str],
-        *,
+        embedded: EmbeddedPostgres | None,
+        metrics: SharedMetrics,
         uid: int | None = None,
         log_to: int = 2,
         command: Sequence[str] = COMMAND,
@@ -97,29 +72,28 @@ class Supervisor(Daemon):
         super().__init__(reactor)
         self._settings = settings
         self._environ = environ
+        self._embedded = embedded
+        self._metrics = metrics
         self._uid = uid
         self._log_to = log_to
         self._command = command
         self._workers: list[Worker] = []
         self._ever_ready = False
-        self._numbers = Shared()
         self._replacing = False
         self._replace_again = False
-        self._embedded: EmbeddedPostgres | None = None
-        if settings.database_url is None:
-            self._embedded = make_embedded(settings, reactor)
-            environ["DATABASE_URL"] = self._embedded.dsn
+        if embedded is not None:
+            environ["DATABASE_URL"] = embedded.dsn
         if settings.listen.startswith("systemd:"):
-            environ["SOLISYNC_LISTEN"] = "tcp:0"  # systemd's socket is for us; what they get is one to accept at
+            environ["SOLISYNC_LISTEN"] = "tcp:0"  # systemd's socket is the parent's; a worker gets it by descriptor
 
     def privilegedStartService(self) -> None:
         """Take what may need root: the data directory and the port. Raises FatalError."""
         super().privilegedStartService()
         if self._embedded is not None:
             self._embedded.claim(self._uid)
-        self._port = listening.listen(self._reactor, self._settings.listen, _Nothing())
+        self._port = listening.listen(self._reactor, self._settings.listen, _Unserved())
         self._socket = listening.share(self._port)
-        self._listen_for_scrapes(self._settings.metrics_listen, lambda: self._numbers.exposition())
+        self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
 
     def startService(self) -> None:
         """Start the workers and the embedded database; the workers wait for it."""
@@ -131,7 +105,7 @@ class Supervisor(Daemon):
             count=self._settings.workers,
         )
         if self._settings.metrics_listen is not None:
-            self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._numbers.open()}  # the parent tells for all
+            self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
         signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self.replace_all))
         self._fill()
         if self._embedded is not None:
@@ -140,18 +114,16 @@ class Supervisor(Daemon):
     async def _stop(self) -> None:
         """Close the port, let every worker drain, then stop the embedded database."""
         if self._port is not None:
-            await listening.seclude(self._reactor, self._port)
-            await maybeDeferred(self._port.stopListening)  # what still waits there, a worker will accept
+            await maybeDeferred(self._port.stopListening)  # connections that wait there are accepted by a worker
         await gatherResults([Deferred.fromCoroutine(self._retire(worker)) for worker in self._workers])
         if self._embedded is not None:
             await self._embedded.stop()
         await self._stop_listening_for_scrapes()
-        self._numbers.close()
+        self._metrics.close()
         self._log.info("stopped")
 
-    # As many as there should be.
-
     def _fill(self) -> None:
+        """Start workers until there are as many as there should be."""
         try:
             while not self._stopping and sum(worker.counts for worker in self._workers) < self._settings.workers:
                 self._start()
@@ -178,10 +150,10 @@ class Supervisor(Daemon):
 
     def _on_end(self, status: int, worker: "Worker") -> int:
         self._workers.remove(worker)
-        self._numbers.forget(worker.pid)
+        self._metrics.forget(worker.pid)
         if not worker.counts or self._stopping:
             return status
-        if status == 1 and not self._ever_ready:  # it has said why, and the next one would say the same
+        if status == 1 and not self._ever_ready:  # the worker has logged the reason, which holds for the next one too
             self._give_up(Failure(FatalError("solisync: the workers can't start, the reason is above")))
             return status
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
@@ -190,18 +162,17 @@ class Supervisor(Daemon):
         return status
 
     async def _retire(self, worker: "Worker") -> None:
+        """Stop a worker gracefully, or kill it when that takes too long; it is not replaced."""
         worker.counts = False
         worker.leave()
         try:
-            await _within(self._settings.stop_seconds + STOP_MARGIN_SECONDS, worker.ended, self._reactor)
+            await shielded(worker.ended).addTimeout(self._settings.stop_seconds + STOP_MARGIN_SECONDS, self._reactor)
         except TimeoutError:
             self._log.error("worker {pid} does not end, killing it", pid=worker.pid)
             worker.signal(signal.SIGKILL)
 
-    # New ones for old ones.
-
     def replace_all(self) -> None:
-        """Put a new worker in the place of each, one by one, so that no request is refused or dropped."""
+        """Replace each worker by a new one, one by one, so that no request is refused or dropped."""
         self._replace_again = True
         if not self._replacing:
             self._replacing = True
@@ -220,10 +191,11 @@ class Supervisor(Daemon):
             self._replacing = False
 
     async def _replace(self, workers: list["Worker"]) -> bool:
+        """Replace these workers; False when a new one doesn't get ready, and the old ones that are left stay."""
         for old in workers:
             new = self._start(counts=False)
             with suppress(TimeoutError):
-                await _within(READY_SECONDS, new.ready, self._reactor)
+                await shielded(new.ready).addTimeout(READY_SECONDS, self._reactor)
             if self._stopping:
                 return False
             if not new.was_ready:
@@ -231,66 +203,58 @@ class Supervisor(Daemon):
                 await self._retire(new)
                 return False
             new.counts = True
-            # an old one that died meanwhile has a successor already
+            # an old worker that died meanwhile has a successor already
             await self._retire(old if old in self._workers else new)
         return True
 
 
-class _Nothing(Factory):
-    """What the parent does with connections."""
+class _Unserved(Factory):
+    """The parent's side of the port: it listens, so that workers can inherit the socket, and accepts nothing."""
 
     noisy = False
 
     def logPrefix(self) -> str:
-        return "Site"  # of the workers
+        return "Site"  # as in a process that serves
 
 
 class Worker(ProcessProtocol):
-    """One worker, as its parent knows it."""
+    """A worker process, seen from its parent.
+
+    `counts` says whether it is one of the workers that there should be: not while it is on trial, nor once it is
+    to end. `ready` fires with True when its database is open, or with False when it ends before that. `ended` fires
+    with its exit status, or with minus the number of the signal that killed it. Neither ever fails.
+    """
 
     transport: IProcessTransport
 
     def __init__(self, *, counts: bool) -> None:
-        self.counts = counts  # towards the number that there should be: not one on trial, nor one that is to go
+        self.counts = counts
         self.was_ready = False
         self.pid = 0
-        self.ready: Deferred[bool] = Deferred()  # False: it ended before
-        self.ended: Deferred[int] = Deferred()  # its exit status, or minus the signal that ended it
+        self.ready: Deferred[bool] = Deferred()
+        self.ended: Deferred[int] = Deferred()
 
     def connectionMade(self) -> None:
-        """It runs."""
+        """Record the process id."""
         self.pid = self.transport.pid
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """It has opened its database."""
+        """Fire `ready`: the worker has written to READY."""
         if not self.ready.called:
             self.ready.callback(True)
 
     def processEnded(self, reason: Failure) -> None:
-        """It is gone."""
+        """Report the exit status."""
         if not self.ready.called:
             self.ready.callback(False)
         end = cast(ProcessTerminated | ProcessDone, reason.value)
         self.ended.callback(-end.signal if end.signal else end.exitCode or 0)
 
     def leave(self) -> None:
-        """Have it end in good order."""
+        """Ask for a graceful stop."""
         self.transport.closeChildFD(LIFELINE)  # a signal would be lost between fork and exec
 
     def signal(self, number: int) -> None:
-        """Send it a signal, unless it is gone."""
+        """Send a signal, unless the process has ended."""
         with suppress(ProcessExitedAlready):
             self.transport.signalProcess(number)
-
-
-def _within(seconds: float, event: Deferred[T], reactor: ReactorBase) -> Deferred[T]:
-    """The same event once more, as a Deferred that may time out by itself."""
-    waiting: Deferred[T] = Deferred()
-
-    def tell(result: T) -> T:
-        if not waiting.called:
-            waiting.callback(result)
-        return result
-
-    event.addCallback(tell)
-    return waiting.addTimeout(seconds, reactor)

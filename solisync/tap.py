@@ -17,10 +17,9 @@ from . import __version__
 from .errors import FatalError
 from .process import logs
 from .process.daemon import Daemon
-from .service import make_service
-from .settings import Settings
+from .service import make_daemon, make_service
+from .settings import ServingSettings
 from .settings_table import TABLE, without_option
-from .supervisor import make_daemon
 
 
 class Options(TwistedOptions):
@@ -44,7 +43,7 @@ class Options(TwistedOptions):
         sys.exit(0)
 
     def given(self) -> dict[str, str]:
-        """What stood on the command line, as Settings.from_environ takes it."""
+        """What stood on the command line, as ServingSettings.from_environ takes it."""
         flags = {setting.option: setting.flag for setting in TABLE if setting.flag}
         return {name: flags.get(name) or value for name, value in self.items() if value is not None and value != 0}
 
@@ -54,7 +53,7 @@ def makeService(options: Options) -> IService:
     twistd: Mapping[str, Any] = options.parent or {}
     out = sys.stdout.fileno()
     with _plain_exit():
-        settings = Settings.from_environ(os.environ, options.given())
+        settings = ServingSettings.from_environ(os.environ, options.given())
         # in the background there is no standard output for workers to log to, and a log file of twistd's is not theirs
         if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):
             raise FatalError("solisync: several workers need the foreground and standard output: twistd -n solisync")
@@ -67,7 +66,7 @@ def makeService(options: Options) -> IService:
 def service_from_environment(environ: Mapping[str, str]) -> IService:
     """The service for a .tac file: one process that logs as twistd does. Raises SystemExit when settings are wrong."""
     with _plain_exit():
-        settings = Settings.from_environ(environ)
+        settings = ServingSettings.from_environ(environ)
         if settings.workers > 1 or settings.log_format != "text":
             raise FatalError("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
         return make_service(settings, _reactor())

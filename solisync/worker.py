@@ -10,10 +10,10 @@ from twisted.internet.main import CONNECTION_DONE
 from twisted.python.failure import Failure
 
 from .access import passwords
-from .process import metrics
+from .process import shared_metrics
 from .process.daemon import run
 from .service import make_service
-from .settings import Settings
+from .settings import ServingSettings
 from .supervisor import LIFELINE, READY, SOCKET
 
 
@@ -39,9 +39,9 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
     # A terminal sends these to the parent too, which decides what they mean.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    settings = Settings.from_environ(os.environ)
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-        metrics.share(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+    settings = ServingSettings.from_environ(os.environ)
+    if shared_metrics.VARIABLE in os.environ:
+        shared_metrics.share(os.environ[shared_metrics.VARIABLE])
     _Lifeline(reactor).startReading()
     service = make_service(
         settings,

@@ -15,7 +15,7 @@ FLOORS = [
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "settings_table", "housekeeping"},
+    {"settings", "settings_table", "settings_values", "housekeeping"},
     {"web"},
     {"service", "supervisor", "client"},
     {"commands"},
@@ -31,7 +31,7 @@ KNOWN_TO = {
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client"},
-    "prometheus_client": {"process.metrics"},
+    "prometheus_client": {"process.metrics", "process.shared_metrics", "process.scrape"},
     "shtab": {"commands.completion"},
 }
 

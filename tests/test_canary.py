@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from solisync.access.tokens import Tokens
-from solisync.settings import Settings
+from solisync.settings import ServingSettings
 from tests.harness.constants import DSN_PASSWORD, PASSWORD, SECRET
 from tests.harness.service import environment
 
@@ -12,7 +12,7 @@ SECRETS = (SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT begins with eyJ
 
 def test_settings_and_tokens_show_no_secret():
     """Neither repr nor str of what holds a secret contains it."""
-    settings = Settings.from_environ(environment("dbname=x"))
+    settings = ServingSettings.from_environ(environment("dbname=x"))
     shown = "".join(f"{thing!r}{thing!s}" for thing in (settings, Tokens(settings.jwt_secret)))
     assert not [secret for secret in SECRETS if secret in shown]
 

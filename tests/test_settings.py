@@ -1,24 +1,26 @@
 """Settings: read purely from a mapping, options first, all problems at once (contract §12)."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from solisync.errors import SettingsError
-from solisync.settings import Settings
-from solisync.settings_table import TABLE, without_line_end
+from solisync.settings import ServingSettings, Settings
+from solisync.settings_table import TABLE
+from solisync.settings_values import without_line_end
 from tests.harness.constants import SECRET
 
 GIVEN = {"JWT_SECRET": SECRET}
 
 
-def read(environ=None, options=None, **more):
-    return Settings.from_environ(GIVEN | (environ or {}), options, **more)
+def read(environ=None, options=None, kind=ServingSettings):
+    return kind.from_environ(GIVEN | (environ or {}), options)
 
 
-def problems(environ=None, options=None, **more):
+def problems(environ=None, options=None, kind=ServingSettings):
     with pytest.raises(SettingsError) as caught:
-        read(environ, options, **more)
+        read(environ, options, kind)
     return caught.value.problems
 
 
@@ -35,7 +37,7 @@ def test_the_defaults_are_those_of_the_contract():
 
 def test_an_empty_variable_is_an_unset_one():
     """What a shell or a container passes on empty counts as not given."""
-    assert read({setting.variable: "" for setting in TABLE} | {"DATABASE_URL": ""}) == read()
+    assert read({setting.variable: "" for setting in TABLE} | GIVEN) == read()
 
 
 def test_secrets_are_not_shown():
@@ -92,7 +94,7 @@ def test_an_unreadable_file_is_one_problem():
     """A file that can't be read is named, and nothing is said about its missing content."""
     found = problems({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none/jwt-secret", "DATABASE_URL_FILE": "/none/jwt-secret"})
     assert found == [f"{name} can't be read: No such file or directory: /none/jwt-secret" for name in FILES]
-    assert len(problems({"DATABASE_URL_FILE": "/none/jwt-secret"}, serving=False)) == 1
+    assert len(problems({"DATABASE_URL_FILE": "/none/jwt-secret"}, kind=Settings)) == 1
 
 
 FILES = ("JWT_SECRET_FILE", "DATABASE_URL_FILE")
@@ -111,10 +113,15 @@ def test_a_wrong_dsn_is_not_repeated():
     assert "canary" not in problem
 
 
-def test_commands_need_neither_a_secret_nor_an_endpoint(tmp_path):
-    """What only a service needs is not looked at by a command beside it."""
-    settings = read({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}, serving=False)
-    assert settings.jwt_secret == b""
+def test_commands_need_neither_a_secret_nor_an_endpoint():
+    """What only a service needs is not looked at by a command beside it, which so has no secret to sign with."""
+    settings = read({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}, kind=Settings)
+    assert not hasattr(settings, "jwt_secret")
+
+
+def test_every_field_has_a_row_and_every_row_a_field():
+    """The table is the only list of settings."""
+    assert {setting.field for setting in TABLE} == {field.name for field in fields(ServingSettings)}
 
 
 @pytest.mark.parametrize(

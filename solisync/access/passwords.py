@@ -1,22 +1,25 @@
-"""Password hashing: bcrypt, off the reactor and behind a bound (contract §3); the only module that knows bcrypt."""
+"""Password hashing with bcrypt, in threads and behind a bounded queue (docs/security.md "Passwords").
+
+The only module that imports bcrypt.
+"""
 
 import base64
 import hashlib
 import hmac
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
 import bcrypt
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import DeferredSemaphore, TimeoutError
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
 from ..errors import Unavailable
+from ..process.shielded import shielded
 
 COST = 12
 QUEUE_SECONDS = 5.0
@@ -28,10 +31,9 @@ _thread = threading.local()
 
 
 def prehash(password: bytes) -> bytes:
-    """What bcrypt gets to see: the password itself, or for one over 72 bytes a digest of all of it.
+    """What bcrypt hashes: the password itself or, above bcrypt's limit of 72 bytes, an HMAC-SHA-384 of all of it.
 
-    bcrypt can't take more than 72 bytes. The digest begins with 0xff, which no UTF-8 text does, so no short password
-    equals a condensed one.
+    The digest is prefixed with 0xff, which begins no UTF-8 text, so no short password equals a digest.
     """
     if len(password) <= BCRYPT_MAX_BYTES:
         return password
@@ -39,12 +41,12 @@ def prehash(password: bytes) -> bytes:
 
 
 class Passwords:
-    """Hashes and verifies at most `at_once` passwords at a time, and declines what would wait too long.
+    """Hashes and verifies passwords in the thread pool, `at_once` at a time; the rest wait in a queue.
 
-    The queue is bounded in time, not in length: it takes what the measured pace can serve within QUEUE_SECONDS, and
-    declines those who have waited that long because the pace has dropped.
-    A caller that is cancelled while it waits leaves the queue, so nobody hashes for a client that has gone. `waited` is
-    told how long each has waited.
+    The queue is bounded in time, not in length: it accepts what the measured pace can serve within QUEUE_SECONDS, and
+    rejects what has waited for that long because the pace has dropped. A caller that is cancelled while it waits leaves
+    the queue, so nothing is hashed for a client that has hung up. `waited` is called with the seconds that each
+    password has waited.
     """
 
     def __init__(
@@ -58,13 +60,11 @@ class Passwords:
     ) -> None:
         self._reactor = reactor
         self._threads = threads
-        self._free = at_once
-        self._at_once = at_once
+        self._slots = DeferredSemaphore(at_once)
         self._cost = cost
         self._waited = waited
-        self._waiting: deque[Deferred[None]] = deque()
-        self._seconds_each = 0.25  # moves towards what this machine really needs
-        # Any well-formed hash of the right cost makes a login for nobody as slow as one for somebody.
+        self._seconds_each = 0.25  # a moving average of what one password takes on this machine
+        # Verified when the user doesn't exist: a well-formed hash of the same cost, so that both cases take as long.
         self._nobody = f"$2b${cost:02d}$UVmvVqOpQGBwmrkAbBTIwefJ9Rcj9yEOThhnbIZFpOESUaDrqFqOy".encode()
 
     async def hash(self, password: bytes) -> str:
@@ -79,53 +79,39 @@ class Passwords:
 
     @property
     def waiting(self) -> int:
-        """How many passwords wait for their turn."""
-        return len(self._waiting)
+        """The length of the queue."""
+        return len(self._slots.waiting)
 
     def require_room(self) -> None:
         """Raise Unavailable when one more password would wait too long; worth asking before any work for it."""
-        if not self._free and (len(self._waiting) + 1) * self._seconds_each / self._at_once > QUEUE_SECONDS:
+        if not self._slots.tokens and (self.waiting + 1) * self._seconds_each / self._slots.limit > QUEUE_SECONDS:
             raise Unavailable(retry_after=int(QUEUE_SECONDS))
 
     async def _run(self, work: Callable[[], T]) -> T:
+        self.require_room()
         arrived = self._reactor.seconds()
-        if self._free:
-            self._free -= 1
-        else:
-            await self._turn()
+        try:
+            await self._slots.acquire().addTimeout(QUEUE_SECONDS, self._reactor)
+        except TimeoutError:
+            raise Unavailable(retry_after=int(QUEUE_SECONDS)) from None
         began = self._reactor.seconds()
         self._waited(began - arrived)
         running = deferToThreadPool(self._reactor, self._threads, _at_low_priority, work)
-        running.addBoth(self._done, began)
-        # The thread can't be stopped: a caller that is cancelled now leaves, and the place is freed at the end.
-        outcome: Deferred[T] = Deferred()
-        running.addBoth(lambda result: None if outcome.called else outcome.callback(result))
-        return await outcome
+        # A thread can't be stopped: it keeps its slot until it has ended, also when the caller is cancelled meanwhile.
+        return await shielded(running.addBoth(self._release, began))
 
-    async def _turn(self) -> None:
-        self.require_room()
-        turn: Deferred[None] = Deferred(self._waiting.remove)
-        self._waiting.append(turn)
-        try:
-            await turn.addTimeout(QUEUE_SECONDS, self._reactor)
-        except TimeoutError:
-            raise Unavailable(retry_after=int(QUEUE_SECONDS)) from None
-
-    def _done(self, result: T, began: float) -> T:
+    def _release(self, result: T, began: float) -> T:
         self._seconds_each += (self._reactor.seconds() - began - self._seconds_each) / 8
-        if self._waiting:
-            self._waiting.popleft().callback(None)
-        else:
-            self._free += 1
+        self._slots.release()
         return result
 
 
 def _at_low_priority(work: Callable[[], T]) -> T:
     """Run `work` with this thread's priority lowered, so that the reactor stays quick while every core hashes."""
-    if not getattr(_thread, "polite", False):
-        _thread.polite = True
+    if not getattr(_thread, "lowered", False):
+        _thread.lowered = True
         if hasattr(os, "setpriority"):
-            # On Linux the id of a thread works where that of a process is asked for; it can't be raised again.
+            # Linux accepts the id of a thread where that of a process is asked for; only root could raise it again.
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
     return work()

@@ -1,24 +1,25 @@
-"""Access and refresh tokens: JWTs signed with HS256 (contract §2, RFC 7519); the only module that knows PyJWT.
+"""Access and refresh tokens: JWTs signed with HS256 (RFC 7519; docs/security.md "Tokens and sessions").
 
-PyJWT checks expiry against the wall clock; here the time is an argument, so expiry is compared by hand. Access tokens
-come back with every request of a player, so what the same bytes were found to say is remembered; but never that they
-are valid: that depends on the time.
+The only module that imports PyJWT. PyJWT compares `exp` to the wall clock; here the time is an argument, so expiry is
+checked by hand.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import jwt
 
 from ..errors import Unauthorized
+from ..rules.accounts import TokenPair
 
 ACCESS_LIFETIME = timedelta(hours=24)
 REFRESH_LIFETIME = timedelta(days=30)
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
-REMEMBERED_LENGTH = 256  # none of ours is longer, but base64 can be padded: that must not fill the memory
+REMEMBERED_LENGTH = 256  # no token of ours is longer, but base64 can be padded: that must not fill the memory
 
 _ALGORITHM = "HS256"
 _SIGNATURE_ONLY = {
@@ -35,36 +36,54 @@ _SIGNATURE_ONLY = {
 
 @dataclass(frozen=True, slots=True)
 class RefreshClaims:
-    """What a valid refresh token says: whose it is and which row it spends."""
+    """The claims of a valid refresh token: its user, and the id of its record in the database."""
 
     user_id: str
     jti: str
 
 
-class Tokens:
-    """Issues and verifies tokens with one secret."""
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A pair of tokens, and the record of its refresh token: to be committed before the pair is handed out."""
 
-    def __init__(self, secret: bytes) -> None:
+    jti: str
+    expires: datetime
+    pair: TokenPair
+
+
+class Tokens:
+    """Issues and verifies the tokens that are signed with `secret`; `new_id` makes the ids of refresh tokens."""
+
+    def __init__(self, secret: bytes, *, new_id: Callable[[], str] = lambda: str(uuid4())) -> None:
         self._secret = secret
+        self._new_id = new_id
+        # Fast path: verifying the signature of an access token at each request, 62 of 253 µs at GET /api/me, see
+        # docs/performance.md. That a token is valid is never remembered: it depends on the time.
         self._read_access = lru_cache(REMEMBERED)(self._verify_access)
+
+    def issue(self, user_id: str, now: datetime) -> Issued:
+        """A new pair of tokens for a user."""
+        jti = self._new_id()
+        pair = TokenPair(self.access(user_id, now), self.refresh(user_id, jti, now))
+        return Issued(jti, refresh_expiry(now), pair)
 
     def access(self, user_id: str, now: datetime) -> str:
         """A new access token."""
         return self._sign({"sub": user_id, "exp": _seconds(now + ACCESS_LIFETIME), "kind": "access"})
 
     def refresh(self, user_id: str, jti: str, now: datetime) -> str:
-        """A new refresh token; its row in the database must be stored before it is given away."""
+        """A new refresh token for a record that expires at `refresh_expiry(now)`."""
         return self._sign({"sub": user_id, "exp": _seconds(refresh_expiry(now)), "kind": "refresh", "jti": jti})
 
     def read_access(self, token: str, now: datetime) -> str:
-        """The user id of a valid access token; raises Unauthorized for anything else."""
+        """The user id of a valid access token; raises Unauthorized for any other text."""
         read = self._read_access if len(token) <= REMEMBERED_LENGTH else self._verify_access
         user_id, expires = read(token)
         _check_expiry(expires, now)
         return user_id
 
     def read_refresh(self, token: str, now: datetime) -> RefreshClaims:
-        """The claims of a valid refresh token; raises Unauthorized for anything else."""
+        """The claims of a valid refresh token; raises Unauthorized for any other text."""
         claims = self._verify(token, "refresh")
         _check_expiry(claims["exp"], now)
         return RefreshClaims(_uuid(claims.get("sub")), _uuid(claims.get("jti")))
@@ -92,7 +111,7 @@ def _check_expiry(expires: int, now: datetime) -> None:
 
 
 def refresh_expiry(now: datetime) -> datetime:
-    """When a refresh token that is issued at `now` expires: whole seconds, like its `exp`."""
+    """When the refresh tokens issued at `now` expire, in whole seconds as in their `exp`."""
     return (now + REFRESH_LIFETIME).replace(microsecond=0)
 
 

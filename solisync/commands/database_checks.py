@@ -9,7 +9,7 @@ from ..errors import DatabaseError, FatalError
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations
 from ..postgres.session import Session
-from ..settings import Settings
+from ..settings import ServingSettings
 from .findings import Finding, fine, note, wrong
 from .running import schema_number, with_session
 
@@ -30,7 +30,7 @@ _UNUSABLE = """
 """
 
 
-async def examine(settings: Settings, reactor: ReactorBase) -> list[Finding]:
+async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
     """Everything about the database; an embedded one that is not there yet is nothing bad."""
     if settings.database_url is None:
         embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
@@ -50,7 +50,7 @@ async def examine(settings: Settings, reactor: ReactorBase) -> list[Finding]:
         return [wrong("database", text, "see that the server runs, and that the settings name it")]
 
 
-async def _findings(settings: Settings, session: Session) -> AsyncIterator[Finding]:
+async def _findings(settings: ServingSettings, session: Session) -> AsyncIterator[Finding]:
     before = datetime.now(UTC)
     ((theirs,),) = await session.execute("SELECT clock_timestamp()")
     after = datetime.now(UTC)

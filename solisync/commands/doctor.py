@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from ..errors import FatalError, SettingsError
-from ..settings import SECRET_MIN_BYTES, Settings
+from ..settings import ServingSettings
+from ..settings_values import SECRET_MIN_BYTES
 from . import database_checks, host_checks
 from .findings import Finding, fine, note, wrong
 from .task import Task
@@ -34,7 +35,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         yield finding
     settings = None
     try:
-        settings = Settings.from_environ(_with_some_secret(task), task.options)
+        settings = ServingSettings.from_environ(_with_some_secret(task), task.options)
     except SettingsError as error:
         for problem in error.problems:
             yield wrong("settings", problem, "see docs/configuration.md")
@@ -63,7 +64,7 @@ def _with_some_secret(task: Task) -> dict[str, str]:
     return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
 
 
-def _secret(task: Task, settings: Settings | None) -> Iterator[Finding]:
+def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
     if not _secret_is_set(task):
         yield note("secret", "JWT_SECRET is not set here, so it was not looked at")
     elif settings is not None:

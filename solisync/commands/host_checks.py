@@ -28,7 +28,7 @@ from twisted.internet.threads import deferToThreadPool
 from .. import __version__
 from ..errors import FatalError
 from ..process.listening import listen
-from ..settings import Settings
+from ..settings import ServingSettings, Settings
 from ..settings_table import unknown_variables
 from .findings import Finding, fine, note, wrong
 from .output import bytes_shown
@@ -81,7 +81,7 @@ def disk(settings: Settings) -> Iterator[Finding]:
     yield wrong("disk", text, "make room, or move it") if free < DISK_BYTES else fine("disk", text)
 
 
-def proxies(settings: Settings) -> Iterator[Finding]:
+def proxies(settings: ServingSettings) -> Iterator[Finding]:
     """Whether the trusted proxies fit the endpoint."""
     endpoint = serverFromString(None, settings.listen) if settings.listen.startswith(("tcp", "ssl", "unix")) else None
     wide = [network for network in settings.trusted_proxies if network.prefixlen <= EVERYBODY]
@@ -105,7 +105,7 @@ def proxies(settings: Settings) -> Iterator[Finding]:
         yield fine("proxy", "no proxy is believed: right where players connect directly")
 
 
-async def listener(settings: Settings, reactor: ReactorBase) -> list[Finding]:
+async def listener(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
     """Whether the port is free, or who is there."""
     where = settings.listen
     try:

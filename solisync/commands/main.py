@@ -6,7 +6,7 @@ import os
 from twisted.internet.base import ReactorBase
 
 from .. import __version__
-from ..settings import Settings
+from ..settings import ServingSettings, Settings
 from ..settings_table import TABLE, without_option
 from . import completion, reset_password, running, table
 from .smoke import smoke
@@ -28,14 +28,13 @@ def main(arguments: list[str] | None = None) -> None:
         table.execute(chosen, options, os.environ)
     if chosen.smoke is not None:
         running.run(lambda reactor: smoke(chosen.smoke, reactor))
-    serving = chosen.reset_password is None and not chosen.migrate
-    settings = Settings.from_environ(os.environ, options, serving=serving)
     if chosen.reset_password is not None:
-        reset_password.reset(chosen.reset_password, settings)
+        reset_password.reset(chosen.reset_password, Settings.from_environ(os.environ, options))
     elif chosen.migrate:
+        settings = Settings.from_environ(os.environ, options)
         running.run(lambda reactor: _migrate(settings, reactor))
     else:
-        _serve(settings, options)
+        _serve(ServingSettings.from_environ(os.environ, options), options)
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -70,11 +69,11 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _serve(settings: Settings, options: dict[str, str]) -> None:
+def _serve(settings: ServingSettings, options: dict[str, str]) -> None:
     from twisted.internet import reactor
 
     from ..process.daemon import run
-    from ..supervisor import make_daemon
+    from ..service import make_daemon
 
     daemon = make_daemon(settings, reactor, os.environ, options)  # type: ignore[arg-type]
     run(daemon, reactor, log_format=settings.log_format)  # type: ignore[arg-type]

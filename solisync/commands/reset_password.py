@@ -18,7 +18,8 @@ from ..postgres.database import Database
 from ..process.audit import audit
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings import Settings
-from ..settings_table import TABLE, without_line_end
+from ..settings_table import TABLE
+from ..settings_values import without_line_end
 from ..storage import accounts
 from .running import run, with_database
 
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.add_argument(f"--{setting.option}", metavar=setting.metavar, help=setting.description)
     chosen = vars(parser.parse_args(arguments))
     options = {setting.option: chosen[setting.option.replace("-", "_")] for setting in places}
-    reset(chosen["username"], Settings.from_environ(os.environ, options, serving=False))
+    reset(chosen["username"], Settings.from_environ(os.environ, options))
 
 
 def reset(username: str, settings: Settings) -> None:

@@ -35,7 +35,7 @@ class Task:
     @property
     def settings(self) -> Settings:
         """The settings of a command that doesn't serve; raises SettingsError."""
-        return Settings.from_environ(self.environ, self.options, serving=False)
+        return Settings.from_environ(self.environ, self.options)
 
     async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Call `work` with a transaction on the database, for what may take long and changes nothing."""

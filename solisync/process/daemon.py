@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 
 from ..errors import FatalError
 from . import listening, logs
-from .metrics import scrape_site
+from .scrape import scrape_site
 
 # Almost everything that a request leaves behind has no cycles. At Python's own thresholds the search for them takes a
 # twelfth of the time of a push.

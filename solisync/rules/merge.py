@@ -7,6 +7,7 @@ values can stay, the rule of its field says whose; "pushed wins" is the last res
 from collections.abc import Iterable
 from datetime import date, datetime
 from itertools import chain
+from operator import attrgetter
 
 from msgspec import structs
 
@@ -24,6 +25,13 @@ _MAXIMA = (
     "challenge_best_score",
 )
 _FASTEST = ("classic_fastest_win_seconds", "zen_fastest_win_seconds", "challenge_fastest_win_seconds")
+
+# The fields that are reported as conflicts when they differ, and where a payload has them.
+_REPORTED = {
+    "win_streak_current": attrgetter("stats.win_streak_current"),
+    "daily_challenge_streak": attrgetter("progress.daily_challenge_streak"),
+}
+CONFLICT_FIELDS = tuple(_REPORTED)
 
 
 def merge(pushed: Document, stored: Document | None, now: datetime) -> tuple[Document, list[SyncConflict]]:
@@ -140,12 +148,5 @@ def _unknown_fields(pushed: UnknownFields, stored: UnknownFields) -> UnknownFiel
 
 
 def _conflicts(pushed: Payload, stored: Payload) -> list[SyncConflict]:
-    pairs = (
-        ("win_streak_current", pushed.stats.win_streak_current, stored.stats.win_streak_current),
-        (
-            "daily_challenge_streak",
-            pushed.progress.daily_challenge_streak,
-            stored.progress.daily_challenge_streak,
-        ),
-    )
+    pairs = ((field, value_of(pushed), value_of(stored)) for field, value_of in _REPORTED.items())
     return [SyncConflict(field, str(local), str(remote)) for field, local, remote in pairs if local != remote]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ..access.passwords import Passwords
-from ..access.tokens import Tokens, refresh_expiry
+from ..access.tokens import Tokens
 from ..errors import Conflict, NotFound
 from ..postgres.database import Database, Transaction
 from ..process.audit import audit
@@ -47,19 +47,20 @@ class Accounts:
         if await self._database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
             raise Conflict("username already taken")
         password_hash = await self._passwords.hash(password)
-        user_id, jti, now = self._new_id(), self._new_id(), self._now()
+        user_id, now = self._new_id(), self._now()
+        issued = self._tokens.issue(user_id, now)
         created = await self._database.autocommit(
             self._register,
             user_id=user_id,
             username=username,
             password_hash=password_hash,
             now=now,
-            jti=jti,
-            refresh_expires=refresh_expiry(now),
+            jti=issued.jti,
+            refresh_expires=issued.expires,
         )
         if not created:
             raise Conflict("username already taken")
-        return TokenPair(self._tokens.access(user_id, now), self._tokens.refresh(user_id, jti, now))
+        return issued.pair
 
     async def me(self, *, player: str) -> Me:
         """Show the player their profile."""

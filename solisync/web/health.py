@@ -1,39 +1,27 @@
-"""Health, for those who watch the service (contract §4)."""
+"""Liveness and readiness, for supervisors and load balancers (docs/operations.md "Health")."""
 
 from msgspec import Struct
 
 from .. import __version__
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
+from ..rules.health import Alive, Ready
 from ..storage import schema
 
 
-class Alive(Struct, frozen=True):
-    """The process answers."""
-
-    version: str
-    status: str = "ok"
-
-
-class Ready(Struct, frozen=True):
-    """The process can do its work."""
-
-    status: str = "ready"
-
-
 class Health:
-    """Liveness, which waits for nothing, and readiness, which is true."""
+    """Liveness, which waits for nothing, and readiness, which asks the database."""
 
     def __init__(self, *, database: Database, schema_number: int) -> None:
         self._database = database
         self._schema_number = schema_number
 
     async def live(self) -> Struct:
-        """Say that the process runs, whatever else is wrong."""
+        """Answer, whatever else is wrong."""
         return Alive(__version__)
 
     async def ready(self) -> Struct:
-        """Say whether the database answers and its schema is at least this build's."""
+        """Raise Unavailable unless the database answers and its schema is at least the one of this version."""
         try:
             latest = await self._database.autocommit(schema.latest)
         except DatabaseError:

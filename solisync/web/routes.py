@@ -8,6 +8,7 @@ from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ..rules.analytics import Batch, Receipt
 from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
+from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn
 from ..rules.replays import Count, Recent, Replay, Uploaded
 from ..rules.shapes import Ok
@@ -16,7 +17,7 @@ from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
 from .challenge import Challenge
-from .health import Alive, Health, Ready
+from .health import Health
 from .leaderboard import Leaderboard
 from .openapi import OpenApi
 from .replays import Replays

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..access.passwords import Passwords
-from ..access.tokens import RefreshClaims, Tokens, refresh_expiry
+from ..access.tokens import Issued, RefreshClaims, Tokens
 from ..errors import Unauthorized
 from ..postgres.database import Database, Transaction
 from ..process.audit import audit
@@ -24,14 +24,12 @@ class Sessions:
         tokens: Tokens,
         metrics: Metrics,
         now: Callable[[], datetime],
-        new_id: Callable[[], str],
     ) -> None:
         self._database = database
         self._passwords = passwords
         self._tokens = tokens
         self._metrics = metrics
         self._now = now
-        self._new_id = new_id
 
     async def login(self, *, body: AuthRequest) -> TokenPair:
         """Begin a session. Whatever is wrong with the credentials, the work and the answer are the same."""
@@ -44,10 +42,10 @@ class Sessions:
         if not await self._passwords.verify(password, stored.password_hash if stored else None) or stored is None:
             audit("login failed", user_id=stored.user_id if stored else None)
             raise Unauthorized("invalid credentials")
-        jti, now = self._new_id(), self._now()
-        if not await self._database.autocommit(self._begin, stored, jti=jti, expires=refresh_expiry(now)):
+        issued = self._tokens.issue(stored.user_id, self._now())
+        if not await self._database.autocommit(self._begin, stored, issued):
             raise Unauthorized("invalid credentials")
-        return TokenPair(self._tokens.access(stored.user_id, now), self._tokens.refresh(stored.user_id, jti, now))
+        return issued.pair
 
     async def refresh(self, *, body: RefreshRequest) -> TokenPair:
         """Spend a refresh token for a new pair; of any number of requests with one token, one gets it."""
@@ -57,25 +55,23 @@ class Sessions:
         except Unauthorized:
             audit("refresh refused", reason="no valid refresh token")
             raise
-        jti = self._new_id()
-        if not await self._database.autocommit(self._rotate, claims, now=now, jti=jti):
+        issued = self._tokens.issue(claims.user_id, now)
+        if not await self._database.autocommit(self._rotate, claims, issued, now):
             raise Unauthorized
-        return TokenPair(self._tokens.access(claims.user_id, now), self._tokens.refresh(claims.user_id, jti, now))
+        return issued.pair
 
     # What is written to the audit trail where it is committed: the client may have gone by then, and its handler too.
 
-    async def _begin(
-        self, transaction: Transaction, stored: accounts.Credentials, *, jti: str, expires: datetime
-    ) -> bool:
+    async def _begin(self, transaction: Transaction, stored: accounts.Credentials, issued: Issued) -> bool:
         began = await sessions.begin(
-            transaction, stored.user_id, verified_hash=stored.password_hash, jti=jti, expires=expires
+            transaction, stored.user_id, verified_hash=stored.password_hash, jti=issued.jti, expires=issued.expires
         )
         audit("login" if began else "login failed", user_id=stored.user_id)
         return began
 
-    async def _rotate(self, transaction: Transaction, claims: RefreshClaims, *, now: datetime, jti: str) -> bool:
+    async def _rotate(self, transaction: Transaction, claims: RefreshClaims, issued: Issued, now: datetime) -> bool:
         rotated = await sessions.rotate(
-            transaction, claims.user_id, spent=claims.jti, now=now, jti=jti, expires=refresh_expiry(now)
+            transaction, claims.user_id, spent=claims.jti, now=now, jti=issued.jti, expires=issued.expires
         )
         if rotated:
             audit("refresh", user_id=claims.user_id)

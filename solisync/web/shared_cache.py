@@ -1,4 +1,4 @@
-"""A list for everybody that may be a second old (contract §8), but never older than what this process has changed."""
+"""A cache for the public lists, which may be a second old (docs/protocol.md "The leaderboard" and "Replays")."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
@@ -7,13 +7,18 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from ..process.shielded import shielded
+
 T = TypeVar("T")
 
 SECONDS = 1.0
 
 
 class CoalescingCache(Generic[T]):
-    """The result of `load`, for at most a second from the moment its loading began; a crowd shares one loading."""
+    """The value of `load`, kept for SECONDS from the moment when its loading began; callers share one loading.
+
+    Never older than what this process has changed, see `invalidate`. Other processes notice a change within SECONDS.
+    """
 
     def __init__(self, load: Callable[[], Coroutine[Any, Any, T]], *, reactor: ReactorBase) -> None:
         self._load = load
@@ -21,46 +26,43 @@ class CoalescingCache(Generic[T]):
         self._latest: _Loading[T] | None = None
 
     async def get(self) -> T:
-        """The value, loaded anew when it is too old; raises what `load` raises."""
+        """The value, loaded anew when it has expired; raises what `load` raises."""
         now = self._reactor.seconds()
         latest = self._latest
         # the clock may have been set back
         if latest is None or latest.failed or not latest.began <= now < latest.began + SECONDS:
             latest = self._latest = _Loading(self._load(), now)
-        return await latest.outcome()
+        if not latest.ended.called:
+            await shielded(latest.ended)
+        return latest.value()
 
     def invalidate(self) -> None:
-        """Something that this process committed has changed the value; who asks from now on gets it loaded anew.
+        """Forget the value: a commit of this process may have changed it.
 
-        Call it in a `finally` inside of the work that is given to the database: that runs to its end, while a handler
-        ends where its client hangs up; and when the outcome is unknown, the value may have changed as well.
+        Call it in a `finally` inside of the work that is given to the database, which runs to its end while a handler
+        ends when its client hangs up; and not only after success, because a commit of unknown outcome may have changed
+        the value too. A loading that has begun before is finished for its callers, and not kept.
         """
         self._latest = None
 
 
 class _Loading(Generic[T]):
-    """One loading and those who wait for it. It runs to its end, whoever hangs up meanwhile."""
+    """One call of `load`. It runs to its end, also when all who wait for it are cancelled."""
 
     def __init__(self, work: Coroutine[Any, Any, T], began: float) -> None:
         self.began = began
-        self._result: list[T | Failure] = []  # empty until there is one
-        self._waiting: list[Deferred[T]] = []
-        Deferred.fromCoroutine(work).addBoth(self._done)
+        self._result: T | Failure
+        self.ended: Deferred[None] = Deferred.fromCoroutine(work).addBoth(self._keep)  # never fails
+
+    def _keep(self, result: T | Failure) -> None:
+        self._result = result
 
     @property
     def failed(self) -> bool:
-        return bool(self._result) and isinstance(self._result[0], Failure)
+        return self.ended.called and isinstance(self._result, Failure)
 
-    def outcome(self) -> Deferred[T]:
-        """A Deferred of the caller's own: to cancel it leaves the others waiting."""
-        outcome: Deferred[T] = Deferred(self._waiting.remove)
-        if self._result:
-            outcome.callback(self._result[0])
-        else:
-            self._waiting.append(outcome)
-        return outcome
-
-    def _done(self, result: T | Failure) -> None:
-        self._result.append(result)
-        while self._waiting:
-            self._waiting.pop(0).callback(result)
+    def value(self) -> T:
+        """The result, once it has `ended`; raises the exception of a loading that failed."""
+        if isinstance(self._result, Failure):
+            self._result.raiseException()
+        return self._result

@@ -187,6 +187,16 @@ def test_a_cancelled_job_that_runs_frees_its_place_when_it_ends(passwords, threa
     assert third[1][0].startswith("$2b$")
 
 
+def test_a_failure_after_its_caller_was_cancelled_is_logged(passwords, threads, no_lost_failures):
+    """Nobody waits for it any more, but a hash that bcrypt can't read is something to know of."""
+    verifying, _ = outcome(passwords.verify(b"12345678", "not a hash"))
+    verifying.cancel()
+    threads.run_one()
+    (logged,) = no_lost_failures
+    assert "Invalid salt" in logged
+    no_lost_failures.clear()
+
+
 def test_a_malformed_stored_hash_frees_its_place(passwords, threads):
     """A hash that bcrypt can't read fails that login and nothing else."""
     for _ in range(5):

@@ -42,6 +42,14 @@ def test_a_refresh_token_has_these_claims_and_no_others():
     assert refresh_expiry(NOW).timestamp() == exp
 
 
+def test_a_pair_and_its_record_agree():
+    """What is issued together has one user, one id and one expiry."""
+    issued = Tokens(SECRET, new_id=lambda: JTI).issue(USER, NOW)
+    access, refresh = claims_of(issued.pair.access_token), claims_of(issued.pair.refresh_token)
+    assert (access["sub"], refresh["sub"]) == (USER, USER)
+    assert (issued.jti, issued.expires.timestamp()) == (refresh["jti"], refresh["exp"])
+
+
 def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
     """There is no leeway, in either direction."""
     token = tokens.access(USER, NOW)

@@ -299,7 +299,7 @@ def choosing(place, reactor, shared_dsn, monkeypatch):
             stand_in(place / "bin", name, installed)
         real = programs._major
         monkeypatch.setattr(programs, "_major", lambda path: real(path) if path.parent == place / "bin" else 18)
-        settings = Settings.from_environ({"DATABASE_URL": shared_dsn}, serving=False)
+        settings = Settings.from_environ({"DATABASE_URL": shared_dsn})
         try:
             found = find(name, settings, {"PATH": str(place / "bin")}, *given, **more)
             found = found if isinstance(found, str) else await found

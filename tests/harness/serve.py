@@ -7,18 +7,17 @@ from twisted.internet import reactor
 
 from solisync import worker
 from solisync.process.daemon import run
-from solisync.service import make_service
-from solisync.settings import Settings
-from solisync.supervisor import Supervisor
+from solisync.service import make_daemon, make_service
+from solisync.settings import ServingSettings
 
 COST = 4
 
 if __name__ == "__main__":
-    settings = Settings.from_environ(os.environ)
+    settings = ServingSettings.from_environ(os.environ)
     if sys.argv[1:] == ["worker"]:
         worker.main(COST)
     elif settings.workers > 1:
         command = (sys.executable, __file__, "worker")
-        run(Supervisor(settings, reactor, dict(os.environ), command=command), reactor, log_format=settings.log_format)
+        run(make_daemon(settings, reactor, os.environ, command=command), reactor, log_format=settings.log_format)
     else:
         run(make_service(settings, reactor, bcrypt_cost=COST), reactor, log_format=settings.log_format)

@@ -7,7 +7,7 @@ import pytest
 
 from solisync.client import ApiError, Client
 from solisync.service import make_service
-from solisync.settings import Settings
+from solisync.settings import ServingSettings
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, SECRET
 from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
@@ -76,7 +76,7 @@ class Running(Reachable):
 async def start(reactor, dsn, *, settings=None, **options):
     """A running service of the test's own; stop it with `await running.service.stopService()`."""
     service = make_service(
-        Settings.from_environ(environment(dsn, **(settings or {}))),
+        ServingSettings.from_environ(environment(dsn, **(settings or {}))),
         reactor,
         **{"bcrypt_cost": FAST_BCRYPT, **options},
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from twisted.internet.threads import deferToThread
 
-from solisync.process import metrics
+from solisync.process import shared_metrics
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.entry_points import SOLISYNC, start
@@ -214,11 +214,11 @@ async def test_metrics_are_off_unless_asked_for(launch, reactor, shared_dsn):
 
 def test_numbers_that_can_not_be_read_stop_nobody():
     """A worker that was killed while it wrote is forgotten all the same, and the others are counted on."""
-    shared = metrics.Shared()
+    shared = shared_metrics.SharedMetrics()
     directory = Path(shared.open()["PROMETHEUS_MULTIPROC_DIR"])
     used, key = (4000).to_bytes(4, "little"), (3990).to_bytes(4, "little")
     (directory / "counter_123.db").write_bytes(used + bytes(4) + key + b"\xff" * 4990)
     with pytest.raises(UnicodeDecodeError):
-        list(metrics.MmapedDict.read_all_values_from_file(directory / "counter_123.db"))
+        list(shared_metrics.MmapedDict.read_all_values_from_file(directory / "counter_123.db"))
     shared.forget(123)
     shared.close()

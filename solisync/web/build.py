@@ -1,0 +1,77 @@
+"""The HTTP side of a process, wired: the nouns, the route table over them, and the site that serves it."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from twisted.internet.base import ReactorBase
+
+from ..access.passwords import Passwords
+from ..access.rate_limit import RateLimiter
+from ..access.tokens import Tokens
+from ..postgres.database import Database
+from ..process.metrics import Metrics
+from ..settings import ServingSettings
+from ..storage import replays
+from .accounts import Accounts
+from .analytics import Analytics
+from .app import App
+from .avatars import Avatars
+from .challenge import Challenge
+from .health import Health
+from .leaderboard import Leaderboard, load_board
+from .openapi import OpenApi
+from .replays import Replays
+from .route import body_refusals
+from .routes import routes
+from .sessions import Sessions
+from .shared_cache import CoalescingCache
+from .swagger_ui import Docs
+from .sync import Sync
+from .wire.site import Site
+
+MIB = 2**20
+
+
+def make_site(
+    settings: ServingSettings,
+    reactor: ReactorBase,
+    *,
+    database: Database,
+    passwords: Passwords,
+    metrics: Metrics,
+    schema: int,
+    now: Callable[[], datetime],
+    new_id: Callable[[], str],
+) -> Site:
+    """Build the site, which listens nowhere yet. `schema` is the number of the newest migration."""
+    tokens = Tokens(settings.jwt_secret, new_id=new_id)
+    openapi = OpenApi()
+    board = CoalescingCache(lambda: load_board(database), reactor=reactor)
+    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
+    quota = settings.replay_quota_mib * MIB or None
+    table = routes(
+        accounts=Accounts(
+            database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
+        ),
+        sessions=Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now),
+        avatars=Avatars(database=database),
+        sync=Sync(database=database, board=board, metrics=metrics, now=now),
+        leaderboard=Leaderboard(database=database, board=board, now=now),
+        challenge=Challenge(now=now),
+        replays=Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id),
+        analytics=Analytics(database=database, metrics=metrics, now=now),
+        health=Health(database=database, schema_number=schema),
+        openapi=openapi,
+        docs=Docs(),
+    )
+    openapi.describe(table)
+    limiter = RateLimiter(database=database, reactor=reactor)
+    app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)
+    return Site(
+        app.resource(),
+        reactor,
+        trusted_proxies=settings.trusted_proxies,
+        cors_origins=settings.cors_origins,
+        metrics=metrics,
+        body_refusals=body_refusals(table),
+    )
