@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from solisync.errors import FatalError
-from solisync.postgres.embedded import DataDirBusy, EmbeddedPostgres
+from solisync.postgres.data_directory import DataDirBusy
+from solisync.postgres.embedded import EmbeddedPostgres
 from tests.commands import BIN, SOLISYNC, kill, postmaster, processes_in, run, start, wait_for
 from tests.conftest import PASSWORD, SECRET, ready, run_sql
 

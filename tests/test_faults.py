@@ -48,7 +48,7 @@ def own_postgres(reactor):
 
 def stop_server(server, how):
     """End the server in one of SIGNALS' ways; EmbeddedPostgres starts it again."""
-    pid = postmaster(server._data_dir)
+    pid = postmaster(server.data_dir)
     os.kill(pid, SIGNALS[how])
     return pid
 
@@ -59,7 +59,7 @@ def wait_for_server(server, old):
     while time.monotonic() < deadline:
         try:
             connect(server.dsn).close()
-            if postmaster(server._data_dir) not in (old, None):
+            if postmaster(server.data_dir) not in (old, None):
                 return time.monotonic()
         except (psycopg2.Error, OSError, IndexError):
             pass

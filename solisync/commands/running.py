@@ -12,8 +12,9 @@ from twisted.internet.task import deferLater, react
 from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
 from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
+from ..postgres.data_directory import DataDirBusy
 from ..postgres.database import WORK_SECONDS, Database
-from ..postgres.embedded import DataDirBusy, EmbeddedPostgres
+from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
 from ..postgres.session import Session
 from ..process import audit, logs
