@@ -29,9 +29,10 @@ from .access.rate_limit import RateLimiter
 from .access.tokens import Tokens
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
-from .postgres.database import RECONNECT_SECONDS, Database
+from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import Migration, load_migrations, migrate
+from .postgres.pool import RECONNECT_SECONDS
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
@@ -142,7 +143,8 @@ def make_service(
 
     def look() -> None:
         metrics.password_hash_queue.set(hashing.waiting)
-        metrics.pool(used=database.used, idle=database.idle, waiting=database.waiting, replaced=database.replaced)
+        pool = database.pool
+        metrics.pool(used=pool.used, idle=pool.idle, waiting=pool.waiting, replaced=pool.replaced)
 
     return Solisync(
         settings=settings,

@@ -20,8 +20,9 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres.database import RECONNECT_SECONDS, Database
+from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.postgres.statement import Statement
 from solisync.web import app
 from tests.commands import postmaster

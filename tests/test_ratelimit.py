@@ -28,7 +28,7 @@ class Counted:
         self._database = database
         self.asked = 0
 
-    async def once(self, *arguments, **options):
+    async def autocommit(self, *arguments, **options):
         self.asked += 1
         return await self._database.autocommit(*arguments, **options)
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 import msgspec
 
-from ..postgres.database import Transaction
+from ..postgres.transaction import Transaction
 from ..storage import administration_pages
 from ..storage.administration_pages import StoredEvent
 from .output import to_json

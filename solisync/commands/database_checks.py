@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from twisted.internet.base import ReactorBase
 
 from ..errors import DatabaseError, FatalError
+from ..postgres.connection import Connection
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations
-from ..postgres.session import Session
 from ..settings import Settings
 from .findings import Finding, fine, note, wrong
-from .running import schema_number, with_session
+from .running import schema_number, with_connection
 
 OLDEST = 14
 CLOCK_SECONDS = 2.0
@@ -40,21 +40,21 @@ async def examine(settings: Settings, reactor: ReactorBase) -> list[Finding]:
         except FatalError:
             return [note("database", f"there is none in {settings.data_dir}: the first start of the service makes it")]
 
-    async def look(session: Session) -> list[Finding]:
-        return [finding async for finding in _findings(settings, session)]
+    async def look(connection: Connection) -> list[Finding]:
+        return [finding async for finding in _findings(settings, connection)]
 
     try:
-        return await with_session(settings, reactor, look)
+        return await with_connection(settings, reactor, look)
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
         return [wrong("database", text, "see that the server runs, and that the settings name it")]
 
 
-async def _findings(settings: Settings, session: Session) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings, connection: Connection) -> AsyncIterator[Finding]:
     before = datetime.now(UTC)
-    ((theirs,),) = await session.execute("SELECT clock_timestamp()")
+    ((theirs,),) = await connection.execute("SELECT clock_timestamp()")
     after = datetime.now(UTC)
-    ((major, version, encoding, read_only, connections, may_create),) = await session.execute(_SERVER)
+    ((major, version, encoding, read_only, connections, may_create),) = await connection.execute(_SERVER)
     if major < OLDEST:
         yield wrong("database", f"PostgreSQL {version} is too old", f"upgrade it to {OLDEST} or newer")
     elif encoding != "UTF8":
@@ -72,8 +72,8 @@ async def _findings(settings: Settings, session: Session) -> AsyncIterator[Findi
             f"it takes {connections} connections, a node with these settings wants {wanted}",
             "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
         )
-    yield _schema(await schema_number(session))
-    unusable = [name for (name,) in await session.execute(_UNUSABLE)]
+    yield _schema(await schema_number(connection))
+    unusable = [name for (name,) in await connection.execute(_UNUSABLE)]
     if unusable:
         yield wrong("rights", f"this role may not use {', '.join(unusable)}", "make it the owner of these tables")
     elif not may_create:

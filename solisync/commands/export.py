@@ -3,7 +3,7 @@
 from base64 import b64encode
 
 from ..errors import NotFound
-from ..postgres.database import Transaction
+from ..postgres.transaction import Transaction
 from ..storage import administration, administration_pages, sync
 from ..storage.administration import Player, Summary
 from ..storage.administration_pages import StoredEvent, StoredReplay

@@ -12,11 +12,12 @@ from twisted.internet.task import deferLater, react
 from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
 from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
+from ..postgres.connection import Connection
 from ..postgres.data_directory import DataDirBusy
-from ..postgres.database import WORK_SECONDS, Database
+from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
-from ..postgres.session import Session
+from ..postgres.pool import WORK_SECONDS
 from ..process import audit, logs
 from ..settings import Settings
 from .output import harmless
@@ -140,36 +141,36 @@ async def with_database(
     return await with_dsn(settings, reactor, connected, create=False)
 
 
-async def with_session(settings: Settings, reactor: ReactorBase, work: Callable[[Session], Awaitable[T]]) -> T:
-    """Call `work` with a session on the configured database, which must exist already.
+async def with_connection(settings: Settings, reactor: ReactorBase, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """Call `work` with a connection to the configured database, which must exist already.
 
     Nothing bounds its statements. It is called once: what it has written can't be taken back.
     """
 
     async def connected(dsn: str) -> T:
-        session = await Session.open(reactor, dsn, bounded=False)
+        connection = await Connection.open(reactor, dsn, bounded=False)
         try:
-            return await work(session)
+            return await work(connection)
         except TransactionAborted as error:
             raise DatabaseError(str(error)) from error
         finally:
-            session.close()
+            connection.close()
 
     return await with_dsn(settings, reactor, connected, create=False)
 
 
-async def schema_number(session: Session) -> int:
+async def schema_number(connection: Connection) -> int:
     """The number of the newest migration that the database has, 0 without any."""
-    ((known,),) = await session.execute("SELECT to_regclass('schema_migrations') IS NOT NULL")
+    ((known,),) = await connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not known:
         return 0
-    ((number,),) = await session.execute("SELECT coalesce(max(number), 0) FROM schema_migrations")
+    ((number,),) = await connection.execute("SELECT coalesce(max(number), 0) FROM schema_migrations")
     return int(number)
 
 
-async def check_schema(session: Session) -> None:
+async def check_schema(connection: Connection) -> None:
     """Raise FatalError when the schema is older than this build."""
-    number, wanted = await schema_number(session), load_migrations()[-1].number
+    number, wanted = await schema_number(connection), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"
@@ -177,8 +178,8 @@ async def check_schema(session: Session) -> None:
 
 
 async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
-    session = await Session.open(reactor, dsn)
+    connection = await Connection.open(reactor, dsn)
     try:
-        await check_schema(session)
+        await check_schema(connection)
     finally:
-        session.close()
+        connection.close()

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 from ..access.tokens import REFRESH_LIFETIME
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..storage import administration, sessions
 from .output import Column
 from .task import Task, player

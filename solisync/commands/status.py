@@ -3,12 +3,12 @@
 from dataclasses import asdict
 
 from .. import __version__
-from ..postgres.database import Transaction
+from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
-from ..postgres.session import Session
+from ..postgres.transaction import Transaction
 from ..storage import administration
 from .output import bytes_shown
-from .running import schema_number, with_session
+from .running import schema_number, with_connection
 from .task import Task
 
 _SERVER = "SELECT current_setting('server_version'), pg_database_size(current_database()), current_database()"
@@ -18,9 +18,9 @@ async def show(task: Task) -> None:
     """Look without changing anything, not even the schema."""
     settings = task.settings
 
-    async def look(session: Session) -> None:
-        ((server, size, name),) = await session.execute(_SERVER)
-        number, latest = await schema_number(session), load_migrations()[-1].number
+    async def look(connection: Connection) -> None:
+        ((server, size, name),) = await connection.execute(_SERVER)
+        number, latest = await schema_number(connection), load_migrations()[-1].number
         facts: dict[str, object] = {
             "version": __version__,
             "schema": number,
@@ -32,7 +32,7 @@ async def show(task: Task) -> None:
             "database_bytes": size if task.output.json else bytes_shown(size),
         }
         if number >= latest:  # else there may be no such tables
-            facts |= asdict(await administration.counts(Transaction(session)))
+            facts |= asdict(await administration.counts(Transaction(connection)))
         task.output.facts(facts)
 
-    await with_session(settings, task.reactor, look)
+    await with_connection(settings, task.reactor, look)

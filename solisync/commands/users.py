@@ -1,7 +1,8 @@
 """`solisync users`: who plays, and what the service does for them."""
 
 from ..errors import Conflict, DatabaseError, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved

@@ -7,8 +7,8 @@ without anybody counting those. Erasing a player deletes that row; it is part of
 from collections.abc import Sequence
 from datetime import datetime
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from ..rules.analytics import Event
 
 # Any number of these with the same events may run at once. They first take the name, then insert in the order of the

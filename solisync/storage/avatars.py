@@ -7,8 +7,8 @@ longer to read. On the way back plain bytea is as quick as anything.
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from .accounts import Profile
 from .rows import maybe
 

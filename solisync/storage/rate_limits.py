@@ -5,8 +5,8 @@ oldest time has left the window, which it then replaces; a refused one leaves th
 statement under the row's lock and on the database's clock, so any number of nodes agree.
 """
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from .rows import one
 
 # clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.

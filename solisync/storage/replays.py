@@ -5,8 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests
 from ..rules.replays import RECENT_MAX, Header, Recent
 from .accounts import LOCK

@@ -1,7 +1,7 @@
 """Which migrations the database has."""
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from .rows import one
 
 LATEST = Statement("latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations")

@@ -6,8 +6,8 @@ session is either older than they are, and removed by them, or sees what they di
 
 from datetime import datetime
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 
 # The row must still hold the hash that was verified: a reset may have committed while bcrypt ran.
 BEGIN_SESSION = Statement(

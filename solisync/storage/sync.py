@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests
 from . import leaderboard
 from .accounts import LOCK

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..errors import NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..rules.leaderboard import NO_BESTS, OptIn, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok

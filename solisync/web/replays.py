@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..errors import BadRequest, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..rules.ids import is_id
 from ..rules.replays import Fields, Header, Recent, Uploaded, decodable, read_header, recent_count
 from ..storage import replays

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import structs
 
 from ..errors import BadRequest, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..process.metrics import Metrics
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
