@@ -22,6 +22,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
 from ..errors import FatalError
+from ..postgres import introspection
 from ..postgres.binaries import ENVIRONMENT, find_binaries
 from ..postgres.connection import Connection
 from ..postgres.dsn import without_password
@@ -34,8 +35,8 @@ _INHERITED = ("HOME", "PATH")  # beside libpq's own variables: where ~/.pgpass a
 
 
 async def find_closest(name: str, settings: Settings, environ: Mapping[str, str], connection: Connection) -> str:
-    """The path of the program that fits the server best and can talk to it as `connection` does; raises FatalError."""
-    ((server,),) = await connection.execute("SELECT current_setting('server_version_num')::int / 10000")
+    """The path of the program that fits the server best, with TLS if `connection` has it; raises FatalError."""
+    server = await introspection.major_version(connection)
     fitting = [each for each in _installed(name, settings, environ, connection.encrypted) if each[0] >= server]
     if not fitting:
         raise _missing(f"{name} of PostgreSQL {server}", connection.encrypted)

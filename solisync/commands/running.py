@@ -18,8 +18,10 @@ from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
 from ..postgres.pool import WORK_SECONDS
+from ..postgres.transaction import Transaction
 from ..process import audit, logs
 from ..settings import Settings
+from ..storage import schema
 from .output import harmless
 
 PATIENCE_SECONDS = 15.0
@@ -136,7 +138,7 @@ async def with_database(
         try:
             return await work(database)
         finally:
-            await database.close(WORK_SECONDS)  # when interrupted, what has begun is let end
+            await database.close(WORK_SECONDS)  # when interrupted, work that has begun runs to its end
 
     return await with_dsn(settings, reactor, connected, create=False)
 
@@ -144,7 +146,7 @@ async def with_database(
 async def with_connection(settings: Settings, reactor: ReactorBase, work: Callable[[Connection], Awaitable[T]]) -> T:
     """Call `work` with a connection to the configured database, which must exist already.
 
-    Nothing bounds its statements. It is called once: what it has written can't be taken back.
+    Its statements have no time limit. `work` is called at most once: output that it has written can't be taken back.
     """
 
     async def connected(dsn: str) -> T:
@@ -159,18 +161,9 @@ async def with_connection(settings: Settings, reactor: ReactorBase, work: Callab
     return await with_dsn(settings, reactor, connected, create=False)
 
 
-async def schema_number(connection: Connection) -> int:
-    """The number of the newest migration that the database has, 0 without any."""
-    ((known,),) = await connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL")
-    if not known:
-        return 0
-    ((number,),) = await connection.execute("SELECT coalesce(max(number), 0) FROM schema_migrations")
-    return int(number)
-
-
 async def check_schema(connection: Connection) -> None:
     """Raise FatalError when the schema is older than this build."""
-    number, wanted = await schema_number(connection), load_migrations()[-1].number
+    number, wanted = await schema.number(Transaction(connection)), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"

@@ -10,10 +10,14 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Statement:
-    """An SQL statement with parameters $1, $2, …, which the service prepares by its name on every connection."""
+    """An SQL statement with parameters $1, $2, …, which the service prepares by its name on every connection.
+
+    A statement that only commands run is not `prepared`: they use connections that prepare nothing.
+    """
 
     name: str
     sql: str
+    prepared: bool = True
 
     @cached_property
     def preparation(self) -> str:

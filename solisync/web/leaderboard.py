@@ -41,9 +41,9 @@ class Leaderboard:
         saved = await sync.load(transaction, player)
         if saved is None:
             raise NotFound("user not found")
-        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload.encode()).payload.stats)
+        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
-            await leaderboard.opt_in(transaction, player, display_name, bests, self._now())
+            await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
         finally:
             self._board.invalidate()
 

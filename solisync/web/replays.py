@@ -59,7 +59,7 @@ class Replays:
         body = await self._database.autocommit(replays.fetch, replay_id)
         if body is None:
             raise NotFound("replay not found")
-        return Reply(body=body.encode(), headers=headers)
+        return Reply(body=body, headers=headers)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, raw: bytes, header: Header) -> None:
         room = await replays.room(transaction, player)
@@ -70,7 +70,7 @@ class Replays:
         improved = room.standing.improved_by(header.bests)
         bests = header.bests if improved else None
         try:
-            await replays.store(transaction, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
+            await transaction.commit_with(*replays.storing(player, replay_id, raw, header, bests, self._now()))
         finally:
             self._recent.invalidate()
             if improved:
