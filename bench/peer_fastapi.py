@@ -27,7 +27,7 @@ from solisync.access.tokens import Tokens, refresh_expiry
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.rules.accounts import RefreshRequest, TokenPair, me
 from solisync.rules.ids import canonical_uuid
-from solisync.rules.leaderboard import bests_of
+from solisync.rules.leaderboard import Standing, bests_of
 from solisync.rules.merge import merge
 from solisync.rules.replays import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
@@ -35,7 +35,6 @@ from solisync.rules.shapes import ErrorBody
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, read_unknown
 from solisync.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
-from solisync.storage.leaderboard import Standing
 from solisync.web.sync import NIL
 from solisync.web.wire.request import read_json
 

@@ -10,7 +10,8 @@ from twisted.logger import Logger
 
 from .access.rate_limit import LIMITS
 from .errors import DatabaseError, Unavailable
-from .postgres.database import Database, Transaction
+from .postgres.database import Database
+from .postgres.transaction import Transaction
 from .storage import analytics, rate_limits, sessions
 
 EVERY_SECONDS = 60.0

@@ -33,9 +33,10 @@ from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
-from .postgres.database import RECONNECT_SECONDS, Database
+from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import Migration, load_migrations, migrate
+from .postgres.pool import RECONNECT_SECONDS
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
@@ -146,7 +147,8 @@ def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Me
 
 def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
     metrics.password_hash_queue.set(hashing.waiting)
-    metrics.pool(used=database.used, idle=database.idle, waiting=database.waiting, replaced=database.replaced)
+    pool = database.pool
+    metrics.pool(used=pool.used, idle=pool.idle, waiting=pool.waiting, replaced=pool.replaced)
 
 
 class Solisync(Daemon):

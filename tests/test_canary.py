@@ -21,7 +21,7 @@ async def test_no_log_line_of_this_run_contains_a_secret(server, logs, postgres)
     """Passwords, tokens, the signing secret and the database's password appear in no log."""
     client = await server.player("ann")  # so that this test alone has something to look at
     await client.refresh()
-    files = [*logs.glob("*.log"), *Path(postgres._data_dir).glob("*.log")]
+    files = [*logs.glob("*.log"), *Path(postgres.data_dir).glob("*.log")]
     assert sum(file.stat().st_size for file in files) > 1_000
     for file in files:
         text = file.read_text("utf-8", "replace")

@@ -14,7 +14,7 @@ from solisync.access import passwords
 from solisync.access.rate_limit import ANALYTICS, AUTH
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
-from solisync.postgres import database
+from solisync.postgres import pool
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.settings_table import TABLE
 from solisync.web.app import HANDLER_SECONDS
@@ -119,8 +119,8 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "an answer that is not read": f"{sending.UNREAD_SECONDS:g} s without progress; of all clients together"
         f" {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
-        "work waiting for the database": f"{database.BORROW_SECONDS:g} s, and {database.BORROWERS:,} at once",
-        "a statement, a lock, a transaction": f"5 s, 4 s, {database.WORK_SECONDS:g} s",
+        "work waiting for the database": f"{pool.BORROW_SECONDS:g} s, and {pool.BORROWERS:,} at once",
+        "a statement, a lock, a transaction": f"5 s, 4 s, {pool.WORK_SECONDS:g} s",
         "register, login, refresh": auth,
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
         "one account": f"{quota} MiB of replays",

@@ -20,8 +20,9 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres.database import RECONNECT_SECONDS, Database
+from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.postgres.statement import Statement
 from solisync.web import app
 from tests.harness.concurrency import at_once
@@ -52,7 +53,7 @@ def own_postgres(reactor):
 
 def stop_server(server, how):
     """End the server in one of SIGNALS' ways; EmbeddedPostgres starts it again."""
-    pid = postmaster(server._data_dir)
+    pid = postmaster(server.data_dir)
     os.kill(pid, SIGNALS[how])
     return pid
 
@@ -63,7 +64,7 @@ def wait_for_server(server, old):
     while time.monotonic() < deadline:
         try:
             connect(server.dsn).close()
-            if postmaster(server._data_dir) not in (old, None):
+            if postmaster(server.data_dir) not in (old, None):
                 return time.monotonic()
         except (psycopg2.Error, OSError, IndexError):
             pass

@@ -9,9 +9,10 @@ from operator import attrgetter
 
 import msgspec
 
-from ..postgres.database import Transaction
-from ..storage import administration_pages
-from ..storage.administration_pages import StoredEvent
+from ..postgres.transaction import Transaction
+from ..storage import analytics
+from ..storage.analytics import StoredEvent
+from ..storage.paging import FIRST_TIME
 from .output import to_json
 from .task import Task
 
@@ -22,17 +23,13 @@ _values = attrgetter(*FIELDS)
 
 async def export(task: Task) -> None:
     """Write the events in the order of their arrival."""
-    since, until = task.chosen.since or administration_pages.FIRST_TIME, task.chosen.until or END_OF_TIME
+    since, until = task.chosen.since or FIRST_TIME, task.chosen.until or END_OF_TIME
     count = 0
 
     async def write(transaction: Transaction) -> None:
         nonlocal count
-
-        async def read(after: StoredEvent | None) -> list[StoredEvent]:
-            return await administration_pages.event_page(transaction, after, since=since, until=until)
-
         encode = _csv(task) if task.chosen.format == "csv" else _jsonl(task)
-        async for page in administration_pages.pages(read, administration_pages.PAGE):
+        async for page in analytics.received(transaction, since=since, until=until):
             encode(page)
             count += len(page)
             if not task.output.terminal:

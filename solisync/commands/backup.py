@@ -15,11 +15,14 @@ from pathlib import Path
 from twisted.internet.task import LoopingCall
 
 from ..errors import FatalError
+from ..postgres import introspection
+from ..postgres.connection import Connection
 from ..postgres.migrate import apply, load_migrations, migrating
-from ..postgres.session import Session
+from ..postgres.transaction import Transaction
+from ..storage import counts, schema
 from .output import PROGRESS_SECONDS, bytes_shown
 from .programs import Programs, find_closest, find_newest
-from .running import schema_number, with_dsn
+from .running import with_dsn
 from .task import Task
 
 MAGIC = b"PGDMP"
@@ -35,14 +38,6 @@ _AS_SERVER_KNOWS = (
 _LEFT_OUT = re.compile(rf" TABLE DATA \S+ (?:{'|'.join(LEFT_OUT)}) ")
 _TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
 
-# Extensions may have brought relations of their own.
-_RELATIONS = """
-    SELECT count(*) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND nspname !~ '^pg_(toast|temp)' AND NOT EXISTS (
-        SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e'
-    )
-"""
-
 
 async def backup(task: Task) -> None:
     """Write the database into a file, which is there whole or not at all."""
@@ -50,13 +45,13 @@ async def backup(task: Task) -> None:
 
     async def dump(dsn: str) -> None:
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
-        session = await Session.open(task.reactor, dsn)
+        connection = await Connection.open(task.reactor, dsn)
         try:
-            if not await schema_number(session):
+            if not await schema.number(Transaction(connection)):
                 raise FatalError("solisync: this database holds nothing of solisync's")
-            program = await find_closest("pg_dump", settings, task.environ, session)
+            program = await find_closest("pg_dump", settings, task.environ, connection)
         finally:
-            session.close()
+            connection.close()
         with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
             without = [f"--exclude-table-data={table}" for table in LEFT_OUT]
             words = ["--format=custom", *without, "--verbose", f"--file={unfinished}", f"--dbname={programs.dsn}"]
@@ -77,11 +72,11 @@ async def restore(task: Task) -> None:
     async def load(dsn: str) -> None:
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         # Under this lock, so that a service which is started meanwhile waits.
-        async with migrating(task.reactor, dsn) as session:
-            if (await session.execute(_RELATIONS))[0][0]:
+        async with migrating(task.reactor, dsn) as connection:
+            if not await introspection.is_empty(connection):
                 raise FatalError("solisync: this database is not empty: restore into one that nobody has used")
             reader = find_newest("pg_restore", settings, task.environ)
-            writer = find_newest("psql", settings, task.environ, encrypted=session.encrypted)
+            writer = find_newest("psql", settings, task.environ, encrypted=connection.encrypted)
             wanted = _wanted(file, await _contents(programs, reader, file))
             with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="solisync-") as chosen:
                 chosen.write("\n".join(wanted))
@@ -92,8 +87,8 @@ async def restore(task: Task) -> None:
                 writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
                 commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
                 await programs.pipe(*commands, heard=lambda line: _report(task, line))
-            await apply(session, load_migrations())
-            players = (await session.execute("SELECT count(*) FROM users"))[0][0]
+            await apply(connection, load_migrations())
+            players = await counts.players(Transaction(connection))
         task.progress.clear()
         text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
         task.output.say(text, file=str(file), players=players)

@@ -6,28 +6,18 @@ from datetime import UTC, datetime, timedelta
 from twisted.internet.base import ReactorBase
 
 from ..errors import DatabaseError, FatalError
+from ..postgres import introspection
+from ..postgres.connection import Connection
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations
-from ..postgres.session import Session
+from ..postgres.transaction import Transaction
 from ..settings import ServingSettings
+from ..storage import schema
 from .findings import Finding, fine, note, wrong
-from .running import schema_number, with_session
+from .running import with_connection
 
 OLDEST = 14
 CLOCK_SECONDS = 2.0
-
-_SERVER = """
-    SELECT current_setting('server_version_num')::int / 10000, current_setting('server_version'),
-        current_setting('server_encoding'), current_setting('transaction_read_only')::bool,
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
-        coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
-"""
-_UNUSABLE = """
-    SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
-        AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
-            AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE'))
-    ORDER BY relname
-"""
 
 
 async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
@@ -40,43 +30,44 @@ async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
         except FatalError:
             return [note("database", f"there is none in {settings.data_dir}: the first start of the service makes it")]
 
-    async def look(session: Session) -> list[Finding]:
-        return [finding async for finding in _findings(settings, session)]
+    async def look(connection: Connection) -> list[Finding]:
+        return [finding async for finding in _findings(settings, connection)]
 
     try:
-        return await with_session(settings, reactor, look)
+        return await with_connection(settings, reactor, look)
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
         return [wrong("database", text, "see that the server runs, and that the settings name it")]
 
 
-async def _findings(settings: ServingSettings, session: Session) -> AsyncIterator[Finding]:
+async def _findings(settings: ServingSettings, connection: Connection) -> AsyncIterator[Finding]:
     before = datetime.now(UTC)
-    ((theirs,),) = await session.execute("SELECT clock_timestamp()")
+    theirs = await introspection.clock(connection)
     after = datetime.now(UTC)
-    ((major, version, encoding, read_only, connections, may_create),) = await session.execute(_SERVER)
-    if major < OLDEST:
-        yield wrong("database", f"PostgreSQL {version} is too old", f"upgrade it to {OLDEST} or newer")
-    elif encoding != "UTF8":
-        yield wrong("database", f"its encoding is {encoding}", "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
-    elif read_only:
+    server = await introspection.server(connection)
+    if server.major < OLDEST:
+        yield wrong("database", f"PostgreSQL {server.version} is too old", f"upgrade it to {OLDEST} or newer")
+    elif server.encoding != "UTF8":
+        text = f"its encoding is {server.encoding}"
+        yield wrong("database", text, "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
+    elif server.read_only:
         yield wrong("database", "it is a standby, or set to be read only", "name the primary in DATABASE_URL")
     else:
         kind = "embedded in " + str(settings.data_dir) if settings.database_url is None else "named by DATABASE_URL"
-        yield fine("database", f"PostgreSQL {version}, {kind}")
+        yield fine("database", f"PostgreSQL {server.version}, {kind}")
     yield clock(before - theirs, theirs - after)
     wanted = settings.workers * settings.database_connections + 1
-    if settings.database_url is not None and wanted > connections:
+    if settings.database_url is not None and wanted > server.connections:
         yield wrong(
             "database",
-            f"it takes {connections} connections, a node with these settings wants {wanted}",
+            f"it takes {server.connections} connections, a node with these settings wants {wanted}",
             "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
         )
-    yield _schema(await schema_number(session))
-    unusable = [name for (name,) in await session.execute(_UNUSABLE)]
+    yield _schema(await schema.number(Transaction(connection)))
+    unusable = await introspection.unusable_tables(connection)
     if unusable:
         yield wrong("rights", f"this role may not use {', '.join(unusable)}", "make it the owner of these tables")
-    elif not may_create:
+    elif not server.may_create:
         yield wrong("rights", "this role may not create tables", "GRANT CREATE ON SCHEMA public to it")
     else:
         yield fine("rights", "this role may do all that is needed")

@@ -3,10 +3,9 @@
 from base64 import b64encode
 
 from ..errors import NotFound
-from ..postgres.database import Transaction
-from ..storage import administration, administration_pages, sync
-from ..storage.administration import Player, Summary
-from ..storage.administration_pages import StoredEvent, StoredReplay
+from ..postgres.transaction import Transaction
+from ..storage import accounts, analytics, avatars, replays, sessions, sync
+from ..storage.accounts import Player, Summary
 from .analytics import json_of
 from .output import Output, to_json
 from .task import Task, player
@@ -17,18 +16,19 @@ async def export(task: Task) -> None:
 
     async def write(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
-        summary = await administration.summary(transaction, found.id)
+        summary = await accounts.summary(transaction, found.id)
         pulled = await sync.pull(transaction, found.id)
         if summary is None or pulled is None:
             raise NotFound(f"user '{task.chosen.user}' not found")
-        image = await administration.image(transaction, found.id)
-        expiries = await administration.sessions(transaction, found.id)
+        image = await avatars.image(transaction, found.id)
+        expiries = await sessions.expiries(transaction, found.id)
         account = {"id": found.id, "username": found.username, "created_at": summary.created_at}
         avatar = None if image is None else {"type": summary.avatar, "base64": b64encode(image).decode("ascii")}
         raw = task.output.raw
         raw(f'{{"account": {to_json(account)},\n "avatar": {to_json(avatar)},\n')
         raw(f' "sessions": {to_json([{"expires_at": expires} for expires in expiries])},\n')
-        raw(f' "progress": {pulled.payload or "null"},\n "leaderboard": {to_json(_entry(summary))},\n "replays": [')
+        progress = "null" if pulled.payload is None else pulled.payload.decode()
+        raw(f' "progress": {progress},\n "leaderboard": {to_json(_entry(summary))},\n "replays": [')
         await _write_replays(task.output, transaction, found)
         raw('],\n "analytics": [')
         await _write_events(task.output, transaction, found)
@@ -38,11 +38,8 @@ async def export(task: Task) -> None:
 
 
 async def _write_replays(output: Output, transaction: Transaction, found: Player) -> None:
-    async def read(after: StoredReplay | None) -> list[StoredReplay]:
-        return await administration_pages.replay_page(transaction, after, found.id)
-
     between = "\n  "
-    async for page in administration_pages.pages(read, administration_pages.BODIES):
+    async for page in replays.of_player(transaction, found.id):
         for replay in page:
             known = to_json({"id": replay.id, "received_at": replay.received_at})
             output.raw(f'{between}{known[:-1]}, "replay": {replay.body}}}')
@@ -50,11 +47,8 @@ async def _write_replays(output: Output, transaction: Transaction, found: Player
 
 
 async def _write_events(output: Output, transaction: Transaction, found: Player) -> None:
-    async def read(after: StoredEvent | None) -> list[StoredEvent]:
-        return await administration_pages.events_naming(transaction, after, found)
-
     between = "\n  "
-    async for page in administration_pages.pages(read, administration_pages.PAGE):
+    async for page in analytics.naming(transaction, found):
         for event in page:
             output.raw(between + json_of(event))
             between = ",\n  "

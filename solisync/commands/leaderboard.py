@@ -2,7 +2,7 @@
 
 from ..errors import NotFound
 from ..postgres.database import Database
-from ..storage import administration
+from ..storage import leaderboard
 from .task import Task, player
 
 
@@ -19,7 +19,7 @@ async def show(task: Task) -> None:
 async def _set_visible(task: Task, visible: bool) -> None:
     async def change(database: Database) -> None:
         found = await database.autocommit(player, task.chosen.user)
-        name = await database.autocommit(administration.set_visible, found.id, visible)
+        name = await database.autocommit(leaderboard.set_visible, found.id, visible)
         if name is None:
             raise NotFound(f"'{found.username}' has no entry on the leaderboard")
         done = "can be seen" if visible else "is hidden, until the player opts in again"

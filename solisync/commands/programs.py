@@ -22,9 +22,10 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
 from ..errors import FatalError
+from ..postgres import introspection
 from ..postgres.binaries import ENVIRONMENT, find_binaries
+from ..postgres.connection import Connection
 from ..postgres.dsn import without_password
-from ..postgres.session import Session
 from ..settings import Settings
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
@@ -33,12 +34,12 @@ _LOST_READER = -signal.SIGPIPE
 _INHERITED = ("HOME", "PATH")  # beside libpq's own variables: where ~/.pgpass and certificates are
 
 
-async def find_closest(name: str, settings: Settings, environ: Mapping[str, str], session: Session) -> str:
-    """The path of the program that fits the server best and can talk to it as `session` does; raises FatalError."""
-    ((server,),) = await session.execute("SELECT current_setting('server_version_num')::int / 10000")
-    fitting = [each for each in _installed(name, settings, environ, session.encrypted) if each[0] >= server]
+async def find_closest(name: str, settings: Settings, environ: Mapping[str, str], connection: Connection) -> str:
+    """The path of the program that fits the server best, with TLS if `connection` has it; raises FatalError."""
+    server = await introspection.major_version(connection)
+    fitting = [each for each in _installed(name, settings, environ, connection.encrypted) if each[0] >= server]
     if not fitting:
-        raise _missing(f"{name} of PostgreSQL {server}", session.encrypted)
+        raise _missing(f"{name} of PostgreSQL {server}", connection.encrypted)
     return min(fitting, key=itemgetter(0))[1]
 
 

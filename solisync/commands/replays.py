@@ -3,7 +3,7 @@
 from ..errors import NotFound
 from ..postgres.database import Database
 from ..rules.ids import canonical_uuid
-from ..storage import administration
+from ..storage import replays
 from .task import Task
 
 
@@ -12,7 +12,7 @@ async def delete(task: Task) -> None:
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
 
     async def change(database: Database) -> None:
-        deleted = await database.autocommit(administration.delete_replays, sorted({*filter(None, wanted.values())}))
+        deleted = await database.autocommit(replays.delete, sorted({*filter(None, wanted.values())}))
         missing = [text for text, replay_id in wanted.items() if replay_id not in deleted]
         if deleted:
             count = f"{len(deleted)} replay{'' if len(deleted) == 1 else 's'}"

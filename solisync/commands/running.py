@@ -12,12 +12,16 @@ from twisted.internet.task import deferLater, react
 from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
 from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
-from ..postgres.database import WORK_SECONDS, Database
-from ..postgres.embedded import DataDirBusy, EmbeddedPostgres
+from ..postgres.connection import Connection
+from ..postgres.data_directory import DataDirBusy
+from ..postgres.database import Database
+from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
-from ..postgres.session import Session
+from ..postgres.pool import WORK_SECONDS
+from ..postgres.transaction import Transaction
 from ..process import audit, logs
 from ..settings import Settings
+from ..storage import schema
 from .output import harmless
 
 PATIENCE_SECONDS = 15.0
@@ -134,41 +138,32 @@ async def with_database(
         try:
             return await work(database)
         finally:
-            await database.close(WORK_SECONDS)  # when interrupted, what has begun is let end
+            await database.close(WORK_SECONDS)  # when interrupted, work that has begun runs to its end
 
     return await with_dsn(settings, reactor, connected, create=False)
 
 
-async def with_session(settings: Settings, reactor: ReactorBase, work: Callable[[Session], Awaitable[T]]) -> T:
-    """Call `work` with a session on the configured database, which must exist already.
+async def with_connection(settings: Settings, reactor: ReactorBase, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """Call `work` with a connection to the configured database, which must exist already.
 
-    Nothing bounds its statements. It is called once: what it has written can't be taken back.
+    Its statements have no time limit. `work` is called at most once: output that it has written can't be taken back.
     """
 
     async def connected(dsn: str) -> T:
-        session = await Session.open(reactor, dsn, bounded=False)
+        connection = await Connection.open(reactor, dsn, bounded=False)
         try:
-            return await work(session)
+            return await work(connection)
         except TransactionAborted as error:
             raise DatabaseError(str(error)) from error
         finally:
-            session.close()
+            connection.close()
 
     return await with_dsn(settings, reactor, connected, create=False)
 
 
-async def schema_number(session: Session) -> int:
-    """The number of the newest migration that the database has, 0 without any."""
-    ((known,),) = await session.execute("SELECT to_regclass('schema_migrations') IS NOT NULL")
-    if not known:
-        return 0
-    ((number,),) = await session.execute("SELECT coalesce(max(number), 0) FROM schema_migrations")
-    return int(number)
-
-
-async def check_schema(session: Session) -> None:
+async def check_schema(connection: Connection) -> None:
     """Raise FatalError when the schema is older than this build."""
-    number, wanted = await schema_number(session), load_migrations()[-1].number
+    number, wanted = await schema.number(Transaction(connection)), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"
@@ -176,8 +171,8 @@ async def check_schema(session: Session) -> None:
 
 
 async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
-    session = await Session.open(reactor, dsn)
+    connection = await Connection.open(reactor, dsn)
     try:
-        await check_schema(session)
+        await check_schema(connection)
     finally:
-        session.close()
+        connection.close()

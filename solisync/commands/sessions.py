@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 
 from ..access.tokens import REFRESH_LIFETIME
-from ..postgres.database import Database, Transaction
-from ..storage import administration, sessions
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
+from ..storage import sessions
 from .output import Column
 from .task import Task, player
 
@@ -19,7 +20,7 @@ async def show_list(task: Task) -> None:
     async def show(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
         write = task.output.table(COLUMNS)
-        for expires in await administration.sessions(transaction, found.id):
+        for expires in await sessions.expiries(transaction, found.id):
             write({"refreshed_at": expires - REFRESH_LIFETIME, "expires_at": expires})
 
     await task.reading(show)
@@ -34,7 +35,7 @@ async def revoke(task: Task) -> None:
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await database.autocommit(player, task.chosen.user)
-            count = await database.transact(administration.revoke, found.id)
+            count = await database.transact(sessions.revoke, found.id)
             task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
 
     await task.writing(change)
@@ -48,7 +49,7 @@ async def _revoke_everyone(task: Task, database: Database) -> int:
         total += deleted
         task.progress.report(f"{total:,} sessions ended")
     task.progress.clear()
-    return total + await database.transact(administration.revoke_everyone)
+    return total + await database.transact(sessions.revoke_everyone)
 
 
 def _sessions(count: int) -> str:

@@ -3,36 +3,36 @@
 from dataclasses import asdict
 
 from .. import __version__
-from ..postgres.database import Transaction
+from ..postgres import introspection
+from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
-from ..postgres.session import Session
-from ..storage import administration
+from ..postgres.transaction import Transaction
+from ..storage import counts, schema
 from .output import bytes_shown
-from .running import schema_number, with_session
+from .running import with_connection
 from .task import Task
-
-_SERVER = "SELECT current_setting('server_version'), pg_database_size(current_database()), current_database()"
 
 
 async def show(task: Task) -> None:
     """Look without changing anything, not even the schema."""
     settings = task.settings
 
-    async def look(session: Session) -> None:
-        ((server, size, name),) = await session.execute(_SERVER)
-        number, latest = await schema_number(session), load_migrations()[-1].number
+    async def look(connection: Connection) -> None:
+        transaction = Transaction(connection)
+        database = await introspection.database(connection)
+        number, latest = await schema.number(transaction), load_migrations()[-1].number
         facts: dict[str, object] = {
             "version": __version__,
             "schema": number,
             "schema_of_this_version": latest,
             "database": "embedded" if settings.database_url is None else "configured",
             "data_dir": str(settings.data_dir) if settings.database_url is None else None,
-            "server_version": server,
-            "database_name": name,
-            "database_bytes": size if task.output.json else bytes_shown(size),
+            "server_version": database.server_version,
+            "database_name": database.name,
+            "database_bytes": database.size if task.output.json else bytes_shown(database.size),
         }
         if number >= latest:  # else there may be no such tables
-            facts |= asdict(await administration.counts(Transaction(session)))
+            facts |= asdict(await counts.everything(transaction))
         task.output.facts(facts)
 
-    await with_session(settings, task.reactor, look)
+    await with_connection(settings, task.reactor, look)

@@ -8,15 +8,16 @@ from typing import TypeVar
 from twisted.internet.base import ReactorBase
 
 from ..errors import NotFound
-from ..postgres.database import Database, Transaction
-from ..postgres.session import Session
+from ..postgres.connection import Connection
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..rules.accounts import username_to_look_up
 from ..rules.ids import canonical_uuid
 from ..settings import Settings
-from ..storage import administration
-from ..storage.administration import Player
+from ..storage import accounts
+from ..storage.accounts import Player
 from .output import Output, Progress
-from .running import check_schema, with_database, with_session
+from .running import check_schema, with_connection, with_database
 
 T = TypeVar("T")
 
@@ -38,13 +39,13 @@ class Task:
         return Settings.from_environ(self.environ, self.options)
 
     async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Call `work` with a transaction on the database, for what may take long and changes nothing."""
+        """Call `work` to read from the database for as long as it takes, each statement in a transaction of its own."""
 
-        async def checked(session: Session) -> T:
-            await check_schema(session)
-            return await work(Transaction(session))
+        async def checked(connection: Connection) -> T:
+            await check_schema(connection)
+            return await work(Transaction(connection))
 
-        return await with_session(self.settings, self.reactor, checked)
+        return await with_connection(self.settings, self.reactor, checked)
 
     async def writing(self, work: Callable[[Database], Awaitable[T]]) -> T:
         """Call `work` with the database as the service has it: in short transactions, run again if need be."""
@@ -54,7 +55,7 @@ class Task:
 async def player(transaction: Transaction, text: str) -> Player:
     """The player of this username or, with hyphens, of this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
-    found = await administration.find(transaction, user_id, None if user_id else username_to_look_up(text))
+    found = await accounts.find(transaction, user_id, None if user_id else username_to_look_up(text))
     if found is None:
         raise NotFound(f"user '{text}' not found")
     return found

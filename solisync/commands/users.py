@@ -1,13 +1,13 @@
 """`solisync users`: who plays, and what the service does for them."""
 
 from ..errors import Conflict, DatabaseError, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
-from ..storage import accounts, administration, administration_pages
-from ..storage.administration import Summary
-from ..storage.administration_pages import Listed
+from ..storage import accounts
+from ..storage.accounts import ListedPlayer, Summary
 from .output import Column
 from .task import Task, player
 
@@ -21,11 +21,7 @@ async def show_list(task: Task) -> None:
     async def show(transaction: Transaction) -> None:
         nonlocal left
         write = task.output.table(COLUMNS)
-
-        async def read(after: Listed | None) -> list[Listed]:
-            return await administration_pages.list_page(transaction, after, prefix=task.chosen.name)
-
-        async for page in administration_pages.pages(read, administration_pages.PAGE):
+        async for page in accounts.by_name(transaction, prefix=task.chosen.name):
             for each in page[:left]:
                 write(_line(each))
             if left is not None:
@@ -42,7 +38,7 @@ async def show_one(task: Task) -> None:
 
     async def show(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
-        summary = await administration.summary(transaction, found.id)
+        summary = await accounts.summary(transaction, found.id)
         if summary is None:
             raise NotFound(f"user '{task.chosen.user}' not found")
         task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
@@ -57,7 +53,7 @@ async def rename(task: Task) -> None:
     async def change(database: Database) -> None:
         found = await database.autocommit(player, task.chosen.user)
         try:
-            former = await database.transact(administration.rename, found.id, username)
+            former = await database.transact(accounts.rename, found.id, username)
         except DatabaseError:
             if username != found.username and await database.autocommit(accounts.is_taken, username):
                 raise Conflict("username already taken") from None
@@ -81,14 +77,14 @@ async def delete(task: Task) -> None:
     await task.writing(change)
 
 
-def _line(each: Listed) -> dict[str, object]:
+def _line(each: ListedPlayer) -> dict[str, object]:
     return {"username": each.username, "id": each.id, "created_at": each.created_at, "avatar": each.avatar}
 
 
 def _facts(user_id: str, summary: Summary) -> dict[str, object]:
     stats = progress = pushed = None
     if summary.payload is not None:
-        payload = read_saved(summary.payload.encode()).payload
+        payload = read_saved(summary.payload).payload
         stats, progress, pushed = payload.stats, payload.progress, payload.last_modified
     return {
         "created_at": summary.created_at,
@@ -98,7 +94,7 @@ def _facts(user_id: str, summary: Summary) -> dict[str, object]:
         "replays": summary.replays,
         "replay_bytes": summary.replay_bytes,
         "pushed_at": pushed,
-        "progress_bytes": None if summary.payload is None else len(summary.payload.encode()),
+        "progress_bytes": None if summary.payload is None else len(summary.payload),
         "games_played": stats and stats.games_played,
         "games_won": stats and stats.games_won,
         "level": progress and progress.level,

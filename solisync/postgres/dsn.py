@@ -1,8 +1,7 @@
-"""What DATABASE_URL says, taken apart: one DSN for each host in it, and one for each address that a host's name has.
+"""libpq connection strings (DSNs): one for each host in a list, and one for each address that a host's name has.
 
-libpq would do both, but asynchronously it ignores connect_timeout and waits for a silent host for ever, and it looks
-names up while the whole service stands still. Only what the DSN doesn't say itself, as PGHOST or a service file do, is
-left to libpq.
+libpq would try hosts and addresses itself, but asynchronously it waits for a silent one for ever, and it looks names up
+while the reactor stands still. What PGHOST or a service file say instead of the DSN is left to libpq.
 """
 
 import ipaddress
@@ -27,16 +26,17 @@ def check_dsn(dsn: str) -> None:
 
 
 def with_defaults(dsn: str) -> str:
-    """The DSN with what a service wants that stays connected, unless it says otherwise itself."""
+    """The DSN with the keepalive settings of a long-lived connection, where it doesn't have its own."""
     wanted = {"application_name": "solisync", "keepalives_idle": 30, "keepalives_interval": 10}
     wanted["tcp_user_timeout"] = 10_000
     return _join(wanted | extensions.parse_dsn(dsn))
 
 
 def without_password(dsn: str) -> tuple[str, str | None]:
-    """The DSN as keyword=value words that may be seen by others, and the password that was in it.
+    """The DSN as a keyword=value string without its password, and the password.
 
-    Raises ValueError for one with other secrets, which can't be passed on apart from it.
+    The string may stand on a command line, which every user of the machine can read. Raises ValueError for a DSN with
+    other secrets, which can't be given to a program in any other way.
     """
     given = extensions.parse_dsn(dsn)
     for name in ("sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"):
@@ -47,7 +47,7 @@ def without_password(dsn: str) -> tuple[str, str | None]:
 
 
 def each_host(dsn: str) -> tuple[str, ...]:
-    """The DSN once for each host in it, in the order in which they are to be tried."""
+    """The DSN split into one for each host, in the order in which to try them."""
     given = extensions.parse_dsn(dsn)
     listed = {name: given[name].split(",") for name in ("host", "hostaddr", "port") if given.get(name)}
     count = max((len(values) for name, values in listed.items() if name != "port"), default=1)
@@ -64,7 +64,7 @@ def each_host(dsn: str) -> tuple[str, ...]:
 
 
 async def each_address(reactor: ReactorBase, dsn: str) -> list[str]:
-    """The DSN of one host once for each address that its name has; raises ConnectionFailed when it has none.
+    """The DSN of one host split into one for each address of its name; raises ConnectionFailed when there is none.
 
     The name stays in the DSN, because TLS and the password file go by it.
     """
@@ -87,7 +87,7 @@ def _join(parts: dict[str, Any]) -> str:
 
 
 def _is_name(host: str) -> bool:
-    if not host or host.startswith(("/", "@")) or "," in host:  # nothing, a unix socket, a list that makes no sense
+    if not host or host.startswith(("/", "@")) or "," in host:  # libpq's default, a unix socket, an invalid list
         return False
     with suppress(ValueError):
         ipaddress.ip_address(host)

@@ -1,8 +1,8 @@
 """Brings the database's schema up to this build: numbered SQL files, applied once each, in order, under a lock.
 
-Our own runner because the library that fits, yoyo, keeps its lock in a row that outlives a killed process. Here
-the lock is the session's: the server frees it when the connection ends. Nodes that start together poll for it
-rather than wait inside PostgreSQL, where a waiting session would block a CREATE INDEX CONCURRENTLY of the holder.
+The server frees the lock when the connection that holds it ends, also when its process was killed. Nodes that start
+together poll for the lock rather than wait inside PostgreSQL, where a waiting connection would block a CREATE INDEX
+CONCURRENTLY of the holder.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import DatabaseError, FatalError, TransactionAborted
-from .session import Session
+from .connection import Connection
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
@@ -37,12 +37,12 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the file, to notice that one was edited after it had been applied."""
+        """SHA-256 of the file, to detect one that was edited after it had been applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """Read the migrations of this build (or of `folder`) in their order; raises FatalError for a misnamed file."""
+    """Read the migrations of this build (or of `folder`) in order; raises FatalError for a misnamed file."""
     if folder is None:
         package = Path(__file__).parents[1]  # a wheel has them inside the package, a checkout beside it
         folder = package / "migrations" if (package / "migrations").is_dir() else package.parent / "migrations"
@@ -61,31 +61,31 @@ async def migrate(reactor: ReactorBase, dsn: str, migrations: tuple[Migration, .
     """Apply the migrations that the database lacks; returns their names.
 
     Raises ConnectionFailed when there is no database, TransactionAborted when it went away meanwhile (in both cases
-    trying again is right), FatalError when a migration fails or an applied one was edited. A database that is newer
-    than this build only gets a warning: during a rolling upgrade the old nodes must be able to restart.
+    trying again is right), FatalError when a migration fails or an applied one was edited. For a database that is newer
+    than this build it only logs a warning: during a rolling upgrade the old nodes must be able to restart.
     """
-    async with migrating(reactor, dsn) as session:
-        return await apply(session, migrations)
+    async with migrating(reactor, dsn) as connection:
+        return await apply(connection, migrations)
 
 
 @asynccontextmanager
-async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Session]:
-    """A session that holds the lock, as long as which nobody else migrates and no service opens the database."""
-    session = await Session.open(reactor, dsn, bounded=False)
+async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]:
+    """A connection that holds the lock: meanwhile no other node migrates, and no service opens the database."""
+    connection = await Connection.open(reactor, dsn, bounded=False)
     try:
         # lock_timeout: a migration that can't get its table lock must not queue everybody else behind it for long;
         # client_connection_check_interval: the server notices soon when this process was killed in the middle
-        await session.execute("SET lock_timeout = '10s'; SET client_connection_check_interval = '1s'")
-        await _lock(reactor, session)
-        yield session
+        await connection.execute("SET lock_timeout = '10s'; SET client_connection_check_interval = '1s'")
+        await _lock(reactor, connection)
+        yield connection
     finally:
-        session.close()
+        connection.close()
 
 
-async def _lock(reactor: ReactorBase, session: Session) -> None:
+async def _lock(reactor: ReactorBase, connection: Connection) -> None:
     deadline = reactor.seconds() + LOCK_WAIT_SECONDS
     while True:
-        ((locked,),) = await session.execute("SELECT pg_try_advisory_lock(%s)", (LOCK_KEY,))
+        ((locked,),) = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LOCK_KEY,))
         if locked:
             return
         if reactor.seconds() > deadline:
@@ -93,17 +93,17 @@ async def _lock(reactor: ReactorBase, session: Session) -> None:
         await deferLater(reactor, POLL_SECONDS)
 
 
-async def apply(session: Session, migrations: tuple[Migration, ...]) -> list[str]:
-    """Apply the migrations that the database lacks, in a session that holds the lock; as `migrate`."""
-    await session.execute(
+async def apply(connection: Connection, migrations: tuple[Migration, ...]) -> list[str]:
+    """Like `migrate`, on a connection that holds the lock."""
+    await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations (number int PRIMARY KEY, name text NOT NULL,"
         " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
     )
-    applied = {number: (name, checksum) for number, name, checksum in await _applied(session)}
+    applied = {number: (name, checksum) for number, name, checksum in await _applied(connection)}
     applied_now = []
     for migration in migrations:
         if migration.number not in applied:
-            await _apply_one(session, migration)
+            await _apply_one(connection, migration)
             applied_now.append(migration.name)
         elif applied[migration.number][1] != migration.checksum:
             raise FatalError(f"solisync: {migration.name} was edited after this database had applied it")
@@ -112,20 +112,20 @@ async def apply(session: Session, migrations: tuple[Migration, ...]) -> list[str
     return applied_now
 
 
-async def _applied(session: Session) -> list[tuple[int, str, str]]:
-    rows = await session.execute("SELECT number, name, checksum FROM schema_migrations")
+async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
+    rows = await connection.execute("SELECT number, name, checksum FROM schema_migrations")
     return [(number, name, checksum) for number, name, checksum in rows]
 
 
-async def _apply_one(session: Session, migration: Migration) -> None:
+async def _apply_one(connection: Connection, migration: Migration) -> None:
     _log.info("applying {name}", name=migration.name)
     try:
-        await session.execute(f"BEGIN;\n{migration.sql}")
-        await session.execute(
+        await connection.execute(f"BEGIN;\n{migration.sql}")
+        await connection.execute(
             "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
             (migration.number, migration.name, migration.checksum),
         )
-        await session.execute("COMMIT")
+        await connection.execute("COMMIT")
     except TransactionAborted:
         raise
     except DatabaseError as error:

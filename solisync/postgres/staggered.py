@@ -1,4 +1,4 @@
-"""Several ways to the same end, of which the first that works is taken."""
+"""Staggered connection attempts, after RFC 8305: the first success wins."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -16,14 +16,15 @@ T = TypeVar("T")
 async def staggered_race(
     reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]]
 ) -> tuple[int, T]:
-    """Begin each attempt when the one before it has failed or is HEAD_START_SECONDS old; the first success counts.
+    """Start each attempt when the one before it has failed or is HEAD_START_SECONDS old; the first success wins.
 
-    Returns its index and its result, and cancels the others. Raises ConnectionFailed when all have failed.
+    Returns the index and the result of the winner, and cancels the others. When all have failed, raises
+    ConnectionFailed with every reason, or the first error that is anything else.
     """
     turns: list[Deferred[None]] = [Deferred() for _ in range(len(attempts) + 1)]
 
     def begin(number: int) -> None:
-        if not turns[number].called:  # else it has begun, or was cancelled
+        if not turns[number].called:  # else the attempt has started, or was cancelled
             turns[number].callback(None)
 
     async def take_turn(number: int) -> T:
@@ -45,5 +46,5 @@ async def staggered_race(
         return await race([Deferred.fromCoroutine(take_turn(number)) for number in range(len(attempts))])
     except FailureGroup as group:
         for failure in group.failures:
-            failure.trap(ConnectionFailed)  # anything else, such as a cancellation, is raised as it is
+            failure.trap(ConnectionFailed)  # raises anything else, such as a cancellation
         raise ConnectionFailed("; ".join(str(failure.value) for failure in group.failures)) from None

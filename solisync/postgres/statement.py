@@ -1,4 +1,4 @@
-"""SQL with a name: what storage is made of and what a session prepares and runs."""
+"""Named SQL statements: written in storage/, prepared and run by connections."""
 
 import re
 from dataclasses import dataclass
@@ -10,10 +10,14 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Statement:
-    """A named SQL statement with parameters $1, $2, …; prepared on every connection unless that is switched off."""
+    """An SQL statement with parameters $1, $2, …, which the service prepares by its name on every connection.
+
+    A statement that only commands run is not `prepared`: they use connections that prepare nothing.
+    """
 
     name: str
     sql: str
+    prepared: bool = True
 
     @cached_property
     def preparation(self) -> str:
@@ -22,12 +26,12 @@ class Statement:
 
     @cached_property
     def execution(self) -> str:
-        """The SQL that runs it where it is prepared, with one placeholder for each parameter."""
+        """The SQL that executes the prepared statement, with one placeholder for each parameter."""
         count = max((int(number) for number in re.findall(r"\$(\d+)", self.sql)), default=0)
         return f"EXECUTE {self.name}({', '.join(['%s'] * count)})" if count else f"EXECUTE {self.name}"
 
     def inline(self, step: int) -> str:
-        """The whole statement with placeholders %(step.1)s, …, for connections that can't keep prepared ones."""
+        """The whole statement with placeholders %(step.1)s, …, for connections on which it is not prepared."""
         return re.sub(r"\$(\d+)", rf"%({step}.\1)s", self.sql.replace("%", "%%"))
 
 

@@ -1,6 +1,7 @@
 """The leaderboard: names, and which bests count (contract §8)."""
 
 import unicodedata
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
@@ -48,6 +49,21 @@ class Bests(NamedTuple):
 
 
 NO_BESTS = Bests(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A player's own entry, if they ever opted in."""
+
+    has_entry: bool
+    best_score: int | None
+    best_time_secs: int | None
+
+    def improved_by(self, bests: Bests) -> bool:
+        """Whether there is an entry and one of these bests is better than it."""
+        score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
+        time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
+        return self.has_entry and (score or time)
 
 
 def check_display_name(text: str) -> str:

@@ -1,4 +1,9 @@
-"""SQL and nothing else: one module per noun, each function `async def name(transaction, …)` over named statements."""
+"""SQL and nothing else: named statements, and a function for each use of them; one module for each noun.
+
+A function that is one round trip of a transaction takes the Transaction. One whose statements end a transaction returns
+them as steps for `Transaction.commit_with`, and so the commit is visible where `transact` is. What only commands run is
+not prepared on the connections of the service.
+"""
 
 from ..postgres.statement import Statement
 from . import accounts, analytics, avatars, leaderboard, rate_limits, replays, schema, sessions, sync
@@ -8,7 +13,7 @@ STATEMENTS: tuple[Statement, ...] = tuple(
         value
         for module in (accounts, analytics, avatars, leaderboard, rate_limits, replays, schema, sessions, sync)
         for value in vars(module).values()
-        if isinstance(value, Statement)
+        if isinstance(value, Statement) and value.prepared
     )
 )
-"""Every statement there is, for preparing them on each connection."""
+"""The statements to prepare on each connection of the service."""

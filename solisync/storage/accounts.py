@@ -1,11 +1,14 @@
-"""Players' accounts."""
+"""Players' accounts: docs/protocol.md "The player", docs/administration.md "Players"."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
-from .rows import maybe, one
+from ..postgres.transaction import Transaction
+from ..rules.analytics import name_of
+from . import paging
+from .rows import encoded, many, maybe, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,43 @@ class Credentials:
     password_hash: str
 
 
-# What every transaction begins with that writes what is a player's.
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A player's id and name."""
+
+    id: str
+    username: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlayer:
+    """A line in the list of players; `avatar` is its extension."""
+
+    id: str
+    username: str
+    created_at: datetime
+    avatar: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All there is about a player, in numbers; `payload` is the merged progress, as JSON."""
+
+    payload: bytes | None
+    created_at: datetime
+    avatar: str | None
+    avatar_bytes: int | None
+    sessions: int
+    replays: int
+    replay_bytes: int
+    display_name: str | None
+    best_score: int | None
+    best_time_secs: int | None
+    recorded_at: datetime | None
+    visible: bool | None
+
+
+# The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
 
 TAKEN = Statement("username_taken", "SELECT EXISTS (SELECT FROM users WHERE username = $1)")
@@ -64,7 +103,57 @@ DELETE = Statement(
     """,
 )
 SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
-REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid")
+REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true")
+
+FIND = Statement(
+    "admin_find_player", "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False
+)
+
+# In a username no character comes after "~".
+LIST = Statement(
+    "admin_list_players",
+    """
+    SELECT id, username, created_at, avatar_extension FROM users
+    WHERE username > $1::text AND username >= $2::text AND username < $2::text || '~'
+    ORDER BY username LIMIT $3::int
+    """,
+    prepared=False,
+)
+
+SUMMARY = Statement(
+    "admin_player",
+    """
+    SELECT payload, created_at, avatar_extension,
+        (SELECT octet_length(image) FROM avatars WHERE user_id = users.id),
+        (SELECT count(*) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()),
+        (SELECT count(*) FROM replays WHERE user_id = users.id),
+        (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = users.id),
+        display_name, best_score, best_time_secs, recorded_at, visible
+    FROM users
+    LEFT JOIN sync_states ON sync_states.user_id = users.id
+    LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    WHERE users.id = $1::uuid
+    """,
+    prepared=False,
+)
+
+LOCK_NAME = Statement("admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False)
+RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
+
+# The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
+# and the events of the old name become nameless: giving them the number of that row would mean to rewrite them all.
+RENAME_EVENTS = Statement(
+    "admin_rename_events",
+    """
+    WITH former AS (
+        DELETE FROM analytics_names WHERE name = $1::text RETURNING id, seen_on
+    )
+    INSERT INTO analytics_names AS known (id, name, seen_on) OVERRIDING SYSTEM VALUE
+    SELECT id, $2::text, seen_on FROM former
+    ON CONFLICT (name) DO UPDATE SET seen_on = greatest(known.seen_on, excluded.seen_on)
+    """,
+    prepared=False,
+)
 
 
 async def is_taken(transaction: Transaction, username: str) -> bool:
@@ -87,7 +176,7 @@ async def register(
 
 
 async def profile(transaction: Transaction, user_id: str) -> Profile | None:
-    """What GET /api/me shows, or None when the player is gone."""
+    """The profile of a player, or None when the player is gone."""
     return maybe(Profile, await transaction.run(PROFILE, user_id))
 
 
@@ -97,17 +186,49 @@ async def credentials(transaction: Transaction, username: str) -> Credentials | 
 
 
 async def delete(transaction: Transaction, user_id: str) -> bool:
-    """Delete a player, by cascade all that is theirs, and their names; False when they were gone already."""
+    """Delete a player, their names in analytics and, by cascade, all other rows of theirs; False when already gone."""
     return bool(await transaction.run(DELETE, user_id))
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password and end every session; returns whose, None when nobody has this name. Needs a transaction.
+    """Replace a password and end every session; the player's id, or None when there is none. Needs a transaction.
 
-    Two statements on purpose: the first waits for whoever holds the player's row, and only a statement that begins
-    after that wait sees the refresh token which a login stored meanwhile.
+    Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
+    that wait sees the refresh token that a login stored meanwhile.
     """
     user_id = maybe(str, await transaction.run(SET_PASSWORD, username, password_hash))
     if user_id is not None:
         await transaction.run(REVOKE, user_id)
     return user_id
+
+
+async def find(transaction: Transaction, user_id: str | None, username: str | None) -> Player | None:
+    """The player of this id or of this name."""
+    return maybe(Player, await transaction.run(FIND, user_id, username))
+
+
+def by_name(transaction: Transaction, *, prefix: str) -> AsyncIterator[list[ListedPlayer]]:
+    """The players whose names begin with `prefix`, by name, in pages."""
+
+    async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
+        name = after.username if after else ""
+        return many(ListedPlayer, await transaction.run(LIST, name, prefix, paging.PAGE))
+
+    return paging.pages(read, paging.PAGE)
+
+
+async def summary(transaction: Transaction, user_id: str) -> Summary | None:
+    """What there is about a player; None when they are gone."""
+    rows = await transaction.run(SUMMARY, user_id)
+    return maybe(lambda payload, *rest: Summary(encoded(payload), *rest), rows)
+
+
+async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
+    """Give a player, and the events that name them, another name; the old name, or None when the player is gone.
+
+    Fails with a DatabaseError when the name is taken. Needs a transaction.
+    """
+    former = maybe(str, await transaction.run(LOCK_NAME, user_id))
+    if former is not None and former != username:
+        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, name_of(former), name_of(username)))
+    return former

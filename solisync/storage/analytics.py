@@ -1,19 +1,37 @@
-"""Analytics: each event once, and the names that events refer to (contract §10).
+"""Analytics, each event once, and the names that events refer to: docs/protocol.md "Analytics".
 
-A name has one row, which says on which day it was last seen, so that a name ends with the last event that refers to it
-without anybody counting those. Erasing a player deletes that row; it is part of deleting the account.
+A name has one row, with the day on which it was last seen, so that it can be pruned with the last event that refers to
+it, without counting the events. Erasing a player deletes that row, as part of deleting the account.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
-from ..rules.analytics import Event
+from ..postgres.transaction import Transaction
+from ..rules.analytics import Event, name_of
+from . import paging
+from .accounts import Player
+from .rows import many
 
-# Any number of these with the same events may run at once. They first take the name, then insert in the order of the
-# ids, so none waits for one that waits for it. The name is written only on its first day, once on each later one, and
-# never for events that are there already: a batch sent again after a deletion doesn't bring the name back.
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event as commands show it: `payload` is JSON as it was sent, `name` None if there is none or it was erased."""
+
+    id: str
+    received_at: datetime
+    client_time: datetime
+    session_id: str
+    name: str | None
+    event_type: str
+    payload: str
+
+
+# Any number of these with the same events may run at once. Each first takes the name, then inserts in the order of the
+# ids, so there is no deadlock. The name is written only on its first day, once on each later one, and never for events
+# that are there already: a batch sent again after a deletion doesn't bring the name back.
 STORE = Statement(
     "store_analytics",
     """
@@ -66,11 +84,34 @@ PRUNE_NAMES = Statement(
     """,
 )
 
+LIST = Statement(
+    "admin_events",
+    """
+    SELECT event.id, received_at, client_time, session_id, name, event_type, payload
+    FROM analytics_events AS event LEFT JOIN analytics_names ON analytics_names.id = name_id
+    WHERE (received_at, event.id) > ($1::timestamptz, $2::uuid) AND received_at < $3::timestamptz
+    ORDER BY received_at, event.id LIMIT $4::int
+    """,
+    prepared=False,
+)
+
+# No index leads from a name to its events, so this reads all events; once, because a page goes on where one ended.
+LIST_NAMING = Statement(
+    "admin_events_naming",
+    """
+    SELECT event.id, received_at, client_time, session_id, name, event_type, payload
+    FROM analytics_events AS event JOIN analytics_names ON analytics_names.id = name_id
+    WHERE name = ANY ($1::text[]) AND (received_at, event.id) > ($2::timestamptz, $3::uuid)
+    ORDER BY received_at, event.id LIMIT $4::int
+    """,
+    prepared=False,
+)
+
 
 async def store(
     transaction: Transaction, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime
 ) -> int:
-    """Store events with distinct ids, but for those that are there already; returns how many were new."""
+    """Store events with distinct ids, except those that are stored already; returns how many were new."""
     rows = await transaction.run(
         STORE,
         session_id,
@@ -90,5 +131,26 @@ async def prune(transaction: Transaction, before: datetime, *, most: int) -> int
 
 
 async def prune_names(transaction: Transaction, before: datetime, *, most: int) -> int:
-    """Delete up to `most` names to which only events from before this time referred; returns how many."""
+    """Delete up to `most` names to which no event refers that was received since this time; returns how many."""
     return len(await transaction.run(PRUNE_NAMES, before, most))
+
+
+def received(transaction: Transaction, *, since: datetime, until: datetime) -> AsyncIterator[list[StoredEvent]]:
+    """The events received from `since` on and before `until`, the oldest first, in pages."""
+
+    async def read(after: StoredEvent | None) -> list[StoredEvent]:
+        start = paging.position(after, since)
+        return many(StoredEvent, await transaction.run(LIST, *start, until, paging.PAGE))
+
+    return paging.pages(read, paging.PAGE)
+
+
+def naming(transaction: Transaction, player: Player) -> AsyncIterator[list[StoredEvent]]:
+    """The events that name this player, by id or by username, the oldest first, in pages."""
+    names = [player.id, name_of(player.username)]
+
+    async def read(after: StoredEvent | None) -> list[StoredEvent]:
+        start = paging.position(after, paging.FIRST_TIME)
+        return many(StoredEvent, await transaction.run(LIST_NAMING, names, *start, paging.PAGE))
+
+    return paging.pages(read, paging.PAGE)

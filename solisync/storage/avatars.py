@@ -1,19 +1,19 @@
-"""Avatars: at most one image for each player (contract §5).
+"""Avatars, at most one image for each player: docs/protocol.md "The player".
 
-An upload goes to the server as base64: a bytea parameter takes the reactor three times as long to write, and PostgreSQL
-longer to read. On the way back plain bytea is as quick as anything.
+Fast path: an image goes to the server as base64 instead of a bytea parameter, which takes the reactor three times as
+long to write and PostgreSQL longer to read. On the way back plain bytea is as quick.
 """
 
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
 from .accounts import Profile
 from .rows import maybe
 
-# Whoever replaces an avatar waits for the player's row in the first part, before the second has begun. The insert then
-# finds the image that was committed meanwhile, although this statement's snapshot is older.
+# The first part waits for the lock of the player's row before the second part begins. The insert then finds the image
+# that was committed meanwhile, although this statement's snapshot is older.
 REPLACE = Statement(
     "replace_avatar",
     """
@@ -44,23 +44,25 @@ AVATAR = Statement(
     """,
 )
 
+IMAGE = Statement("admin_avatar", "SELECT image FROM avatars WHERE user_id = $1::uuid", prepared=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Avatar:
-    """An image, and its strong ETag with the quotes around it."""
+    """An image, and its strong ETag (RFC 9110 section 8.8.3) with the quotes around it."""
 
     image: bytes
     etag: str
 
 
 async def replace(transaction: Transaction, user_id: str, extension: str, image: bytes) -> Profile | None:
-    """Make this the player's avatar, whatever was it before; the new profile, or None when the player is gone."""
+    """Store the player's avatar, in place of an older one; the new profile, or None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
     return maybe(Profile, await transaction.run(REPLACE, user_id, extension, encoded))
 
 
 async def etag(transaction: Transaction, user_id: str, extension: str) -> str | None:
-    """The ETag of the player's avatar, without reading the image; None unless it has this extension."""
+    """The ETag of the player's avatar; None unless it has this extension."""
     return maybe(str, await transaction.run(ETAG, user_id, extension))
 
 
@@ -68,3 +70,8 @@ async def avatar(transaction: Transaction, user_id: str, extension: str) -> Avat
     """The player's avatar; None unless it has this extension."""
     rows = await transaction.run(AVATAR, user_id, extension)
     return maybe(Avatar, [(bytes(image), tag) for image, tag in rows])
+
+
+async def image(transaction: Transaction, user_id: str) -> bytes | None:
+    """The image of the player's avatar, of whatever type."""
+    return maybe(bytes, await transaction.run(IMAGE, user_id))

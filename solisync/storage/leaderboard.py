@@ -1,30 +1,13 @@
-"""The leaderboard: one entry for each player who ever opted in, hidden or visible (contract §8)."""
+"""The leaderboard, an entry for each player who ever opted in, visible or not: docs/protocol.md "The leaderboard"."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Transaction
-from ..postgres.statement import Statement
+from ..postgres.statement import Statement, Step
+from ..postgres.transaction import Transaction
 from ..rules.leaderboard import ENTRIES, Bests, Entry
-from .rows import many
+from .rows import many, maybe
 
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A player's own entry, if they ever opted in."""
-
-    has_entry: bool
-    best_score: int | None
-    best_time_secs: int | None
-
-    def improved_by(self, bests: Bests) -> bool:
-        """Whether there is an entry and one of these is better."""
-        score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
-        time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
-        return self.has_entry and (score or time)
-
-
-# The limit is no parameter: a plan that didn't know it would expect to read a tenth of the table, and sort.
+# The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort.
 TOP = Statement(
     "leaderboard_top",
     f"""
@@ -63,13 +46,19 @@ OPT_IN = Statement(
     """,
 )
 
-# Answers with a row whenever there is such a player, entry or not.
+# Returns a row whenever there is such a player, entry or not.
 OPT_OUT = Statement(
     "leaderboard_opt_out",
     """
     WITH hidden AS (UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible)
     SELECT true FROM users WHERE id = $1::uuid
     """,
+)
+
+SHOW = Statement(
+    "admin_show_entry",
+    "UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid RETURNING display_name",
+    prepared=False,
 )
 
 
@@ -83,6 +72,16 @@ async def opt_out(transaction: Transaction, user_id: str) -> bool:
     return bool(await transaction.run(OPT_OUT, user_id))
 
 
-async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
-    """Make the player's entry visible under this name, with these bests folded in, and commit. Needs their lock."""
-    await transaction.commit_with((OPT_IN, user_id, display_name, bests.score, bests.seconds, now))
+def opting_in(user_id: str, display_name: str, bests: Bests, now: datetime) -> tuple[Step, ...]:
+    """Make the player's entry visible under this name, improved by these bests. Needs a lock of the player's row."""
+    return ((OPT_IN, user_id, display_name, bests.score, bests.seconds, now),)
+
+
+def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Step, ...]:
+    """Improve the player's entry by these bests; no step without any. Needs a lock of the player's row."""
+    return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
+
+
+async def set_visible(transaction: Transaction, user_id: str, visible: bool) -> str | None:
+    """Show or hide a player's entry on the leaderboard; its display name, or None when there is none."""
+    return maybe(str, await transaction.run(SHOW, user_id, visible))

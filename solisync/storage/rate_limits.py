@@ -1,16 +1,15 @@
 """The sliding log behind the rate limits: for each bucket the times of its latest admitted requests.
 
-A bucket holds at most as many times as its limit allows. A request is admitted when there is room, or when the
-oldest time has left the window, which it then replaces; a refused one leaves the log as it was. All of it is one
+A bucket holds at most as many times as its limit allows. A request is admitted when there is room, or when the oldest
+time has left the window, and then replaces that time; a refused request leaves the log as it was. All of it is one
 statement under the row's lock and on the database's clock, so any number of nodes agree.
 """
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
-from .rows import one
+from ..postgres.transaction import Transaction
 
 # clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.
-# A time in the future was logged before somebody set the clock back; it must not shut anybody out until then.
+# A time in the future was logged before the clock was set back; it must not refuse requests until then.
 HIT = Statement(
     "rate_limit_hit",
     """
@@ -42,12 +41,10 @@ PRUNE = Statement(
 
 
 async def hit(transaction: Transaction, bucket: str, *, most: int, seconds: int) -> float | None:
-    """Count one request against `bucket`: None when it is admitted, else in how many seconds there is room."""
-    return one(_wait, await transaction.run(HIT, bucket, most, seconds))
-
-
-def _wait(seconds: float | None) -> float | None:
-    return seconds
+    """Count one request against `bucket`: None when it is admitted, else after how many seconds there is room."""
+    (row,) = await transaction.run(HIT, bucket, most, seconds)
+    wait: float | None = row[0]
+    return wait
 
 
 async def prune(transaction: Transaction, *, idle_seconds: int, most: int) -> int:

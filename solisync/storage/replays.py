@@ -1,19 +1,23 @@
-"""Replays, to the byte, and the list of recent ones (contract §6)."""
+"""Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
-from ..postgres.database import Transaction
-from ..postgres.statement import Statement
-from ..rules.leaderboard import Bests
+from ..postgres.statement import Statement, Step
+from ..postgres.transaction import Transaction
+from ..rules.leaderboard import Bests, Standing
 from ..rules.replays import RECENT_MAX, Header, Recent
+from . import paging
 from .accounts import LOCK
-from .leaderboard import IMPROVE, Standing
-from .rows import many, maybe
+from .leaderboard import improving
+from .rows import encoded, many, maybe
 
-# After the lock, in a statement of its own: so two uploads at once can't both take the last room.
+PAGE = 8  # replays in a page, each of which may take a MiB
+
+# A statement of its own, after the lock: else two uploads at once could both take the last room.
 ROOM = Statement(
     "replay_room",
     """
@@ -50,36 +54,55 @@ RECENT = Statement(
 FETCH = Statement("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid")
 EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uuid")
 
+# Without a lock of the players' rows: this takes no other lock, so a transaction that holds one only waits for its end.
+DELETE = Statement(
+    "admin_delete_replays",
+    "DELETE FROM replays WHERE id = ANY ($1::text[]::uuid[]) RETURNING id::text",
+    prepared=False,
+)
+
+LIST = Statement(
+    "admin_replays",
+    """
+    SELECT id, received_at, body FROM replays
+    WHERE user_id = $1::uuid AND (received_at, id) > ($2::timestamptz, $3::uuid)
+    ORDER BY received_at, id LIMIT $4::int
+    """,
+    prepared=False,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What an account's replays take, in bytes, and how the player stands on the leaderboard."""
+    """The size of a player's replays in bytes, and the player's standing on the leaderboard."""
 
     used_bytes: int
     standing: Standing
 
 
+@dataclass(frozen=True, slots=True)
+class StoredReplay:
+    """A replay, as it was uploaded."""
+
+    id: str
+    received_at: datetime
+    body: str
+
+
 async def room(transaction: Transaction, user_id: str) -> Room | None:
-    """Lock the player and see what they have; None when they are gone. One round trip of a transaction."""
+    """Lock the player's row and read what an upload needs; None when they are gone. Needs a transaction."""
     rows = await transaction.run_all((LOCK, user_id), (ROOM, user_id))
     return maybe(lambda used, *standing: Room(used, Standing(*standing)), rows)
 
 
-async def store(
-    transaction: Transaction,
-    user_id: str,
-    replay_id: str,
-    body: str,
-    size: int,
-    header: Header,
-    bests: Bests | None,
-    now: datetime,
-) -> None:
-    """Store a replay of `size` bytes, improve the leaderboard entry with `bests` if there are any, and commit."""
+def storing(
+    user_id: str, replay_id: str, body: bytes, header: Header, bests: Bests | None, now: datetime
+) -> tuple[Step, ...]:
+    """Store a replay, and improve the leaderboard entry by `bests` if there are any. Needs the lock of `room`."""
     seed = None if header.seed is None else str(header.seed)
     shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
-    steps = [] if bests is None else [(IMPROVE, user_id, bests.score, bests.seconds, now)]
-    await transaction.commit_with((STORE, replay_id, user_id, now, body, size, *shown), *steps)
+    step = (STORE, replay_id, user_id, now, body.decode(), len(body), *shown)
+    return (step, *improving(user_id, bests, now))
 
 
 async def recent(transaction: Transaction) -> list[Recent]:
@@ -87,14 +110,29 @@ async def recent(transaction: Transaction) -> list[Recent]:
     return many(_recent, await transaction.run(RECENT))
 
 
-async def fetch(transaction: Transaction, replay_id: str) -> str | None:
+async def fetch(transaction: Transaction, replay_id: str) -> bytes | None:
     """A replay as it was uploaded."""
-    return maybe(str, await transaction.run(FETCH, replay_id))
+    return maybe(encoded, await transaction.run(FETCH, replay_id))
 
 
 async def exists(transaction: Transaction, replay_id: str) -> bool:
     """Whether there is such a replay."""
     return bool(await transaction.run(EXISTS, replay_id))
+
+
+async def delete(transaction: Transaction, ids: Sequence[str]) -> set[str]:
+    """Delete these replays; returns the ids of those that existed."""
+    return {replay_id for (replay_id,) in await transaction.run(DELETE, list(ids))}
+
+
+def of_player(transaction: Transaction, user_id: str) -> AsyncIterator[list[StoredReplay]]:
+    """The player's replays, the oldest first, in pages of PAGE."""
+
+    async def read(after: StoredReplay | None) -> list[StoredReplay]:
+        start = paging.position(after, paging.FIRST_TIME)
+        return many(StoredReplay, await transaction.run(LIST, user_id, *start, PAGE))
+
+    return paging.pages(read, PAGE)
 
 
 def _recent(

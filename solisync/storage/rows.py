@@ -1,12 +1,11 @@
-"""How many rows a storage function expects: exactly one, at most one, or any number."""
+"""Rows made into values, by how many rows a statement returns: exactly one, at most one, or any number."""
 
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from ..postgres.statement import Row
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 def one(make: Callable[..., T], rows: list[Row]) -> T:
@@ -23,3 +22,8 @@ def maybe(make: Callable[..., T], rows: list[Row]) -> T | None:
 def many(make: Callable[..., T], rows: Iterable[Row]) -> list[T]:
     """Every row made into a value."""
     return [make(*row) for row in rows]
+
+
+def encoded(text: str | None) -> bytes | None:
+    """A column of type text as UTF-8; NULL stays None."""
+    return None if text is None else text.encode()

@@ -1,13 +1,14 @@
-"""Refresh tokens: each is one row, spent by deleting it.
+"""Refresh tokens: each is one row, spent by deleting it; docs/security.md "Tokens and sessions".
 
-Whoever inserts a refresh token locks the player's row first. A password reset and a deletion lock it too, so every
-session is either older than they are, and removed by them, or sees what they did.
+Every statement that inserts a refresh token locks the player's row first. A password reset and a deletion lock it too,
+so a session is either older than they are, and removed by them, or finds the new password or no player.
 """
 
 from datetime import datetime
 
-from ..postgres.database import Transaction
 from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
+from .accounts import LOCK, REVOKE
 
 # The row must still hold the hash that was verified: a reset may have committed while bcrypt ran.
 BEGIN_SESSION = Statement(
@@ -23,8 +24,8 @@ BEGIN_SESSION = Statement(
 )
 
 # One statement, because the data flow fixes the order that matters: `player` is locked before a row of
-# refresh_tokens reaches the DELETE, and pruning starts only once that DELETE has found its row and then waits for
-# nobody. Of any number of these with one jti, exactly one deletes the row; the others find it gone.
+# refresh_tokens reaches the DELETE, and pruning starts only once that DELETE has found its row and then waits for no
+# lock. Of any number of these with one jti, exactly one deletes the row; the others find it gone.
 #
 # Pruning names rows by ctid, which can't change under the lock: it costs what it deletes, where "jti IN (…)" may be
 # planned as a scan of the whole table or as a subquery that is run, and locks more, for every row. Oldest first, so
@@ -61,6 +62,20 @@ PRUNE = Statement(
     """,
 )
 
+LIST = Statement(
+    "admin_sessions",
+    """
+    SELECT expires_at FROM refresh_tokens WHERE user_id = $1::uuid AND expires_at > clock_timestamp()
+    ORDER BY expires_at
+    """,
+    prepared=False,
+)
+
+# Every transaction that inserts a refresh token locks a player's row. This waits for those that hold such a lock, and
+# keeps out the others; reading goes on.
+LOCK_EVERYONE = Statement("admin_lock_everyone", "LOCK TABLE users IN EXCLUSIVE MODE", prepared=False)
+REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
+
 
 async def begin(transaction: Transaction, user_id: str, *, verified_hash: str, jti: str, expires: datetime) -> bool:
     """Store a refresh token; False when the player is gone or their password is no longer the one verified."""
@@ -70,10 +85,31 @@ async def begin(transaction: Transaction, user_id: str, *, verified_hash: str, j
 async def rotate(
     transaction: Transaction, user_id: str, *, spent: str, now: datetime, jti: str, expires: datetime
 ) -> bool:
-    """Spend one refresh token for another, pruning expired ones of anybody; False when it wasn't live."""
+    """Replace a refresh token by another and prune expired ones of all players; False when it was spent or expired."""
     return bool(await transaction.run(ROTATE, user_id, spent, now, jti, expires))
 
 
 async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
-    """Delete up to `most` expired refresh tokens that nobody holds; returns how many."""
+    """Delete up to `most` expired refresh tokens that are not locked; returns how many."""
     return len(await transaction.run(PRUNE, now, most))
+
+
+async def expiries(transaction: Transaction, user_id: str) -> list[datetime]:
+    """When the player's refresh tokens expire, the first first."""
+    return [expires for (expires,) in await transaction.run(LIST, user_id)]
+
+
+async def revoke(transaction: Transaction, user_id: str) -> int:
+    """Delete a player's refresh tokens; returns how many. Needs a transaction.
+
+    Two statements on purpose: the lock waits for a refresh in flight, and the second statement then sees its token.
+    """
+    return len(await transaction.run_all((LOCK, user_id), (REVOKE, user_id)))
+
+
+async def revoke_everyone(transaction: Transaction) -> int:
+    """Delete all refresh tokens, also those of refreshes in flight; returns how many. Needs a transaction.
+
+    A refresh that waits for this lock finds its token gone.
+    """
+    return len(await transaction.run_all((LOCK_EVERYONE,), (REVOKE_EVERYONE,)))

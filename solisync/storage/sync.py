@@ -1,15 +1,14 @@
-"""What players pushed: one merged document each (contract §7)."""
+"""Progress that players pushed, one merged JSON document each: docs/sync.md."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.database import Transaction
-from ..postgres.statement import Statement
-from ..rules.leaderboard import Bests
-from . import leaderboard
+from ..postgres.statement import Statement, Step
+from ..postgres.transaction import Transaction
+from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
-from .leaderboard import Standing
-from .rows import maybe
+from .leaderboard import improving
+from .rows import encoded, maybe
 
 PULL = Statement(
     "sync_pull",
@@ -39,31 +38,30 @@ SAVE = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A player, and what they pushed, if they ever did."""
+    """A player's document; None if they never pushed."""
 
-    payload: str | None
+    payload: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a push is merged into: the document, and how the player stands on the leaderboard."""
+    """The document into which a push is merged, if there is one, and the player's standing on the leaderboard."""
 
-    payload: str | None
+    payload: bytes | None
     standing: Standing
 
 
 async def pull(transaction: Transaction, user_id: str) -> Pulled | None:
-    """What the player pushed; None when there is no such player."""
-    return maybe(Pulled, await transaction.run(PULL, user_id))
+    """The player's document; None when there is no such player."""
+    return maybe(lambda payload: Pulled(encoded(payload)), await transaction.run(PULL, user_id))
 
 
 async def load(transaction: Transaction, user_id: str) -> Saved | None:
-    """Lock the player and read what they have; None when they are gone. One round trip of a transaction."""
+    """Lock the player's row and read what a push needs; None when they are gone. Needs a transaction."""
     rows = await transaction.run_all((LOCK, user_id), (LOAD, user_id))
-    return maybe(lambda payload, *standing: Saved(payload, Standing(*standing)), rows)
+    return maybe(lambda payload, *standing: Saved(encoded(payload), Standing(*standing)), rows)
 
 
-async def save(transaction: Transaction, user_id: str, payload: str, bests: Bests | None, now: datetime) -> None:
-    """Store the merged document, improve the entry with `bests` if there are any, and commit. One round trip."""
-    steps = [] if bests is None else [(leaderboard.IMPROVE, user_id, bests.score, bests.seconds, now)]
-    await transaction.commit_with((SAVE, user_id, payload), *steps)
+def saving(user_id: str, payload: bytes, bests: Bests | None, now: datetime) -> tuple[Step, ...]:
+    """Store the merged document, and improve the leaderboard entry by `bests` if any. Needs the lock of `load`."""
+    return ((SAVE, user_id, payload.decode()), *improving(user_id, bests, now))

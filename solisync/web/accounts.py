@@ -7,7 +7,8 @@ from typing import Any
 from ..access.passwords import Passwords
 from ..access.tokens import Tokens
 from ..errors import Conflict, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ..rules.replays import Recent

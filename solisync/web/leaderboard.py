@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..errors import NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..rules.leaderboard import NO_BESTS, OptIn, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok
@@ -40,9 +41,9 @@ class Leaderboard:
         saved = await sync.load(transaction, player)
         if saved is None:
             raise NotFound("user not found")
-        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload.encode()).payload.stats)
+        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
-            await leaderboard.opt_in(transaction, player, display_name, bests, self._now())
+            await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
         finally:
             self._board.invalidate()
 

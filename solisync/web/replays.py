@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..errors import BadRequest, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..rules.ids import is_id
 from ..rules.replays import Fields, Header, Recent, Uploaded, decodable, read_header, recent_count
 from ..storage import replays
@@ -58,7 +59,7 @@ class Replays:
         body = await self._database.autocommit(replays.fetch, replay_id)
         if body is None:
             raise NotFound("replay not found")
-        return Reply(body=body.encode(), headers=headers)
+        return Reply(body=body, headers=headers)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, raw: bytes, header: Header) -> None:
         room = await replays.room(transaction, player)
@@ -69,7 +70,7 @@ class Replays:
         improved = room.standing.improved_by(header.bests)
         bests = header.bests if improved else None
         try:
-            await replays.store(transaction, player, replay_id, raw.decode(), len(raw), header, bests, self._now())
+            await transaction.commit_with(*replays.storing(player, replay_id, raw, header, bests, self._now()))
         finally:
             self._recent.invalidate()
             if improved:

@@ -6,7 +6,8 @@ from datetime import datetime
 from ..access.passwords import Passwords
 from ..access.tokens import Issued, RefreshClaims, Tokens
 from ..errors import Unauthorized
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..process.metrics import Metrics
 from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import structs
 
 from ..errors import BadRequest, NotFound
-from ..postgres.database import Database, Transaction
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..process.metrics import Metrics
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
@@ -43,7 +44,7 @@ class Sync:
         now = self._now()
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
-        return _answer(pulled.payload.encode(), now, [])
+        return _answer(pulled.payload, now, [])
 
     async def push(self, *, player: str, body: Payload, raw: bytes) -> Reply:
         """Merge a device's progress into the stored one; answers once that is committed."""
@@ -62,7 +63,7 @@ class Sync:
         if saved is None:
             raise NotFound("user not found")
         now = self._now()
-        stored = None if saved.payload is None else read_saved(saved.payload.encode())
+        stored = None if saved.payload is None else read_saved(saved.payload)
         merged, conflicts = merge(pushed, stored, now)
         payload = merged.encode()
         if len(payload) > PAYLOAD_MAX_BYTES:
@@ -70,7 +71,7 @@ class Sync:
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
         try:
-            await sync.save(transaction, player, payload.decode(), bests if improved else None, now)
+            await transaction.commit_with(*sync.saving(player, payload, bests if improved else None, now))
         finally:
             if improved:
                 self._board.invalidate()

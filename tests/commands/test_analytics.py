@@ -10,7 +10,7 @@ import pytest
 
 from solisync.commands.analytics import FIELDS
 from solisync.commands.main import command_parser
-from solisync.storage import administration_pages
+from solisync.storage import paging
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.processes import clean_environment
@@ -42,7 +42,7 @@ def events(shared_dsn):
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 async def test_every_event_comes_once_and_in_order(administrate, events, monkeypatch, page):
     """Whatever the page, also where many have arrived at the same moment."""
-    monkeypatch.setattr(administration_pages, "PAGE", page)
+    monkeypatch.setattr(paging, "PAGE", page)
     ids = events(NOON, NOON, NOON, NOON + timedelta(microseconds=1), NOON - timedelta(days=400), NOON)
     done = await administrate("analytics", "export")
     assert [record["id"] for record in done.records] == ids

@@ -17,8 +17,8 @@ from solisync.commands.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
 from solisync.errors import FatalError
 from solisync.postgres.binaries import find_binaries
+from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.postgres.session import Session
 from solisync.settings import Settings
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import DSN_PASSWORD
@@ -330,17 +330,17 @@ async def test_what_fits_the_server_dumps_it(
     choosing, reactor, shared_dsn, monkeypatch, server, installed, encrypted, expected
 ):
     """The closest version that is not older; over TLS the one in PATH."""
-    session = await Session.open(reactor, shared_dsn)
+    connection = await Connection.open(reactor, shared_dsn)
 
     async def execute(sql):
         return [(server,)]
 
-    monkeypatch.setattr(Session, "encrypted", encrypted)
-    monkeypatch.setattr(session, "execute", execute)
+    monkeypatch.setattr(Connection, "encrypted", encrypted)
+    monkeypatch.setattr(connection, "execute", execute)
     try:
-        assert expected in await choosing(find_closest, "pg_dump", installed, session)
+        assert expected in await choosing(find_closest, "pg_dump", installed, connection)
     finally:
-        session.close()
+        connection.close()
 
 
 @pytest.mark.parametrize(

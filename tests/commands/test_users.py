@@ -12,7 +12,7 @@ from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.errors import BadRequest, Conflict, NotFound
 from solisync.rules.analytics import Batch, Event
-from solisync.storage import administration_pages
+from solisync.storage import paging, replays
 from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
 
@@ -53,7 +53,7 @@ def fill(server):
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 async def test_the_list_is_complete_whatever_the_page(administrate, fill, monkeypatch, page):
     """Every player is listed once, by name, however many pages that takes."""
-    monkeypatch.setattr(administration_pages, "PAGE", page)
+    monkeypatch.setattr(paging, "PAGE", page)
     players = ["Zoe", "ann", "ann_", "annA", "bob", "z" * 32]
     fill(*players)
     assert names(await administrate("users", "list", "--json")) == sorted(players)
@@ -73,7 +73,7 @@ async def test_the_list_is_complete_whatever_the_page(administrate, fill, monkey
 )
 async def test_the_list_can_be_narrowed(administrate, fill, monkeypatch, words, expected):
     """--name takes those that begin so, --limit the first of them."""
-    monkeypatch.setattr(administration_pages, "PAGE", 2)
+    monkeypatch.setattr(paging, "PAGE", 2)
     fill("Zoe", "ann", "ann_", "annA", "annz", "bob")
     assert names(await administrate("users", "list", "--json", *words)) == expected
 
@@ -239,7 +239,7 @@ async def test_an_export_has_everything_but_secrets(administrate, server):
     ann, bob = await server.player("ann"), await server.player("bob")
     user_id = (await ann.me()).id
     await ann.upload_avatar(PIXEL, "image/png")
-    replay_ids = [await ann.upload_replay(REPLAY) for _ in range(administration_pages.BODIES + 1)]
+    replay_ids = [await ann.upload_replay(REPLAY) for _ in range(replays.PAGE + 1)]
     await bob.upload_replay(REPLAY)
     await ann.push((await ann.pull()).merged)
     await ann.opt_in("Ann")

@@ -9,11 +9,10 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import ConnectionFailed, DatabaseError
-from solisync.postgres import database as pool
-from solisync.postgres import session as connections
-from solisync.postgres import staggered as attempts
+from solisync.postgres import connection as connections
+from solisync.postgres import pool, staggered
+from solisync.postgres.connection import Connection
 from solisync.postgres.database import Database
-from solisync.postgres.session import Session
 from solisync.postgres.statement import Statement
 from tests.fire.acknowledged import Players
 from tests.fire.servers import all_hosts, servers
@@ -82,18 +81,18 @@ async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, react
 async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted, first):
     """target_session_attrs means what it means to libpq, with several hosts too."""
     primary, standby = either
-    session = await Session.open(reactor, all_hosts(primary, standby, wanted=wanted))
+    connection = await Connection.open(reactor, all_hosts(primary, standby, wanted=wanted))
     port = {"primary": primary.port, "standby": standby.port}[first]
-    assert await session.execute("SELECT inet_server_port()") == [(port,)]
-    session.close()
+    assert await connection.execute("SELECT inet_server_port()") == [(port,)]
+    connection.close()
 
 
 async def test_a_preference_is_not_a_condition(reactor, either):
     """prefer-standby takes a primary when there is no standby; standby doesn't."""
     primary, _ = either
-    (await Session.open(reactor, all_hosts(primary, primary, wanted="prefer-standby"))).close()
+    (await Connection.open(reactor, all_hosts(primary, primary, wanted="prefer-standby"))).close()
     with pytest.raises(ConnectionFailed, match=r"not in hot standby mode.*; .*not in hot standby mode"):
-        await Session.open(reactor, all_hosts(primary, primary, wanted="standby"))
+        await Connection.open(reactor, all_hosts(primary, primary, wanted="standby"))
 
 
 async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monkeypatch):
@@ -101,7 +100,7 @@ async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monk
     primary, _ = either
     addresses = [("127.0.0.2", 0), ("127.0.0.1", 0)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", address) for address in addresses])
-    monkeypatch.setattr(attempts, "HEAD_START_SECONDS", 0.05)
+    monkeypatch.setattr(staggered, "HEAD_START_SECONDS", 0.05)
     monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
     with socket.create_server(("127.0.0.2", primary.port)):
         database = Database(reactor=reactor, size=8, statements=(PORT,))

@@ -69,7 +69,7 @@ async def test_killing_the_database_loses_nothing(serve, reactor, durable, full,
     process = await serve(durable.dsn)
     crowd = Crowd(lambda: [process.port], PLAYERS, seed=2)
     kills = 20 if full else 2
-    data = durable._data_dir
+    data = durable.data_dir
 
     def is_back(old):
         try:

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from solisync.errors import FatalError
-from solisync.postgres.embedded import DataDirBusy, EmbeddedPostgres
+from solisync.postgres.data_directory import DataDirBusy
+from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
-from tests.harness.entry_points import BIN, SOLISYNC, start
+from tests.harness.entry_points import BIN, SOLISYNC
 from tests.harness.postgres import run_sql
 from tests.harness.processes import kill, postmaster, processes_in, run
-from tests.harness.service import ready
+from tests.harness.service import ready, start
 
 TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
 

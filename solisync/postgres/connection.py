@@ -1,0 +1,196 @@
+"""One PostgreSQL connection: opened within a time limit, set up, and closed on the first sign of trouble.
+
+Failures come out as the exceptions of solisync.errors, which tell those that may be retried from those that may not.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import psycopg2
+from psycopg2 import extensions
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.error import ConnectionDone
+
+from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted
+from . import libpq
+from .dsn import each_address, each_host, with_defaults
+from .libpq import LibpqConnection, Parameters
+from .staggered import staggered_race
+from .statement import Row, Statement, Step
+
+CONNECT_SECONDS = 3.0  # for each address of each host, the setup included
+SETTLED_SECONDS = 1.0  # how long after connecting an error is put down to the server and not to the connection's age
+
+# SQLSTATEs after which a fresh connection is the cure: the server was demoted; a migration changed what a prepared
+# statement returns.
+_READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
+_LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
+_DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
+
+# PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
+_UTC = "SET timezone = 'UTC'"
+
+# Limits kept by the server: a node that vanished must not keep its locks.
+_TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
+
+
+class Connection:
+    """A connection that runs one statement at a time.
+
+    `cancelled` becomes true when a caller tries to cancel a statement of a connection that is shielded; whoever lends
+    the connection resets it.
+    """
+
+    def __init__(self, connection: LibpqConnection, *, prepared: bool) -> None:
+        self.cancelled = False
+        self._libpq = connection
+        self._prepared = prepared
+        self._opened = connection.reactor.seconds()
+        reported = map(connection.parameter, ("in_hot_standby", "default_transaction_read_only"))
+        self._was_read_only = "on" in reported
+
+    @classmethod
+    async def open(
+        cls,
+        reactor: ReactorBase,
+        dsn: str,
+        *,
+        statements: tuple[Statement, ...] = (),
+        bounded: bool = True,
+    ) -> "Connection":
+        """Connect, set the server's timeouts (unless not `bounded`) and prepare `statements`.
+
+        Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
+        ConnectionFailed when none does, each within CONNECT_SECONDS.
+        """
+
+        async def reach(host: str) -> Connection:
+            addresses = await each_address(reactor, host)
+            attempts = [partial(cls._open, reactor, address, statements, bounded) for address in addresses]
+            return (await staggered_race(reactor, attempts))[1]
+
+        return (await staggered_race(reactor, [partial(reach, host) for host in each_host(dsn)]))[1]
+
+    @classmethod
+    async def _open(
+        cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
+    ) -> "Connection":
+        opening = Deferred.fromCoroutine(_connect_and_set_up(reactor, dsn, statements, bounded))
+        try:
+            connection = await opening.addTimeout(CONNECT_SECONDS, reactor)
+        except TimeoutError:
+            raise ConnectionFailed(f"no answer within {CONNECT_SECONDS:g} s") from None
+        except (psycopg2.Error, ConnectionDone, ValueError, OSError) as error:
+            raise ConnectionFailed(_failure(error)) from None
+        return cls(connection, prepared=bool(statements))
+
+    async def run(self, *steps: Step, before: str = "", after: str = "") -> list[Row]:
+        """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
+        if self._prepared:
+            sql = "; ".join(statement.execution for statement, *_ in steps)
+            return await self.execute(before + sql + after, [value for _, *values in steps for value in values])
+        sql = "; ".join(statement.inline(number) for number, (statement, *_) in enumerate(steps))
+        named = {
+            f"{number}.{position}": value
+            for number, (_, *values) in enumerate(steps)
+            for position, value in enumerate(values, 1)
+        }
+        return await self.execute(before + sql + after, named)
+
+    async def execute(self, sql: str, parameters: Parameters = None) -> list[Row]:
+        """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
+
+        Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
+        when other connections would fail alike; ConnectionLost when the connection ended meanwhile (only the caller
+        knows whether a commit was on its way); else DatabaseError.
+        """
+        try:
+            return await self._libpq.run(sql, parameters)
+        except (psycopg2.Error, ConnectionDone) as error:
+            code = getattr(error, "pgcode", None) or ""
+            if code in _LOST or code.startswith("08") or self._libpq.disconnected:
+                self.close()
+                raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
+            if code in (_READ_ONLY, _RESULT_CHANGED) and self._is_news(code):
+                raise Outdated(_reason(error)) from error
+            if code in _DEADLOCK_OR_SERIALIZATION:
+                raise TransactionAborted(_reason(error)) from error
+            raise DatabaseError(_reason(error)) from error
+
+    def _is_news(self, code: str) -> bool:
+        """Whether this may have become so since the connection was made; else a new one would fail in the same way."""
+        age = self._libpq.reactor.seconds() - self._opened
+        return not 0 <= age < SETTLED_SECONDS or (code == _READ_ONLY and not self._was_read_only)
+
+    @property
+    def can_commit(self) -> bool:
+        """Whether a transaction is open and no statement in it has failed: else COMMIT would answer with a rollback."""
+        return self._is_in(extensions.TRANSACTION_STATUS_INTRANS)
+
+    @property
+    def can_roll_back(self) -> bool:
+        """Whether a transaction is open and no statement is running."""
+        return self._is_in(extensions.TRANSACTION_STATUS_INTRANS, extensions.TRANSACTION_STATUS_INERROR)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the next borrower gets a clean connection: open, no statement running, no transaction left open."""
+        return self._is_in(extensions.TRANSACTION_STATUS_IDLE)
+
+    def still_usable(self) -> bool:
+        """Whether the connection is `usable` after a while in the pool: the server may have closed it just now."""
+        self._libpq.catch_up()
+        return self.usable
+
+    def _is_in(self, *statuses: int) -> bool:
+        return not self._libpq.disconnected and self._libpq.transaction_status in statuses
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS protects the connection."""
+        return self._libpq.encrypted
+
+    def when_lost(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once when the connection is closed, by either side."""
+        self._libpq.on_lost = callback
+
+    def shield(self) -> None:
+        """From now on a running statement can't be cancelled: an attempt only sets `cancelled`."""
+        self._libpq.on_cancel = self._set_cancelled
+
+    def _set_cancelled(self) -> None:
+        self.cancelled = True
+
+    def close(self) -> None:
+        """Close the connection now; a statement that is running fails with ConnectionLost."""
+        self._libpq.close()
+
+
+async def _connect_and_set_up(
+    reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
+) -> LibpqConnection:
+    connection = await libpq.connect(reactor, with_defaults(dsn))
+    setup = [_UTC, *([_TIMEOUTS] if bounded else [])]
+    setup += [statement.preparation for statement in statements]
+    try:
+        await connection.run("; ".join(setup), None)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _failure(error: Exception) -> str:
+    """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?")."""
+    lines = [line for line in str(error).splitlines() if not line.startswith("\t")]
+    return " ".join(" ".join(lines).split())
+
+
+def _reason(error: Exception) -> str:
+    """The server's primary message alone: its details quote statements and rows, and so password hashes.
+
+    For an error that doesn't come from the server, the text of the exception.
+    """
+    diagnostics = getattr(error, "diag", None)
+    return getattr(diagnostics, "message_primary", None) or str(error).strip()

@@ -1,0 +1,188 @@
+"""The data directory of the embedded PostgreSQL: its lock, and to whom its files belong.
+
+    DIR/lock             held by the process that owns the server
+    DIR/postgresql/      the cluster; made as postgresql.new-… and renamed, so a kill in the middle leaves none at all
+    DIR/run/             the socket, which asks for no password and so lives in a directory of mode 0700
+    DIR/postgresql.log   standard output and standard error of the server
+    DIR/binaries-…/      the server's program files, only where the installed ones are out of reach of the server's user
+
+PostgreSQL refuses to run as root. So as root the directory and all that the server writes belong to another user.
+"""
+
+import fcntl
+import hashlib
+import os
+import pwd
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from ..errors import FatalError
+from .binaries import MAJOR, User, find_binaries, unprivileged_user
+
+SOCKET_PATH_BYTES = 107  # the size of sun_path in sockaddr_un, less the final NUL
+
+
+class DataDirBusy(FatalError):
+    """Another process owns this data directory."""
+
+
+class DataDirectory:
+    """The files below `path`; `user` is the user of the server, None for the user of this process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.cluster = path / "postgresql"
+        self.log = path / "postgresql.log"
+        self.user: User | None = None
+        self._binaries: Path | None = None
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def socket_directory(self) -> Path:
+        """The directory of the server's socket: below /tmp if the path of the data directory won't do for a socket."""
+        place = self.path / "run"
+        # libpq takes a comma for the end of one host and the beginning of the next
+        if len(os.fsencode(place / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES and "," not in str(place):
+            return place
+        digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:16]
+        return Path(tempfile.gettempdir(), f"solisync-{digest}")
+
+    def check_exists(self) -> None:
+        """Raise FatalError when nobody has ever used the data directory."""
+        if not os.path.isdir(self.path):
+            raise self._no_database()
+
+    def check_cluster(self) -> None:
+        """Raise FatalError when there is no database in the data directory."""
+        if not os.path.isdir(self.cluster):
+            raise self._no_database()
+
+    def _no_database(self) -> FatalError:
+        return FatalError(
+            f"solisync: there is no database in {self.path}: name the directory that the service uses"
+            " with --data-dir or SOLISYNC_DATA_DIR"
+        )
+
+    def claim(self, uid: int | None) -> None:
+        """Make the directory and take its lock; as root, prepare it for `uid`, to which the process changes later.
+
+        Raises FatalError when that is impossible or the cluster is of another PostgreSQL, DataDirBusy when another
+        process has the lock.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = lock = self.open_for_writing("lock")
+        except OSError as error:
+            raise FatalError(f"solisync: can't use the data directory {self.path}: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            self._lock = None
+            raise DataDirBusy(
+                f"solisync: the data directory {self.path} is in use by another solisync;"
+                " stop that one, or give this one another directory with --data-dir"
+            ) from None
+        self._check_version()
+        if os.geteuid() == 0 and uid:
+            try:
+                self._give_to((uid, pwd.getpwuid(uid).pw_gid))
+                self.find_binaries()  # now that they can still be copied
+            except (KeyError, OSError) as error:
+                raise FatalError(f"solisync: can't prepare {self.path} for uid {uid}: {error}") from None
+
+    def _check_version(self) -> None:
+        try:
+            found = (self.cluster / "PG_VERSION").read_text("ascii").strip()
+        except OSError:
+            return
+        if found != MAJOR:
+            raise FatalError(
+                f"solisync: {self.cluster} is of PostgreSQL {found}, this build has {MAJOR}:"
+                " dump it with the old version, move it away, and restore the dump into the new one"
+            )
+
+    def prepare(self) -> None:
+        """Choose the server's user, and make the socket's directory. Raises FatalError or OSError."""
+        if os.geteuid() == 0:
+            self._give_to(self._owner_of_cluster() or unprivileged_user())
+        elif os.getuid() != os.geteuid():
+            self.user = os.geteuid(), os.getegid()  # the server insists that the two are the same
+        else:
+            self.user = None
+        self._make_private(self.socket_directory)
+
+    def find_binaries(self) -> Path:
+        """The directory with initdb and postgres. Blocks; raises FatalError or OSError."""
+        if self._binaries is None:
+            self._binaries = find_binaries(self.path, self.user)
+        return self._binaries
+
+    def make_unfinished_cluster(self) -> Path:
+        """An empty directory for initdb, of the server's user.
+
+        Its name is new each time: the initdb of a process that was killed may still be writing into an old one.
+        """
+        unfinished = Path(tempfile.mkdtemp(prefix="postgresql.new-", dir=self.path))
+        if self.user is not None:
+            os.chown(unfinished, *self.user)
+        return unfinished
+
+    def finish_cluster(self, unfinished: Path) -> None:
+        """Rename a complete cluster, durably: else a power cut could bring back the old name, which a start removes."""
+        unfinished.rename(self.cluster)
+        directory = os.open(self.path, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+
+    def remove_unfinished_clusters(self) -> None:
+        """Remove what an initdb left that was killed with its process."""
+        for leftover in self.path.glob("postgresql.new*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def open_for_writing(self, name: str) -> IO[bytes]:
+        """Open a file below the directory to append to it, as a file of the server's user."""
+        # O_NOFOLLOW: another user may write here, and root would follow a link to any file
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        file = os.fdopen(os.open(self.path / name, flags, 0o600), "ab")
+        if self.user is not None and os.geteuid() == 0:
+            os.fchown(file.fileno(), *self.user)
+        return file
+
+    def release(self) -> None:
+        """Give up the lock, if it was taken, and remove a socket's directory outside of the data directory."""
+        if self._lock is not None:
+            self._lock.close()
+            if self.socket_directory.parent != self.path:
+                with suppress(OSError):
+                    self.socket_directory.rmdir()
+
+    def _owner_of_cluster(self) -> User | None:
+        if not self.cluster.exists():
+            return None
+        found = self.cluster.stat()
+        if found.st_uid == 0:  # a copy that root made
+            raise FatalError(
+                f"solisync: {self.cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R it"
+            )
+        return found.st_uid, found.st_gid
+
+    def _give_to(self, user: User) -> None:
+        assert self._lock is not None
+        self.user = user
+        os.chown(self.path, *user)
+        os.fchown(self._lock.fileno(), *user)
+
+    def _make_private(self, directory: Path) -> None:
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        found = directory.lstat()
+        owner = self.user[0] if self.user is not None else os.geteuid()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (owner, os.geteuid()) or found.st_mode & 0o077:
+            raise FatalError(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {owner}")
+        if self.user is not None and found.st_uid != owner:
+            os.chown(directory, *self.user)

@@ -1,0 +1,229 @@
+"""A pool of connections that keeps itself full, and lends each to one borrower at a time.
+
+The pool is solisync's own because that of txpostgres never replaces a dead connection, and lets borrowers wait without
+bound (docs/decisions.md "The database").
+"""
+
+from collections import deque
+from contextlib import suppress
+from contextvars import Context
+from functools import partial
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
+from twisted.internet.task import LoopingCall, deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import ConnectionFailed, Unavailable
+from .connection import Connection
+from .dsn import each_host
+from .staggered import staggered_race
+from .statement import Statement
+
+BORROW_SECONDS = 2.0  # how long a borrower waits for a connection before it is declined
+BORROWERS = 1_000  # how many may wait at once
+WORK_SECONDS = 6.0  # how long a connection is lent; above statement_timeout, for a server that is frozen
+SWEEP_SECONDS = 0.25  # how often to look for borrowers that wait too long or keep a connection too long
+RECONNECT_SECONDS = 0.5
+
+
+class Pool:
+    """`size` connections with `statements` prepared, from `open` to `close`."""
+
+    _log = Logger()
+
+    def __init__(self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...]) -> None:
+        self._reactor = reactor
+        self._size = size
+        self._statements = statements
+        self.replaced = 0  # how many connections were lost so far
+        self._closed = False
+        self._held = 0  # how many connections are open
+        self._idle: list[Connection] = []
+        self._lent: dict[Connection, float] = {}  # with the time at which each is cut
+        self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time at which each is declined
+        self._retiring: set[Connection] = set()  # lent, and to be closed when they are given back
+        self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
+        self._reachable = True
+        self._filling: Deferred[None] | None = None
+        self._shrunk: Deferred[None] | None = None  # fires when a connection is lost
+        self._emptied: Deferred[None] | None = None  # fires when no connection is lent any more
+        self._serving = False
+        self._sweep = LoopingCall(self._cut_overdue)
+        self._sweep.clock = reactor
+
+    @property
+    def used(self) -> int:
+        """How many connections are lent."""
+        return len(self._lent)
+
+    @property
+    def idle(self) -> int:
+        """How many connections wait for a borrower."""
+        return len(self._idle)
+
+    @property
+    def waiting(self) -> int:
+        """How many borrowers wait for a connection."""
+        return len(self._waiting)
+
+    def open(self, dsn: str) -> None:
+        """Begin to connect; from now on the pool fills itself and replaces the connections that it loses."""
+        self._hosts.extend(each_host(dsn))
+        self._filling = Deferred.fromCoroutine(self._keep_full())
+        self._filling.addErrback(self._log_unless_closed)
+        self._sweep.start(SWEEP_SECONDS, now=False).addErrback(self._log_unless_closed)
+
+    def _log_unless_closed(self, failure: Failure) -> None:
+        if not self._closed:
+            self._log.failure("the connection pool no longer heals", failure)
+
+    async def close(self, seconds: float) -> None:
+        """Decline borrowers, wait up to `seconds` for lent connections, then close every connection."""
+        self._closed = True
+        if self._filling is not None:
+            self._filling.cancel()
+        while self._waiting:
+            self._decline(next(iter(self._waiting)))
+        if self._lent:
+            self._emptied = Deferred()
+            with suppress(TimeoutError):
+                await self._emptied.addTimeout(seconds, self._reactor)
+        if self._sweep.running:
+            self._sweep.stop()
+        for connection in [*self._idle, *self._lent]:
+            connection.close()
+
+    def borrow(self) -> Connection | Deferred[Connection]:
+        """Lend a connection until `give_back`: an idle one, or the next that comes free, in the order of asking.
+
+        Raises Unavailable, or fails with it after BORROW_SECONDS, when there are too many borrowers. A borrower that
+        waits may cancel. Fast path: returning an idle connection itself replaces a Deferred that has fired, see
+        docs/performance.md.
+        """
+        if not self._waiting and (connection := self._lend_idle()) is not None:
+            return connection
+        if self._closed or len(self._waiting) >= BORROWERS:
+            raise Unavailable
+        waiter: Deferred[Connection] = Deferred(self._waiting.__delitem__)
+        self._waiting[waiter] = self._reactor.seconds() + BORROW_SECONDS
+        return waiter
+
+    def _lend_idle(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()  # the one used last: its caches are warm
+            if connection.still_usable():
+                self._lent[connection] = self._reactor.seconds() + WORK_SECONDS
+                return connection
+            connection.close()
+        return None
+
+    def _decline(self, waiter: Deferred[Connection]) -> None:
+        del self._waiting[waiter]
+        waiter.errback(Unavailable())
+
+    def is_overdue(self, connection: Connection) -> bool:
+        """Whether this connection has been lent for WORK_SECONDS."""
+        return self._reactor.seconds() >= self._lent[connection]
+
+    def give_back(self, connection: Connection) -> None:
+        """Take a connection back, and lend it to the next borrower at once."""
+        del self._lent[connection]
+        connection.cancelled = False
+        self._make_idle(connection)
+        if not self._lent and self._emptied is not None:
+            emptied, self._emptied = self._emptied, None
+            emptied.callback(None)
+
+    def replace_all(self, witness: Connection) -> None:
+        """Replace every connection, because `witness` has found the server to be useless, and prefer the next host.
+
+        Idle ones are closed now, lent ones when they are given back. Does nothing when `witness` is being replaced
+        already: then its news is old.
+        """
+        if witness in self._retiring:
+            return
+        self._hosts.rotate(-1)
+        self._retiring |= self._lent.keys()
+        for connection in self._idle[:]:
+            connection.close()
+
+    def _make_idle(self, connection: Connection) -> None:
+        if not connection.usable or self._closed or connection in self._retiring:
+            connection.close()
+        else:
+            self._idle.append(connection)
+            self._serve_waiting()  # before the answer is made of what this one returned: meanwhile the database works
+
+    def _serve_waiting(self) -> None:
+        # A borrower that doesn't wait for the database gives its connection back inside this loop, which then goes on.
+        # Serving the next one from there would recurse once for each of a thousand borrowers.
+        if self._serving:
+            return
+        self._serving = True
+        try:
+            while self._waiting and (connection := self._lend_idle()) is not None:
+                waiter = next(iter(self._waiting))
+                del self._waiting[waiter]
+                Context().run(waiter.callback, connection)  # not in the context of the request that gave it back
+        finally:
+            self._serving = False
+
+    def _cut_overdue(self) -> None:
+        """Decline those who have waited for too long, and close connections that have been lent for too long.
+
+        Fast path: replaces a timer for each borrower, two thirds of the instructions of the pool, see
+        docs/performance.md.
+        """
+        now = self._reactor.seconds()
+        for waiter in [waiter for waiter, deadline in self._waiting.items() if now >= deadline]:
+            self._decline(waiter)
+        for connection in [connection for connection, deadline in self._lent.items() if now >= deadline]:
+            # a server that is frozen or out of reach would cost the borrower of every connection to it as much
+            self.replace_all(connection)
+            connection.close()
+
+    async def _keep_full(self) -> None:
+        while not self._closed:
+            if self._held == self._size:
+                self._shrunk = Deferred()
+                await self._shrunk
+                continue
+            hosts = tuple(self._hosts)
+            position, connection = await staggered_race(
+                self._reactor, [partial(self._keep_trying, host) for host in hosts]
+            )
+            self._hosts.remove(hosts[position])
+            self._hosts.appendleft(hosts[position])
+            if not self._reachable:
+                self._log.info("connected to the database again")
+            self._reachable = True
+            self._held += 1
+            connection.when_lost(partial(self._lose, connection))
+            connection.shield()
+            self._make_idle(connection)
+
+    async def _keep_trying(self, host: str) -> Connection:
+        while True:
+            try:
+                return await Connection.open(self._reactor, host, statements=self._statements)
+            except CancelledError:
+                raise
+            except ConnectionFailed as error:
+                if self._reachable:
+                    self._log.warn("no connection to the database, still trying: {error}", error=error)
+                self._reachable = False
+            except Exception:  # a pool that gave up here would never heal
+                self._log.failure("no connection to the database, for an unforeseen reason")
+            await deferLater(self._reactor, RECONNECT_SECONDS)
+
+    def _lose(self, connection: Connection) -> None:
+        self._held -= 1
+        self.replaced += 1
+        self._retiring.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if self._shrunk is not None:
+            shrunk, self._shrunk = self._shrunk, None
+            shrunk.callback(None)

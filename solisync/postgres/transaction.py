@@ -1,0 +1,89 @@
+"""A transaction on one connection, and the two ways to run work: inside BEGIN and COMMIT, or committed by itself."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from ..errors import ConnectionLost, DatabaseError
+from .connection import Connection
+from .statement import Row, Statement, Step
+
+T = TypeVar("T")
+
+
+class Transaction:
+    """Runs the statements of storage functions on a connection.
+
+    With `begin`, BEGIN is sent along with the first statement. Without it there is no transaction that spans several
+    calls: each call of `run` or `run_all` is committed by PostgreSQL itself.
+    """
+
+    def __init__(self, connection: Connection, *, begin: bool = False) -> None:
+        self._connection = connection
+        self._opening = "BEGIN; " if begin else ""
+        self._committed = False
+
+    async def run(self, statement: Statement, *parameters: object) -> list[Row]:
+        """Run `statement` and return its rows."""
+        return await self.run_all((statement, *parameters))
+
+    async def run_all(self, *steps: Step) -> list[Row]:
+        """Run statements with their parameters in one round trip; returns the rows of the last."""
+        return await self._send(steps)
+
+    async def commit_with(self, *steps: Step) -> None:
+        """Run statements and COMMIT in one round trip; no other statement may follow.
+
+        Raises DatabaseError also when the connection is lost meanwhile, because the outcome is unknown then.
+        """
+        try:
+            await self._send(steps, "; COMMIT" if steps else "COMMIT")
+        except ConnectionLost as error:
+            raise _unknown_outcome(error) from error
+        self._committed = True
+
+    async def commit(self) -> None:
+        """Commit what has been run; does nothing when there was nothing, or `commit_with` has committed it.
+
+        Raises DatabaseError when a statement had failed, which PostgreSQL answers with a silent rollback, or when the
+        outcome is unknown.
+        """
+        if self._opening or self._committed:
+            return
+        if not self._connection.can_commit:
+            raise DatabaseError("work went on after a statement had failed")
+        await self.commit_with()
+
+    async def _send(self, steps: tuple[Step, ...], after: str = "") -> list[Row]:
+        assert not self._committed, "the transaction has ended"
+        before, self._opening = self._opening, ""
+        return await self._connection.run(*steps, before=before, after=after)
+
+
+Work = Callable[[Transaction], Awaitable[T]]
+
+
+async def in_transaction(connection: Connection, work: Work[T]) -> T:
+    """Run `work` in one transaction and commit; any exception rolls back."""
+    transaction = Transaction(connection, begin=True)
+    try:
+        result = await work(transaction)
+        await transaction.commit()
+    except BaseException:
+        if connection.can_roll_back:
+            with suppress(DatabaseError):
+                await connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+async def autocommitted(connection: Connection, work: Work[T]) -> T:
+    """Run `work`, a single statement, which PostgreSQL commits by itself."""
+    try:
+        return await work(Transaction(connection))
+    except ConnectionLost as error:
+        raise _unknown_outcome(error) from error
+
+
+def _unknown_outcome(error: ConnectionLost) -> DatabaseError:
+    return DatabaseError(f"outcome unknown, {error}")

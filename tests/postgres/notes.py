@@ -1,0 +1,83 @@
+"""A database with a table of numbered notes: the statements on it, and what tests do in it and see of it."""
+
+import time
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+
+from solisync.postgres.statement import Statement
+from tests.harness.postgres import run_sql
+
+PID = Statement("pid", "SELECT pg_backend_pid()")
+ADD = Statement("add", "INSERT INTO notes VALUES ($1::int)")
+ADD_AND_DIVIDE = Statement(
+    "add_and_divide",
+    "WITH added AS (INSERT INTO notes VALUES ($1::int) RETURNING n) INSERT INTO notes SELECT 1 / (n - n) FROM added",
+)
+SLEEP = Statement("sleep", "SELECT pg_sleep($1::float8)")
+LOCK = Statement("lock_note", "SELECT n FROM notes WHERE n = $1::int FOR UPDATE")
+SET = Statement("set_locally", "SELECT set_config($1::text, $2::text, true)")
+SHOW = Statement("show", "SELECT current_setting($1::text)")
+FAIL = Statement("fail", "SELECT fail($1::text)")
+FAR = Statement("far", "VALUES ('2026-01-01'::timestamptz), ('20000-01-01'::timestamptz)")
+STATEMENTS = (PID, FAR, ADD, ADD_AND_DIVIDE, SLEEP, LOCK, SET, SHOW, FAIL)
+
+SCHEMA = """
+    CREATE TABLE notes (n int);
+    CREATE FUNCTION fail(code text) RETURNS void LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION USING ERRCODE = code; END $$;
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW WHEN (NEW.n >= 1000) EXECUTE FUNCTION wait();
+"""
+SLOW = 1000  # committing a note of this number takes 0.2 s
+
+
+def started(coroutine):
+    return Deferred.fromCoroutine(coroutine)
+
+
+def backends(dsn):
+    """The service's connections to this database, as the server sees them: (pid, state)."""
+    return run_sql(
+        dsn,
+        "SELECT pid, state FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name = 'solisync' ORDER BY 1",
+    )
+
+
+def wait_until(done, seconds=5.0):
+    """Poll without the reactor."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+async def eventually(reactor, done, seconds=5.0):
+    """Poll while the reactor runs."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await deferLater(reactor, 0.005)
+
+
+def notes(dsn):
+    return [n for (n,) in run_sql(dsn, "SELECT n FROM notes ORDER BY n")]
+
+
+def terminate(dsn, number):
+    run_sql(dsn, "SELECT pg_terminate_backend(%s)", (number,))
+
+
+async def add(transaction, n):
+    await transaction.run(ADD, n)
+
+
+async def pid(transaction):
+    ((number,),) = await transaction.run(PID)
+    return number
+
+
+async def sleep(transaction, seconds):
+    await transaction.run(SLEEP, seconds)

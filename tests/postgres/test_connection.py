@@ -1,0 +1,183 @@
+"""One connection to a real PostgreSQL: how it is set up, what it sends, and what is left when it ends."""
+
+import os
+import time
+from datetime import UTC, datetime
+
+import pytest
+from twisted.internet.defer import gatherResults
+
+from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError
+from solisync.postgres import connection as connections
+from solisync.postgres import libpq
+from solisync.postgres.connection import Connection
+from solisync.postgres.migrate import load_migrations, migrate
+from solisync.postgres.statement import Statement
+from solisync.storage import STATEMENTS
+from tests.harness.postgres import run_sql
+from tests.postgres.notes import (
+    SHOW,
+    add,
+    backends,
+    eventually,
+    notes,
+    pid,
+    started,
+    terminate,
+    wait_until,
+)
+
+
+async def test_every_connection_bounds_idle_transactions(make_database):
+    """A node that vanishes in the middle of a transaction keeps its locks for seconds only."""
+    show = await make_database().autocommit(
+        lambda transaction: transaction.run(SHOW, "idle_in_transaction_session_timeout")
+    )
+    assert show == [("10s",)]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_database, bounded):
+    """A server in another time zone, as most installed ones are, doesn't show in any answer."""
+    run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET timezone = 'Asia/Kolkata'")
+    connection = await Connection.open(reactor, empty_database, bounded=bounded)
+    ((moment,),) = await connection.execute("SELECT now()")
+    assert moment.utcoffset().total_seconds() == 0
+    connection.close()
+
+
+@pytest.mark.parametrize("size", [1, 10_000_000])
+async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size):
+    """libpq may close the socket while it sends; the next sockets of that number are watched all the same."""
+    before = len(os.listdir("/proc/self/fd"))
+    doomed = [await Connection.open(reactor, dsn) for _ in range(3)]
+    for ((number,),) in [await connection.execute("SELECT pg_backend_pid()") for connection in doomed]:
+        terminate(dsn, number)
+    wait_until(lambda: not backends(dsn))  # the reactor does not run meanwhile
+    for connection in doomed:
+        with pytest.raises(ConnectionLost):
+            await connection.execute("SELECT %s", ("x" * size,))
+    assert len(os.listdir("/proc/self/fd")) == before
+    await check_new_connections(reactor, dsn)
+
+
+async def test_a_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
+    """Sockets that get the file descriptor of a connection closed in mid-statement are watched like any other."""
+    for _ in range(3):
+        doomed = [await Connection.open(reactor, dsn) for _ in range(5)]
+        running = [started(connection.execute("SELECT pg_sleep(0.2)")) for connection in doomed]
+        for connection in doomed:
+            connection.close()
+        for outcome in running:
+            with pytest.raises(DatabaseError):
+                await outcome
+        await check_new_connections(reactor, dsn)
+
+
+async def test_an_attempt_to_connect_waits_for_one_thing_at_a_time(reactor, dsn):
+    """An event for the former owner of its file descriptor leaves no registration that libpq doesn't know of."""
+    attempt = libpq._Attempt(reactor)
+    connecting = attempt.connect(dsn)
+    assert attempt in reactor.getWriters()
+    attempt.doRead()
+    assert (attempt in reactor.getReaders(), attempt in reactor.getWriters()) == (True, False)
+    await connecting
+    attempt.close()
+
+
+async def check_new_connections(reactor, dsn):
+    """Open more connections than were closed and use all of them at once."""
+    fresh = [await Connection.open(reactor, dsn) for _ in range(10)]
+    answers = await gatherResults([started(connection.execute("SELECT 1")) for connection in fresh])
+    assert answers == [[(1,)]] * 10
+    for connection in fresh:
+        connection.close()
+
+
+async def test_a_silent_server_is_given_up(reactor, black_hole, monkeypatch):
+    """Connecting fails after CONNECT_SECONDS without an answer."""
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 0.2)
+    began = time.monotonic()
+    with pytest.raises(ConnectionFailed, match=r"no answer within 0\.2 s"):
+        await Connection.open(reactor, black_hole)
+    assert 0.2 <= time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+@pytest.mark.parametrize("text", ["%", "%s %(1)s %%", "$1", "\\", "'; --", '"', "\n\t\x01", "ünï 🂡", "", "\\x00"])
+async def test_parameters_are_taken_literally(make_database, prepared, text):
+    """Nothing in a parameter is syntax, prepared or not."""
+    echo = Statement("echo", "SELECT $1::text, '%', 7 % $2::int, $1::text")
+    database = make_database(statements=(echo,) if prepared else ())
+    assert await database.autocommit(lambda transaction: transaction.run(echo, text, 4)) == [(text, "%", 3, text)]
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+async def test_a_statement_without_parameters_may_contain_a_percent_sign(make_database, prepared):
+    """The per cent sign is the modulo operator and a wildcard, prepared or not."""
+    modulo = Statement("modulo", "SELECT 7 % 4, 'abc' LIKE 'a%'")
+    database = make_database(statements=(modulo,) if prepared else ())
+    assert await database.autocommit(lambda transaction: transaction.run(modulo)) == [(3, True)]
+
+
+async def test_a_parameter_that_can_not_be_sent_harms_nobody(make_database, dsn, reactor):
+    """U+0000 and lone surrogates fail before anything is sent; the transaction is rolled back."""
+    database = make_database()
+    before = await database.autocommit(pid)
+
+    async def bad(transaction, text):
+        await add(transaction, 1)
+        await transaction.run(SHOW, text)
+
+    for text in ("a\0b", "\ud800"):
+        with pytest.raises(ValueError):
+            await database.transact(bad, text)
+        with pytest.raises(ValueError):
+            await database.autocommit(lambda transaction, text=text: transaction.run(SHOW, text))
+    assert await database.autocommit(pid) == before
+    assert notes(dsn) == []
+    terminate(dsn, before)
+    await eventually(reactor, lambda: before not in dict(backends(dsn)))
+    assert await database.autocommit(pid) != before
+
+
+SAMPLES = {
+    "uuid": "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+    "text": "ann",
+    "integer": 3,
+    "bigint": 3,
+    "boolean": True,
+    "bytea": b"\x89",
+    "date": "2026-04-26",
+    "double precision": 0.5,
+    "json": "{}",
+    "jsonb": "{}",
+    "numeric": 3,
+    "text[]": ["ann"],
+    "timestamp with time zone": datetime(2026, 4, 26, 12, tzinfo=UTC),
+}
+
+
+async def test_every_statement_is_the_same_prepared_and_unprepared(reactor, empty_database):
+    """Whatever SOLISYNC_PREPARED_STATEMENTS says, a statement has the same result."""
+    await migrate(reactor, empty_database, load_migrations())
+    run_sql(empty_database, "INSERT INTO users VALUES (%(uuid)s, %(text)s, %(text)s, now())", SAMPLES)
+    live = "INSERT INTO refresh_tokens VALUES (%(uuid)s, %(uuid)s, '2030-01-01')"
+    run_sql(empty_database, live, SAMPLES)
+    prepared = await Connection.open(reactor, empty_database, statements=STATEMENTS)
+    plain = await Connection.open(reactor, empty_database)
+    types = dict(await prepared.execute("SELECT name, parameter_types::text[] FROM pg_prepared_statements"))
+    assert set(types) == {statement.name for statement in STATEMENTS}
+    for statement in STATEMENTS:
+        parameters = [SAMPLES[kind] for kind in types[statement.name] or ()]
+        outcomes = []
+        for connection in (prepared, plain):
+            await connection.execute("BEGIN")
+            try:
+                outcomes.append(await connection.run((statement, *parameters)))
+            except DatabaseError as error:
+                outcomes.append(str(error))
+            await connection.execute("ROLLBACK")
+        assert outcomes[0] == outcomes[1], statement.name
+    prepared.close()
+    plain.close()

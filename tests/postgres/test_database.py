@@ -1,0 +1,261 @@
+"""transact and autocommit on a real PostgreSQL: what is promised when work, the database or clients fail."""
+
+import os
+import signal
+import time
+
+import pytest
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
+
+from solisync.errors import DatabaseError, Unavailable
+from solisync.postgres import connection as connections
+from solisync.postgres import pool
+from tests.postgres.notes import (
+    ADD,
+    FAIL,
+    FAR,
+    LOCK,
+    SLEEP,
+    SLOW,
+    add,
+    backends,
+    notes,
+    pid,
+    sleep,
+    started,
+    terminate,
+    wait_until,
+)
+
+
+async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
+    """Two transactions that lock two rows in opposite order both commit; one of them needed another attempt."""
+    database = make_database(size=2)
+    await gatherResults([started(database.autocommit(add, n)) for n in (1, 2)])
+    both = Deferred()
+    attempts, locked = [], set()
+
+    async def lock(transaction, first, second):
+        attempts.append(first)
+        await transaction.run(LOCK, first)
+        locked.add(first)
+        if len(locked) == 2 and not both.called:
+            both.callback(None)
+        await gatherResults([both] if not both.called else [])
+        await transaction.run(LOCK, second)
+        await add(transaction, first * 10)
+
+    await gatherResults([started(database.transact(lock, 1, 2)), started(database.transact(lock, 2, 1))])
+    assert notes(dsn) == [1, 2, 10, 20]
+    assert len(attempts) >= 3
+
+
+@pytest.mark.parametrize("method", ["transact", "autocommit"])
+@pytest.mark.parametrize(("code", "times"), [("40P01", 3), ("40001", 3), ("23505", 1), ("55P03", 1), ("57014", 1)])
+async def test_only_deadlocks_and_serialization_failures_are_run_again(make_database, code, times, method):
+    """Three times in all, and then the error is reported."""
+    attempts = []
+
+    async def fail(transaction):
+        attempts.append(1)
+        await transaction.run(FAIL, code)
+
+    with pytest.raises(DatabaseError):
+        await getattr(make_database(), method)(fail)
+    assert len(attempts) == times
+
+
+async def test_a_transaction_whose_connection_dies_is_run_again(make_database, dsn):
+    """Nothing of it was committed, so a second attempt is safe and the caller sees success."""
+    attempts = []
+
+    async def die_once(transaction):
+        attempts.append(await pid(transaction))
+        await add(transaction, 1)
+        if len(attempts) == 1:
+            terminate(dsn, attempts[0])
+        await sleep(transaction, 0.01)
+
+    await make_database().transact(die_once)
+    assert notes(dsn) == [1]
+    assert len(set(attempts)) == 2
+
+
+@pytest.mark.parametrize("method", ["transact", "autocommit", "commit_with"])
+async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor, method):
+    """A connection that dies under a COMMIT, or under a statement that commits itself, is an error."""
+    attempts = []
+
+    async def slow(transaction):
+        attempts.append(1)
+        await (transaction.commit_with((ADD, SLOW)) if method == "commit_with" else add(transaction, SLOW))
+
+    database = make_database()
+    number = await database.autocommit(pid)
+    reactor.callLater(0.1, terminate, dsn, number)
+    with pytest.raises(DatabaseError, match="outcome unknown"):
+        await (database.autocommit if method == "autocommit" else database.transact)(slow)
+    assert attempts == [1]
+    assert notes(dsn) == []
+
+
+@pytest.mark.parametrize("code", ["25006", "0A000"])
+async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_database, code, monkeypatch):
+    """A server that became a standby, or a statement whose result type changed, is cured by a new connection."""
+    monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
+    pids = []
+
+    async def outdated(transaction):
+        pids.append(await pid(transaction))
+        if len(pids) < 3:
+            await transaction.run(FAIL, code)
+        return "cured"
+
+    assert await make_database().transact(outdated) == "cured"
+    assert len(set(pids)) == 3
+
+
+@pytest.mark.parametrize("trouble", ["read-only", "0A000"])
+async def test_a_server_that_has_always_been_so_is_not_connected_to_again(make_database, dsn, trouble):
+    """When a fresh connection says it, another one would too: the work fails and nobody loses a connection."""
+    attempts = []
+
+    async def fail(transaction):
+        attempts.append(await pid(transaction))
+        await (add(transaction, 1) if trouble == "read-only" else transaction.run(FAIL, trouble))
+
+    database = make_database(to=f"{dsn} options='-c default_transaction_read_only={trouble == 'read-only'}'")
+    with pytest.raises(DatabaseError):
+        await database.transact(fail)
+    assert attempts == [await database.autocommit(pid)]
+
+
+async def test_a_value_that_python_has_not_is_an_error(make_database):
+    """A row that can't be read is not left out; and the connection is as good as before."""
+    database = make_database()
+    number = await database.autocommit(pid)
+    for method in (database.autocommit, database.transact):
+        with pytest.raises(ValueError, match="year"):
+            await method(lambda transaction: transaction.run(FAR))
+        assert await database.autocommit(pid) == number
+
+
+@pytest.mark.parametrize("method", ["transact", "autocommit"])
+@pytest.mark.parametrize("moment", [0, 0.001, 0.003, 0.01, 0.05, 0.1, 0.15])
+async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, dsn, reactor, moment, method):
+    """Whenever the client hangs up after work began, the work ends, commits, and gives a clean connection back."""
+
+    async def slowly(transaction):
+        await add(transaction, SLOW)  # commits by itself in `autocommit`
+        if method == "transact":
+            await add(transaction, 1)
+
+    database = make_database()
+    number = await database.autocommit(pid)
+    caller = started(getattr(database, method)(slowly))
+    reactor.callLater(moment, caller.cancel)
+    with pytest.raises(CancelledError):
+        await caller
+    assert await database.autocommit(pid) == number
+    assert backends(dsn) == [(number, "idle")]
+    assert notes(dsn) == ([1, SLOW] if method == "transact" else [SLOW])
+
+
+async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_database, dsn, reactor):
+    """Work that must be run again is not, once its client has hung up; neither is its failure the client's."""
+    attempts_made = []
+
+    async def abort(transaction):
+        attempts_made.append(1)
+        await add(transaction, 1)
+        await transaction.run(SLEEP, 0.1)
+        await transaction.run(FAIL, "40P01")
+
+    database = make_database()
+    await database.autocommit(pid)
+    caller = started(database.transact(abort))
+    reactor.callLater(0.02, caller.cancel)
+    with pytest.raises(CancelledError):
+        await caller
+    assert (len(attempts_made), notes(dsn)) == (1, [])
+    assert await database.autocommit(pid)
+
+
+async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, reactor):
+    """Whoever hangs up in the queue for a connection leaves it, and the others keep their turn."""
+    database = make_database()
+    await database.autocommit(pid)
+    busy = started(database.autocommit(sleep, 0.1))
+    waiting = [started(database.transact(add, number)) for number in range(3)]
+    waiting[1].cancel()
+    with pytest.raises(CancelledError):
+        await waiting[1]
+    await gatherResults([busy, waiting[0], waiting[2]])
+    assert notes(dsn) == [0, 2]
+
+
+async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, reactor):
+    """A time limit that work puts on its own statement never leaves a connection in mid-statement to the next."""
+
+    async def impatient(transaction):
+        await add(transaction, 1)
+        await started(sleep(transaction, 0.3)).addTimeout(0.05, reactor)
+
+    database = make_database()
+    old = await database.autocommit(pid)
+    with pytest.raises(CancelledError):
+        await database.transact(impatient)
+    assert await database.autocommit(pid) == old
+    assert notes(dsn) == [1]
+
+
+async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn, monkeypatch):
+    """A server that neither answers nor hangs up costs WORK_SECONDS, then its connection is replaced."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
+    database = make_database()
+    for method in ("autocommit", "transact"):
+        frozen = await database.autocommit(pid)
+        os.kill(frozen, signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            with pytest.raises(DatabaseError):
+                await getattr(database, method)(add, 1)
+            assert 0.2 <= time.monotonic() - began < 1
+            assert await database.autocommit(pid) != frozen
+        finally:
+            os.kill(frozen, signal.SIGCONT)
+
+
+async def test_closing_lets_running_work_end_and_declines_the_rest(make_database, dsn):
+    """What runs commits; what waits, and what comes later, is declined."""
+    database = make_database()
+    await database.autocommit(pid)
+    running, waiting = (started(database.transact(add, n)) for n in (SLOW, 2))
+    closing = started(database.close(5))
+    with pytest.raises(Unavailable):
+        await waiting
+    with pytest.raises(Unavailable):
+        await database.autocommit(pid)
+    await running
+    await closing
+    assert notes(dsn) == [SLOW]
+    wait_until(lambda: not backends(dsn))
+
+
+async def test_closing_cuts_what_does_not_end(make_database, dsn):
+    """After the time given for it, work that still runs fails and leaves nothing."""
+
+    async def slowly(transaction):
+        await add(transaction, 1)
+        await sleep(transaction, 0.4)
+
+    database = make_database()
+    await database.autocommit(pid)
+    running = started(database.transact(slowly))
+    began = time.monotonic()
+    await database.close(0.05)
+    assert time.monotonic() - began < 0.15
+    with pytest.raises(Unavailable):  # it would have been run again, had the pool not been closed
+        await running
+    wait_until(lambda: not backends(dsn))
+    assert notes(dsn) == []

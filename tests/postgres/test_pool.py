@@ -1,0 +1,216 @@
+"""The pool on a real PostgreSQL: who gets a connection, and what becomes of those that die."""
+
+import os
+import time
+from contextvars import ContextVar
+
+import psycopg2
+import pytest
+from twisted.internet.defer import DeferredList, gatherResults
+from twisted.internet.task import deferLater
+
+from solisync.errors import DatabaseError, TransactionAborted, Unavailable
+from solisync.postgres import connection as connections
+from solisync.postgres import pool, staggered
+from solisync.postgres.connection import Connection
+from tests.harness.postgres import connect, run_sql
+from tests.postgres.notes import (
+    FAIL,
+    SCHEMA,
+    add,
+    backends,
+    eventually,
+    pid,
+    sleep,
+    started,
+    terminate,
+    wait_until,
+)
+
+
+async def test_an_idle_connection_that_died_is_replaced(make_database, dsn, reactor):
+    """The pool notices by itself, without anybody's asking for a connection."""
+    database = make_database()
+    old = await database.autocommit(pid)
+    terminate(dsn, old)
+    await eventually(reactor, lambda: old not in dict(backends(dsn)) and len(backends(dsn)) == 1)
+    assert await database.autocommit(pid) != old
+
+
+async def test_nobody_meets_a_connection_that_died_this_very_moment(make_database, dsn):
+    """A connection is looked at when it is lent, even before the reactor could see that the server hung up."""
+    database = make_database(size=2)
+    old = await database.autocommit(pid)
+    terminate(dsn, old)
+    wait_until(lambda: old not in dict(backends(dsn)))  # the reactor does not run meanwhile
+    assert await database.autocommit(pid) != old
+
+
+@pytest.mark.parametrize("trouble", ["outdated", "silent"])
+async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor, monkeypatch, trouble):
+    """Idle ones are replaced before anybody meets them, busy ones when their work is done."""
+    monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
+    database = make_database(size=4)
+    await eventually(reactor, lambda: len(backends(dsn)) == 4)
+    before = set(dict(backends(dsn)))
+    busy = started(database.autocommit(sleep, 0.5))
+    if trouble == "outdated":
+        with pytest.raises(DatabaseError):
+            await database.autocommit(lambda transaction: transaction.run(FAIL, "25006"))
+    else:
+        monkeypatch.setattr(pool, "WORK_SECONDS", 0.1)
+        with pytest.raises(DatabaseError):
+            await database.autocommit(sleep, 1)
+    await eventually(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
+    assert not busy.called
+    await busy
+    await eventually(reactor, lambda: len(backends(dsn)) == 4 and not before & set(dict(backends(dsn))))
+
+
+async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
+    """File descriptors, reactor registrations and backends are as many afterwards as before."""
+
+    def held():
+        watched = len(reactor.getReaders()) + len(reactor.getWriters())
+        return len(os.listdir("/proc/self/fd")), watched, len(backends(dsn))
+
+    async def die(transaction, number):
+        admin.execute("SELECT pg_terminate_backend(%s)", (await pid(transaction),))
+        await sleep(transaction, 1)
+
+    database = make_database(size=4)
+    admin_connection = connect(dsn)
+    admin = admin_connection.cursor()
+    await eventually(reactor, lambda: len(backends(dsn)) == 4)
+    await database.autocommit(pid)
+    before = held()
+    for number in range(67):  # each is tried three times
+        with pytest.raises(TransactionAborted):
+            await database.transact(die, number)
+    await eventually(reactor, lambda: held() == before)
+    admin_connection.close()
+
+
+async def test_the_wait_for_a_connection_is_bounded(make_database, monkeypatch, reactor):
+    """Work that finds no connection within BORROW_SECONDS is declined; what runs is not disturbed."""
+    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
+    database = make_database()
+    await database.autocommit(pid)
+    busy = started(database.autocommit(sleep, 0.5))
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        await database.autocommit(pid)
+    assert 0.2 <= time.monotonic() - began < 0.4
+    await busy
+
+
+async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
+    """BORROWERS may wait; the next one is declined at once, and those who wait are served in order."""
+    monkeypatch.setattr(pool, "BORROWERS", 2)
+    database = make_database()
+    await database.autocommit(pid)
+    served = []
+
+    async def serve(transaction, number):
+        served.append(number)
+        await sleep(transaction, 0.05)
+
+    running = [started(database.autocommit(serve, number)) for number in range(3)]
+    with pytest.raises(Unavailable):
+        await database.autocommit(serve, 3)
+    await gatherResults(running)
+    assert served == [0, 1, 2]
+
+
+async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database):
+    """A thousand who fail before they ask the database anything each get their error, and the pool goes on."""
+
+    async def fail(transaction):
+        raise KeyError("bug")
+
+    database = make_database()
+    number = await database.autocommit(pid)
+    busy = started(database.autocommit(sleep, 0.1))
+    crowd = DeferredList([started(database.transact(fail)) for _ in range(pool.BORROWERS)], consumeErrors=True)
+    await busy
+    assert all(failure.check(KeyError) for _, failure in await crowd)
+    assert await database.autocommit(pid) == number
+
+
+async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, reactor):
+    """A pool opened before there is a database declines work, and fills itself once there is one."""
+    late = dsn + "_late"
+    database = make_database(to=late)
+    with pytest.raises(Unavailable):
+        await database.autocommit(pid)
+    run_sql(dsn, f"CREATE DATABASE {late.split('dbname=')[1]}")
+    began = time.monotonic()
+    with pytest.raises(DatabaseError, match="notes"):  # STATEMENTS can't be prepared there, so:
+        await make_database(to=late, statements=()).autocommit(add, 1)
+    assert time.monotonic() - began < 2
+    run_sql(late, SCHEMA)
+    await database.autocommit(pid)
+    await database.close(0)
+    run_sql(dsn, f"DROP DATABASE {late.split('dbname=')[1]} WITH (FORCE)")
+
+
+async def test_a_connection_is_handed_on_without_its_givers_context(make_database):
+    """What the log says of one request is not said of another that waited for the same connection."""
+    who = ContextVar("who", default=None)
+    seen = []
+
+    async def first():
+        who.set("first")
+        await database.autocommit(sleep, 0.1)
+
+    database = make_database()
+    await database.autocommit(pid)
+    busy = started(first())
+    waiting = started(database.autocommit(pid)).addCallback(lambda _: seen.append(who.get()))
+    await gatherResults([busy, waiting])
+    assert seen == [None]
+
+
+@pytest.mark.parametrize("state", ["connecting", "pausing", "full"])
+async def test_a_closed_pool_leaves_nothing_in_the_reactor(make_database, reactor, black_hole, dsn, state, monkeypatch):
+    """Whatever it was doing, neither a timer nor a socket of it is left."""
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
+    monkeypatch.setattr(pool, "RECONNECT_SECONDS", 1000)
+    sockets = len(reactor.getReaders()) + len(reactor.getWriters())
+    database = make_database(to={"connecting": black_hole, "pausing": "host=/nowhere", "full": dsn}[state])
+    await deferLater(reactor, 0.05)
+    await database.close(0)
+    assert not [call for call in reactor.getDelayedCalls() if call.getTime() > reactor.seconds() + 900]
+    assert len(reactor.getReaders()) + len(reactor.getWriters()) == sockets
+
+
+async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, black_hole, dsn, monkeypatch):
+    """The next host is tried while the first is silent, and a pool stays with the one that answers."""
+    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
+    monkeypatch.setattr(staggered, "HEAD_START_SECONDS", 0.2)
+    silent, good = psycopg2.extensions.parse_dsn(black_hole), psycopg2.extensions.parse_dsn(dsn)
+    both = psycopg2.extensions.make_dsn(
+        **good | {"host": f"127.0.0.1,{good['host']}", "port": f"{silent['port']},{good['port']}"}
+    )
+    (await Connection.open(reactor, both)).close()
+    began = time.monotonic()
+    database = make_database(8, to=both)
+    assert await database.autocommit(pid)
+    await eventually(reactor, lambda: len(backends(dsn)) == 8)
+    assert time.monotonic() - began < 8 * 0.2
+
+
+async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypatch, no_lost_failures):
+    """Whatever connecting raises, it is logged and tried again."""
+    monkeypatch.setattr(pool, "RECONNECT_SECONDS", 0.01)
+    working, failing = Connection.open, [RuntimeError("can't start new thread"), KeyError("bug")]
+
+    async def fail_twice(*arguments, **options):
+        if failing:
+            raise failing.pop()
+        return await working(*arguments, **options)
+
+    monkeypatch.setattr(Connection, "open", fail_twice)
+    assert await make_database().autocommit(pid)
+    assert len(no_lost_failures) == 2
+    no_lost_failures.clear()
