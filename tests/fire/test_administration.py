@@ -32,6 +32,7 @@ def measure(dsn, *words):
     return mebibytes, time.monotonic() - began
 
 
+@pytest.mark.short
 @pytest.mark.limit(120)
 def test_memory_stays_flat(shared_dsn, full, figure):
     """Lists and exports of a hundred thousand players, half a million events and one player's 64 MiB of replays."""

@@ -27,19 +27,19 @@ MIB = 2**20
 
 
 @pytest.fixture(scope="module")
-def external():
+def external(new_cluster):
     """A server of somebody else's, with few connections."""
-    with servers() as made:
+    with servers(cluster=new_cluster) as made:
         yield made.make_primary(max_connections=20)
 
 
 @pytest.fixture
-def serve_embedded(launch, reactor, place):
+def serve_embedded(launch, reactor, initialized):
     """Start the service with its own database in a directory; resolves when it is ready."""
     started = []
 
     async def serve_embedded(data_dir):
-        process = start(launch, *SERVE, data_dir=data_dir)
+        process = start(launch, *SERVE, data_dir=initialized(data_dir))
         process.dsn = f"host={data_dir}/run user=solisync dbname=postgres"
         started.append(process)
         await ready(reactor, process.client())
@@ -149,6 +149,7 @@ def forbid_writing(directory):
         subprocess.run(["true"], check=True, preexec_fn=limit, **as_user(user))
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_server_that_can_not_write(serve_embedded, place, reactor, figure):
     """An embedded server that fails to write its log ends itself, is started again, and has what was acknowledged."""

@@ -24,23 +24,23 @@ PORT = Statement("port", "SELECT inet_server_port()")
 
 
 @contextlib.contextmanager
-def primary_and_standby():
-    with servers() as made:
+def primary_and_standby(cluster):
+    with servers(cluster=cluster) as made:
         primary = made.make_primary()
         yield primary, made.make("standby").follow(primary)
 
 
 @pytest.fixture
-def pair():
+def pair(new_cluster):
     """A primary and the standby that its commits wait for."""
-    with primary_and_standby() as both:
+    with primary_and_standby(new_cluster) as both:
         yield both
 
 
 @pytest.fixture(scope="module")
-def either():
+def either(new_cluster):
     """A primary and its standby, to be left as they are."""
-    with primary_and_standby() as both:
+    with primary_and_standby(new_cluster) as both:
         yield both
 
 
@@ -68,6 +68,7 @@ async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, react
     assert process.stop() == 0
 
 
+@pytest.mark.short
 @pytest.mark.parametrize(
     ("wanted", "first"),
     [
@@ -88,6 +89,7 @@ async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted,
     session.close()
 
 
+@pytest.mark.short
 async def test_a_preference_is_not_a_condition(reactor, either):
     """prefer-standby takes a primary when there is no standby; standby doesn't."""
     primary, _ = either
@@ -96,6 +98,7 @@ async def test_a_preference_is_not_a_condition(reactor, either):
         await Session.open(reactor, all_hosts(primary, primary, wanted="standby"))
 
 
+@pytest.mark.short
 async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monkeypatch):
     """A name with several addresses is as good as several hosts; a whole pool is soon full."""
     primary, _ = either

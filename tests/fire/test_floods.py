@@ -176,6 +176,7 @@ def transactions(dsn, name):
     return run_sql(dsn, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s", (name,))[0][0]
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_database, full, figure):
     """However often a refused client asks, the database doesn't hear of it."""
@@ -193,6 +194,7 @@ async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_databas
     assert seen < count / 10
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
     """Of 40 requests of one client at once, spread over four processes, ten are admitted, and not one more."""
@@ -206,6 +208,7 @@ async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
         assert later == [{429: 1}] * 4
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 @pytest.mark.parametrize("trusted", [True, False], ids=["a proxy that appends", "no proxy"])
 async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
@@ -234,10 +237,11 @@ async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
 class Refusing:
     """A database that has no room for anybody."""
 
-    async def once(self, *_arguments, **_options):
+    async def autocommit(self, *_arguments, **_options):
         return 30.0
 
 
+@pytest.mark.short
 async def test_a_million_clients_fit_into_memory(full, figure):
     """What a process remembers of the clients that it has refused doesn't grow with their number."""
     count = 1_000_000 if full else 50_000
@@ -252,6 +256,7 @@ async def test_a_million_clients_fit_into_memory(full, figure):
     assert growth < 20
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_million_clients_fit_into_the_table(reactor, empty_database, full, figure):
     """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""

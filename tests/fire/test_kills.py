@@ -21,9 +21,9 @@ PLAYERS = 6
 
 
 @pytest_twisted.async_yield_fixture
-async def durable(reactor, place):
+async def durable(reactor, initialized, place):
     """A PostgreSQL as the service runs it, which starts again when it is killed."""
-    server = EmbeddedPostgres(reactor=reactor, data_dir=place / "data", options=("max_connections=100",))
+    server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place / "data"), options=("max_connections=100",))
     server.claim()
     await Deferred.fromCoroutine(server.start())
     yield server

@@ -93,6 +93,7 @@ async def test_slow_clients_are_cut_and_harm_nobody(hurried, shared_dsn, reactor
     assert watch.growth_mib < 50
 
 
+@pytest.mark.short
 def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
     """When too much is unread, the answers of those are given up who have read nothing for longest.
 
