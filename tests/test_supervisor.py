@@ -126,7 +126,9 @@ async def test_workers_that_cannot_start_end_the_parent(launch, empty_database, 
 
 
 @pytest.mark.limit(60)
-@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd -n"])
+@pytest.mark.parametrize(
+    "door", [SOLISYNC, pytest.param(TWISTD, marks=pytest.mark.long)], ids=["solisync", "twistd -n"]
+)
 async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, place, door):
     """Workers that come and go leave the socket's file and its mode alone; the end of the parent removes it."""
     path = place / "http.sock"

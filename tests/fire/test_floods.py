@@ -41,6 +41,7 @@ CORES = os.cpu_count() or 1
 # Bodies.
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, figure):
     """300 MiB to any URL, announced or in chunks, are refused after a few; no memory and no file grows with them."""
@@ -112,15 +113,15 @@ def login(name="ann", password=PASSWORD):
 
 
 @pytest.mark.limit(120)
-async def test_a_flood_of_logins_leaves_the_rest_quick(production, full, figure):
+async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
     """Logins beyond what the cores can hash are declined, the others keep every core busy, and all else is quick."""
     player = await production.player("ann")
     bearer = f"Authorization: Bearer {player.tokens.access_token}"
     asked = {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)}
-    count, rounds, seconds = (500, 3, 4) if full else (60, 1, 1)
+    count, seconds = 500, 4
     ratios = []
     alone = await deferToThread(hashes_per_second, seconds)
-    for _ in range(rounds):
+    for _ in range(3):
         watch = Watch(production, asked)
         with running(watch):
             began = time.process_time()
