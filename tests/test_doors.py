@@ -6,7 +6,7 @@ import re
 import signal
 import socket
 import stat
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from solisync.settings_table import TABLE
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
+from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run
 from tests.harness.service import ready
@@ -81,10 +82,10 @@ async def test_a_door_needs_no_database_to_be_there(reactor, launch, place, door
     assert not processes_in(place)
 
 
-async def test_a_daemon(reactor, daemonize, place):
+async def test_a_daemon(reactor, initialized, daemonize, place):
     """`twistd solisync` returns once it serves, keeps to --pidfile, --logfile and --umask, and goes on SIGTERM."""
     port = free_port()
-    words = "solisync", f"--listen=tcp:{port}:interface=127.0.0.1", f"--data-dir={place}/data"
+    words = "solisync", f"--listen=tcp:{port}:interface=127.0.0.1", f"--data-dir={initialized(place / 'data')}"
     started = daemonize(*words, before=("--umask=027",), JWT_SECRET=SECRET)
     assert (started.status, started.out, started.err) == (0, [], [])
     pid_file = place / "twistd.pid"
@@ -277,7 +278,7 @@ async def test_a_unix_socket(reactor, launch, shared_dsn, place):
     path = place / "solisync.sock"
     for _ in range(2):
         service = start(launch, *SOLISYNC, dsn=shared_dsn, endpoint=f"unix:{path}")
-        wait_for(lambda: b"200 OK" in ask(path))
+        wait_for(lambda: is_served(path))
         kill(service.pid)
         service.popen.wait()
         # as in a container, where the next process gets the same number
@@ -285,16 +286,10 @@ async def test_a_unix_socket(reactor, launch, shared_dsn, place):
         (place / "solisync.sock.lock").symlink_to(str(os.getpid()))
 
 
-def ask(path):
-    """The answer to GET /health on a unix socket, nothing when nobody listens."""
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5)
-        try:
-            client.connect(str(path))
-        except OSError:
-            return b""
-        client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        return b"".join(iter(lambda: client.recv(4096), b""))
+def is_served(path):
+    """Whether a service answers on a unix socket."""
+    with suppress(OSError), closing(Connection(unix=path)) as connection:
+        return connection.ask("GET", "/health").status == 200
 
 
 def test_a_unix_socket_in_use_is_refused(place, shared_dsn):

@@ -39,12 +39,12 @@ SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SI
 
 
 @pytest.fixture(scope="module")
-def own_postgres(reactor):
+def own_postgres(reactor, initialized):
     """A server of this module's own, to be stopped and killed; what it has acknowledged survives a crash."""
     options = (*QUICK, "synchronous_commit=on")
     with tempfile.TemporaryDirectory(prefix="solisync faults ") as name:
         Path(name).chmod(0o755)
-        server = EmbeddedPostgres(reactor=reactor, data_dir=Path(name), options=options)
+        server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(Path(name)), options=options)
         server.claim()
         pytest_twisted.blockon(Deferred.fromCoroutine(server.start()))
         yield server
@@ -134,8 +134,8 @@ class Load:
             self.successes.append(time.monotonic())
         elif status >= 500:
             texts = {500: "internal server error", 503: "service unavailable"}
-            if body != {"error": texts.get(status)} or (status == 503) != ("Retry-After" in headers):
-                self.wrong.append((status, body, dict(headers)))
+            if body != {"error": texts.get(status)} or (status == 503) != ("retry-after" in headers):
+                self.wrong.append((status, body, headers))
         elif status not in (401, 409):
             self.wrong.append((status, body))
         return status, body

@@ -274,10 +274,10 @@ async def test_a_dump_of_a_newer_postgresql_is_told_from_a_broken_one(administra
 
 
 @pytest.mark.limit(60)
-def test_an_embedded_database_moves_to_another_directory(place):
+def test_an_embedded_database_moves_to_another_directory(initialized, place):
     """As root too, where the server runs as another user; no server is left behind."""
     old, new, file = place / "old", place / "new", place / "dump"
-    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=old).status == 0
+    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=initialized(old)).status == 0
     done = run(*SOLISYNC, "backup", file, SOLISYNC_DATA_DIR=old)
     assert (done.status, done.err) == (0, [])
     assert file.stat().st_uid == os.geteuid()

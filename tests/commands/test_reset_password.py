@@ -122,8 +122,9 @@ def test_wrong_settings_are_named(server):
     assert (refused.status, refused.out, len(refused.err)) == (1, [], 2)
 
 
-async def test_it_works_on_the_embedded_database(reactor, launch, place):
+async def test_it_works_on_the_embedded_database(reactor, launch, initialized, place):
     """Beside the running service its server is used; without one, a server is started for the duration."""
+    initialized(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, service.client())
     ann = await service.player("ann")
@@ -141,9 +142,9 @@ async def test_it_works_on_the_embedded_database(reactor, launch, place):
     service.stop()
 
 
-async def test_the_password_shows_nowhere(reactor, launch, place):
+async def test_the_password_shows_nowhere(initialized, place):
     """While the command and its children run, no process has the password in its arguments or environment."""
-    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place).status == 0
+    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=initialized(place)).status == 0
     shown, over = [], threading.Event()
 
     def look():

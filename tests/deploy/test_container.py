@@ -2,25 +2,23 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.harness.concurrency import wait_for
 from tests.harness.entry_points import SOLISYNC, start
-from tests.harness.processes import processes_in
+from tests.harness.processes import PARENT, PROC, children, processes_in, stat_fields
 from tests.harness.service import ready
 
-PROC = Path("/proc")
 AS_WE_ARE = () if os.geteuid() == 0 else ("--map-current-user",)
 NAMESPACE = ("unshare", *AS_WE_ARE, "--pid", "--fork", "--mount-proc")
 
 
 def child(pid):
     """The only child of a process, once it has one."""
-    (found,) = wait_for((PROC / str(pid) / "task" / str(pid) / "children").read_text().split)
-    return int(found)
+    (found,) = wait_for(lambda: children(pid))
+    return found
 
 
 @pytest.mark.needs("unshare")
@@ -34,7 +32,7 @@ async def test_the_first_process_of_a_container(launch, reactor, place, count):
     first = child(process.pid)
     (numbers,) = [line for line in (PROC / str(first) / "status").read_text().splitlines() if line.startswith("NSpid")]
     assert numbers.split()[-1] == "1"
-    (server,) = [pid for pid in processes_in(place / "data") if _parent(pid) == first]
+    (server,) = [pid for pid in processes_in(place / "data") if int(stat_fields(PROC / str(pid))[PARENT]) == first]
     os.kill(server, signal.SIGKILL)
     await deferToThread(wait_for, lambda: "starting it again" in process.log, 10)
     await ready(reactor, process.client(), 30)
@@ -42,7 +40,3 @@ async def test_the_first_process_of_a_container(launch, reactor, place, count):
     assert await deferToThread(process.popen.wait, 30) == 0
     assert "Traceback" not in process.log
     assert not processes_in(place / "data")
-
-
-def _parent(pid):
-    return int((PROC / str(pid) / "stat").read_text().rpartition(") ")[2].split()[1])

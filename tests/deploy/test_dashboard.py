@@ -10,13 +10,13 @@ import treq
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
+from tests.deploy.promql import RULES, queries, rules
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import ROOT
 from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port
-from tests.promql import RULES, queries, rules
 
 VARIABLES = {"$job": ".+", "$instance": ".+", "$__rate_interval": "1m"}
 MISSING_REPLAY = "/api/replays/11111111-1111-4111-8111-111111111111"

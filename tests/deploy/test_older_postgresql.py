@@ -19,7 +19,7 @@ BINARIES = {version: Path(f"/usr/lib/postgresql/{version}/bin") for version in (
 @pytest.fixture(params=[pytest.param(path, marks=optional(path / "postgres")) for path in BINARIES.values()], ids=str)
 def older(request):
     """The DSN of an empty database on a server of an older PostgreSQL."""
-    with servers(request.param) as made:
+    with servers(binaries=request.param) as made:
         yield made.make_primary().dsn
 
 

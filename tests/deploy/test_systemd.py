@@ -1,15 +1,12 @@
 """The units of deploy/systemd, as far as they can be tried without systemd as the first process."""
 
-import http.client
 import itertools
-import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-from pathlib import Path
+from contextlib import closing, suppress
 
 import pytest
 from twisted.internet.task import deferLater
@@ -21,13 +18,21 @@ from tests.deploy.proxies import Crowd, start_nginx
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, ROOT, SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC
+from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
-from tests.harness.processes import alive, clean_environment, postmaster, processes_in
+from tests.harness.processes import (
+    NICE,
+    PROC,
+    alive,
+    children,
+    clean_environment,
+    postmaster,
+    processes_in,
+    stat_fields,
+)
 from tests.harness.service import environment
 
 pytestmark = pytest.mark.limit(90)
-PROC = Path("/proc")
-AFTER_NAME_NICE = 16  # which field of stat it is, of those that follow the name
 
 
 @pytest.fixture
@@ -46,27 +51,6 @@ def activate(logs):
     for process in started:
         if process.popen.poll() is None:
             process.stop(signal.SIGKILL)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=30)
-        self._path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
-def ask(path, method, target, body=None):
-    """One request at a unix socket: the status and the JSON of the answer."""
-    connection = _UnixConnection(path)
-    connection.request(method, target, None if body is None else json.dumps(body))
-    response = connection.getresponse()
-    answer = response.status, json.loads(response.read())
-    connection.close()
-    return answer
 
 
 @pytest.mark.needs("systemd-analyze")
@@ -94,10 +78,13 @@ def test_the_exposure_is_what_the_docs_say(figure):
 
 
 def niceness_below(pid):
-    """Those of all threads of the children of a process."""
-    children = (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()
-    stats = [file.read_text() for child in children for file in (PROC / child / "task").glob("*/stat")]
-    return {int(stat.rpartition(") ")[2].split()[AFTER_NAME_NICE]) for stat in stats}
+    """The niceness values of all threads of the children of a process."""
+    found = set()
+    for child in children(pid):
+        for thread in (PROC / str(child) / "task").glob("*"):
+            with suppress(OSError):  # it has ended meanwhile
+                found.add(int(stat_fields(thread)[NICE]))
+    return found
 
 
 @pytest.mark.needs("systemd-analyze")
@@ -111,24 +98,29 @@ async def test_the_service_lives_within_its_restrictions(activate, place):
     path = place / "http.sock"
     command = (sys.executable, "-m", "tests.deploy.sandbox", state, *SOLISYNC)
 
+    def ask(*request):
+        with closing(Connection(unix=path)) as connection:
+            return connection.ask(*request)
+
     def run(listening):
         process = activate(listening, *command, **variables)
         wait_for(lambda: process.log.count(" is ready") >= 2, 30)
-        assert ask(path, "GET", "/health/ready") == (200, {"status": "ready"})
-        assert ask(path, "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})[0] == 200
-        assert niceness_below(process.pid) == {0, 10}, "hashing must give way to everything else"
+        assert ask("GET", "/health/ready").json == {"status": "ready"}
+        assert ask("POST", "/api/auth/register", {"username": "ann", "password": PASSWORD}).status == 200
+        # hashing gives way to everything else; a thread sets that itself, a moment after it has started
+        wait_for(lambda: niceness_below(process.pid) == {0, 10})
         server = postmaster(state)
         os.kill(process.pid, signal.SIGHUP)
         wait_for(lambda: "all workers are new" in process.log, 30)
         os.kill(server, signal.SIGKILL)
         wait_for(lambda: "starting it again" in process.log, 10)
-        wait_for(lambda: ask(path, "GET", "/health/ready")[0] == 200, 30)
+        wait_for(lambda: ask("GET", "/health/ready").status == 200, 30)
         assert process.stop() == 0
         assert "Traceback" not in process.log
         assert not processes_in(state)
         again = activate(listening, *command, **variables)
-        wait_for(lambda: ask(path, "GET", "/health/ready")[0] == 200, 30)
-        assert ask(path, "POST", "/api/auth/login", {"username": "ann", "password": PASSWORD})[0] == 200
+        wait_for(lambda: ask("GET", "/health/ready").status == 200, 30)
+        assert ask("POST", "/api/auth/login", {"username": "ann", "password": PASSWORD}).status == 200
         assert again.stop() == 0
 
     listening = listen(path)

@@ -82,11 +82,11 @@ class Players:
                 self.written.append(time.monotonic())
             self._stopped.wait(0.01)
             return answer
-        says_when = int(headers.get("Retry-After", 0)) >= 1
+        says_when = int(headers.get("retry-after", 0)) >= 1
         if answer != {"error": TEXTS.get(status)} or says_when != (status == 503):
-            self.wrong.append((status, answer, dict(headers)))
-        if headers["Content-Type"] != "application/json":
-            self.wrong.append((status, headers["Content-Type"]))
+            self.wrong.append((status, answer, headers))
+        if headers["content-type"] != "application/json":
+            self.wrong.append((status, headers["content-type"]))
         self._stopped.wait(0.02)
         return None
 

@@ -6,7 +6,6 @@ import http.client
 import itertools
 import json
 import random
-import select
 import threading
 import time
 import uuid
@@ -14,55 +13,10 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from tests.harness.constants import PASSWORD
-from tests.harness.http_requests import new_address
+from tests.harness.http_requests import Connection
 from tests.harness.payloads import progress_of
 
 REFUSED = "refused"  # the connection was: nothing was sent, so nothing was lost
-
-
-def readable(connection):
-    """Whether there is something to read from a socket, and be it its end."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))
-
-
-class Connection:
-    """A keep-alive connection that is made anew when the server has announced its end, or has closed it meanwhile."""
-
-    def __init__(self, port, address=None):
-        self.port = port
-        self.address = address or new_address()
-        self.http = None
-
-    def ask(self, method, path, body=None, bearer=None, headers=None):
-        """Status and content; raises OSError or HTTPException when the answer does not come whole."""
-        if self.http is not None and readable(self.http.sock):
-            self.close()  # it stood idle for so long that the server closed it; no client would send anything there
-        if self.http is None:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-            connection.connect()
-            self.http = connection
-        headers = {"X-Forwarded-For": self.address, **(headers or {})}
-        if bearer is not None:
-            headers["Authorization"] = f"Bearer {bearer}"
-        if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        try:
-            self.http.request(method, path, body, headers)
-            response = self.http.getresponse()
-            content = response.read()
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise
-        if response.will_close:
-            self.close()
-        return response.status, content
-
-    def close(self):
-        if self.http is not None:
-            self.http.close()
-            self.http = None
 
 
 class Steady:
@@ -86,9 +40,9 @@ class Steady:
             due += pause
             try:
                 if bearers:
-                    self.outcomes[connection.ask("GET", "/api/sync/pull", bearer=random.choice(bearers))[0]] += 1
+                    self.outcomes[connection.ask("GET", "/api/sync/pull", bearer=random.choice(bearers)).status] += 1
                 else:
-                    self.outcomes[connection.ask("GET", "/api/daily-challenge")[0]] += 1
+                    self.outcomes[connection.ask("GET", "/api/daily-challenge").status] += 1
             except ConnectionRefusedError:
                 self.outcomes[REFUSED] += 1
             except (OSError, http.client.HTTPException) as error:
@@ -133,13 +87,14 @@ class Player:
         """Status and content, or (0, b"") when no whole answer came."""
         connection = Connection(self.chance.choice(self.ports()))
         try:
-            status, content = connection.ask(method, path, body, bearer, headers)
+            answer = connection.ask(method, path, body, bearer=bearer, headers=headers)
         except (OSError, http.client.HTTPException):
             self.statuses["no answer"] += 1
             self.over.wait(0.02)
             return 0, b""
         finally:
             connection.close()
+        status, content = answer.status, answer.content
         self.statuses[status] += 1
         if self.pause:
             self.over.wait(self.pause)
@@ -241,19 +196,20 @@ class Player:
         if self.access is None:
             return
         connection = Connection(port)
-        status, content = connection.ask("GET", "/api/sync/pull", bearer=self.access)
-        assert status == 200
-        assert self.unlocked <= set(json.loads(content)["merged"]["progress"]["unlocked_card_backs"])
+        pulled = connection.ask("GET", "/api/sync/pull", bearer=self.access)
+        assert pulled.status == 200
+        assert self.unlocked <= set(pulled.json["merged"]["progress"]["unlocked_card_backs"])
         for number, text in self.replays.items():
-            assert connection.ask("GET", f"/api/replays/{number}") == (200, text)
+            fetched = connection.ask("GET", f"/api/replays/{number}")
+            assert (fetched.status, fetched.content) == (200, text)
         stored = sql("SELECT final_score::float8 FROM replays WHERE user_id = %s", (self.user_id,))
         scores = Counter(int(score) for (score,) in stored)
         assert not [score for score, times in scores.items() if times > 1]
         assert set(scores) <= {json.loads(text)["final_score"] for text in self.replays.values()} | set(
             self.maybe_replays
         )
-        status, content = connection.ask("GET", f"/avatars/{self.user_id}.png", bearer=self.access)
-        assert (content if status == 200 else None) in self.avatars
+        avatar = connection.ask("GET", f"/avatars/{self.user_id}.png", bearer=self.access)
+        assert (avatar.content if avatar.status == 200 else None) in self.avatars
         ids = list(self.events)
         assert sql("SELECT count(*) FROM analytics_events WHERE id = ANY(%s::uuid[])", (ids,)) == [(len(ids),)]
         connection.close()

@@ -14,7 +14,7 @@ import psycopg2
 
 from solisync.postgres.binaries import ENVIRONMENT, as_user, find_binaries, unprivileged_user
 from tests.harness.concurrency import wait_for
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import copy_cluster, run_sql
 from tests.harness.processes import free_port, kill, processes_in
 
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
@@ -108,12 +108,13 @@ class Server:
 class Servers:
     """Makes servers, in a place that the user may use whom they run as."""
 
-    def __init__(self, path, binaries=None):
+    def __init__(self, path, *, cluster=None, binaries=None):
         self.path = path
         self.user = unprivileged_user() if os.geteuid() == 0 else None
         path.chmod(0o755)
         if self.user is not None:
             os.chown(path, *self.user)
+        self._cluster = cluster
         self._binaries = binaries or find_binaries(path, self.user)
         self._made = []
 
@@ -126,8 +127,11 @@ class Servers:
     def make_primary(self, name="primary", **settings):
         """A server with an empty cluster, running."""
         server = self.make(name, **settings)
-        words = ["-D", server.directory, "-U", "solisync", "-A", "trust", "-E", "UTF8", "--no-sync"]
-        assert self.run("initdb", *words, "--locale=C", stdout=subprocess.DEVNULL).wait(60) == 0
+        if self._cluster is not None:
+            copy_cluster(self._cluster, server.directory)
+        else:
+            words = ["-D", server.directory, "-U", "solisync", "-A", "trust", "-E", "UTF8", "--no-sync"]
+            assert self.run("initdb", *words, "--locale=C", stdout=subprocess.DEVNULL).wait(60) == 0
         return server.start()
 
     def run(self, program, *words, **options):
@@ -157,10 +161,10 @@ class Servers:
 
 
 @contextlib.contextmanager
-def servers(binaries=None):
-    """Servers for one test, or for one module; of the embedded PostgreSQL unless its programs are in `binaries`."""
+def servers(*, cluster=None, binaries=None):
+    """Servers for one test or one module: copies of a cluster of the embedded PostgreSQL, or made with `binaries`."""
     with tempfile.TemporaryDirectory(prefix="solisync servers ") as name:
-        made = Servers(Path(name), binaries)
+        made = Servers(Path(name), cluster=cluster, binaries=binaries)
         try:
             yield made
         finally:

@@ -21,6 +21,15 @@ status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
 print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 """
 
+COMMANDS = (
+    ["users", "list"],
+    ["users", "export", "player_1"],
+    ["users", "list", "--json"],
+    ["analytics", "export"],
+    ["analytics", "export", "--format", "csv"],
+    ["sessions", "revoke", "--everyone", "--yes"],
+)
+
 
 def measure(dsn, *words):
     """Run a command that writes to nowhere; how many MiB it has taken at most, and how many seconds."""
@@ -32,6 +41,7 @@ def measure(dsn, *words):
     return mebibytes, time.monotonic() - began
 
 
+@pytest.mark.short
 @pytest.mark.limit(120)
 def test_memory_stays_flat(shared_dsn, full, figure):
     """Lists and exports of a hundred thousand players, half a million events and one player's 64 MiB of replays."""
@@ -52,14 +62,7 @@ def test_memory_stays_flat(shared_dsn, full, figure):
         """,
         {"players": players, "events": events, "replays": replays},
     )
-    for words in (
-        ["users", "list"],
-        ["users", "list", "--json"],
-        ["analytics", "export"],
-        ["analytics", "export", "--format", "csv"],
-        ["users", "export", "player_1"],
-        ["sessions", "revoke", "--everyone", "--yes"],
-    ):
+    for words in COMMANDS if full else COMMANDS[:2]:
         mebibytes, seconds = measure(shared_dsn, *words)
         figure(f"{' '.join(words)}: {mebibytes} MiB, {seconds:.1f} s")
         assert mebibytes < LIMIT_MIB

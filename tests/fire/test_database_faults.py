@@ -27,19 +27,19 @@ MIB = 2**20
 
 
 @pytest.fixture(scope="module")
-def external():
+def external(new_cluster):
     """A server of somebody else's, with few connections."""
-    with servers() as made:
+    with servers(cluster=new_cluster) as made:
         yield made.make_primary(max_connections=20)
 
 
 @pytest.fixture
-def serve_embedded(launch, reactor, place):
+def serve_embedded(launch, reactor, initialized):
     """Start the service with its own database in a directory; resolves when it is ready."""
     started = []
 
     async def serve_embedded(data_dir):
-        process = start(launch, *SERVE, data_dir=data_dir)
+        process = start(launch, *SERVE, data_dir=initialized(data_dir))
         process.dsn = f"host={data_dir}/run user=solisync dbname=postgres"
         started.append(process)
         await ready(reactor, process.client())
@@ -56,7 +56,7 @@ async def heals(reactor, players, since, seconds):
 
 
 @pytest.mark.limit(120)
-async def test_locks_that_others_hold(serve, shared_dsn, reactor, full, figure):
+async def test_locks_that_others_hold(serve, shared_dsn, reactor, figure):
     """Who meets the lock waits for its timeout, who finds no connection is declined, who needs neither is served."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
@@ -65,7 +65,7 @@ async def test_locks_that_others_hold(serve, shared_dsn, reactor, full, figure):
         await deferLater(reactor, 1)
         holder = connect(shared_dsn)
         await deferToThread(holder.cursor().execute, "BEGIN; SELECT FROM users FOR UPDATE")
-        await deferLater(reactor, 30 if full else 5)
+        await deferLater(reactor, 30)
         holder.close()
         healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
         await deferLater(reactor, 0.5)
@@ -77,7 +77,7 @@ async def test_locks_that_others_hold(serve, shared_dsn, reactor, full, figure):
 
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("kind", ["external", "embedded"])
-async def test_a_frozen_server(serve, serve_embedded, external, place, reactor, full, figure, kind):
+async def test_a_frozen_server(serve, serve_embedded, external, place, reactor, figure, kind):
     """While every process of the server is stopped nobody waits for long, and it goes on as soon as the server does."""
     if kind == "external":
         process, directory = await serve(external.dsn), external.directory
@@ -88,7 +88,7 @@ async def test_a_frozen_server(serve, serve_embedded, external, place, reactor, 
         await deferLater(reactor, 1)
         freeze(directory)
         try:
-            await deferLater(reactor, 30 if full else 3)
+            await deferLater(reactor, 30)
         finally:
             thaw(directory)
         healed = await heals(reactor, players, time.monotonic(), THAW_SECONDS)
@@ -114,7 +114,7 @@ def take_all(server, taken):
 
 
 @pytest.mark.limit(120)
-async def test_a_server_that_gives_no_more_connections(serve, external, reactor, full, figure):
+async def test_a_server_that_gives_no_more_connections(serve, external, reactor, figure):
     """Who lost its connections while others took all of max_connections is declined until there is one again."""
     process = await serve(external.dsn)
     players = Players(process)
@@ -123,7 +123,7 @@ async def test_a_server_that_gives_no_more_connections(serve, external, reactor,
         await deferLater(reactor, 1)
         try:
             await deferToThread(take_all, external, taken)
-            await deferLater(reactor, 20 if full else 3)
+            await deferLater(reactor, 20)
         finally:
             for connection in taken:
                 connection.close()
@@ -149,6 +149,7 @@ def forbid_writing(directory):
         subprocess.run(["true"], check=True, preexec_fn=limit, **as_user(user))
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_server_that_can_not_write(serve_embedded, place, reactor, figure):
     """An embedded server that fails to write its log ends itself, is started again, and has what was acknowledged."""
@@ -182,7 +183,6 @@ def fill(file):
             pass
 
 
-@pytest.mark.long
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("what", ["tables", "log"])
 async def test_a_full_disk(small_disk, serve_embedded, reactor, figure, what):

@@ -23,35 +23,35 @@ PORT = Statement("port", "SELECT inet_server_port()")
 
 
 @contextlib.contextmanager
-def primary_and_standby():
-    with servers() as made:
+def primary_and_standby(cluster):
+    with servers(cluster=cluster) as made:
         primary = made.make_primary()
         yield primary, made.make("standby").follow(primary)
 
 
 @pytest.fixture
-def pair():
+def pair(new_cluster):
     """A primary and the standby that its commits wait for."""
-    with primary_and_standby() as both:
+    with primary_and_standby(new_cluster) as both:
         yield both
 
 
 @pytest.fixture(scope="module")
-def either():
+def either(new_cluster):
     """A primary and its standby, to be left as they are."""
-    with primary_and_standby() as both:
+    with primary_and_standby(new_cluster) as both:
         yield both
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("way", ["killed", "demoted", pytest.param("frozen", marks=pytest.mark.long)])
-async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, reactor, full, figure, way):
+@pytest.mark.parametrize("way", ["killed", "demoted", "frozen"])
+async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, reactor, figure, way):
     """Under load the primary goes, the standby is promoted: soon after, writes are taken, and none is missing."""
     primary, standby = pair
     process = await serve(all_hosts(primary, standby))
     players = Players(process)
     async with players.playing():
-        await deferLater(reactor, 5 if full else 1)
+        await deferLater(reactor, 5)
         if way == "demoted":
             await deferToThread(primary.become_read_only)
         else:
@@ -59,7 +59,7 @@ async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, react
             await until(reactor, lambda: players.statuses[503], 20)  # what decides to promote is no quicker
         promoted = await deferToThread(standby.promote)
         healed = await until(reactor, lambda: players.wrote_after(promoted), 10 * HEAL_SECONDS) - promoted
-        await deferLater(reactor, 5 if full else 1)
+        await deferLater(reactor, 5)
     figure(f"{way}: wrote {healed:.2f} s after the promotion; {players}")
     await deferToThread(players.check, standby.dsn)
     if way == "demoted":  # whoever met a connection to the old primary was served by the new one
@@ -67,6 +67,7 @@ async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, react
     assert process.stop() == 0
 
 
+@pytest.mark.short
 @pytest.mark.parametrize(
     ("wanted", "first"),
     [
@@ -87,6 +88,7 @@ async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted,
     connection.close()
 
 
+@pytest.mark.short
 async def test_a_preference_is_not_a_condition(reactor, either):
     """prefer-standby takes a primary when there is no standby; standby doesn't."""
     primary, _ = either
@@ -95,6 +97,7 @@ async def test_a_preference_is_not_a_condition(reactor, either):
         await Connection.open(reactor, all_hosts(primary, primary, wanted="standby"))
 
 
+@pytest.mark.short
 async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monkeypatch):
     """A name with several addresses is as good as several hosts; a whole pool is soon full."""
     primary, _ = either

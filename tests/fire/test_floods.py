@@ -41,6 +41,7 @@ CORES = os.cpu_count() or 1
 # Bodies.
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, figure):
     """300 MiB to any URL, announced or in chunks, are refused after a few; no memory and no file grows with them."""
@@ -112,15 +113,15 @@ def login(name="ann", password=PASSWORD):
 
 
 @pytest.mark.limit(120)
-async def test_a_flood_of_logins_leaves_the_rest_quick(production, full, figure):
+async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
     """Logins beyond what the cores can hash are declined, the others keep every core busy, and all else is quick."""
     player = await production.player("ann")
     bearer = f"Authorization: Bearer {player.tokens.access_token}"
     asked = {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)}
-    count, rounds, seconds = (500, 3, 4) if full else (60, 1, 1)
+    count, seconds = 500, 4
     ratios = []
     alone = await deferToThread(hashes_per_second, seconds)
-    for _ in range(rounds):
+    for _ in range(3):
         watch = Watch(production, asked)
         with running(watch):
             began = time.process_time()
@@ -176,6 +177,7 @@ def transactions(dsn, name):
     return run_sql(dsn, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s", (name,))[0][0]
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_database, full, figure):
     """However often a refused client asks, the database doesn't hear of it."""
@@ -193,6 +195,7 @@ async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_databas
     assert seen < count / 10
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
     """Of 40 requests of one client at once, spread over four processes, ten are admitted, and not one more."""
@@ -206,6 +209,7 @@ async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
         assert later == [{429: 1}] * 4
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 @pytest.mark.parametrize("trusted", [True, False], ids=["a proxy that appends", "no proxy"])
 async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
@@ -238,6 +242,7 @@ class Refusing:
         return 30.0
 
 
+@pytest.mark.short
 async def test_a_million_clients_fit_into_memory(full, figure):
     """What a process remembers of the clients that it has refused doesn't grow with their number."""
     count = 1_000_000 if full else 50_000
@@ -252,6 +257,7 @@ async def test_a_million_clients_fit_into_memory(full, figure):
     assert growth < 20
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_million_clients_fit_into_the_table(reactor, empty_database, full, figure):
     """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""

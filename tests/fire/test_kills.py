@@ -21,9 +21,9 @@ PLAYERS = 6
 
 
 @pytest_twisted.async_yield_fixture
-async def durable(reactor, place):
+async def durable(reactor, initialized, place):
     """A PostgreSQL as the service runs it, which starts again when it is killed."""
-    server = EmbeddedPostgres(reactor=reactor, data_dir=place / "data", options=("max_connections=100",))
+    server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place / "data"), options=("max_connections=100",))
     server.claim()
     await Deferred.fromCoroutine(server.start())
     yield server
@@ -40,13 +40,13 @@ async def check(crowd, process, figure, what):
 
 
 @pytest.mark.limit(300)
-async def test_killing_the_service_loses_nothing(serve, reactor, durable, full, figure):
+async def test_killing_the_service_loses_nothing(serve, reactor, durable, figure):
     """Workers and whole services die at any moment, and another takes over."""
     chance = random.Random(20261120)
     process = await serve(durable.dsn, SOLISYNC_WORKERS="2")
     current = [process]
     crowd = Crowd(lambda: [current[0].port], PLAYERS, seed=1)
-    kills = 50 if full else 4
+    kills = 50
     try:
         for number in range(kills):
             await deferLater(reactor, chance.uniform(0.1, 0.5))
@@ -63,12 +63,12 @@ async def test_killing_the_service_loses_nothing(serve, reactor, durable, full, 
 
 
 @pytest.mark.limit(300)
-async def test_killing_the_database_loses_nothing(serve, reactor, durable, full, figure):
+async def test_killing_the_database_loses_nothing(serve, reactor, durable, figure):
     """PostgreSQL dies at any moment, and comes back."""
     chance = random.Random(20261121)
     process = await serve(durable.dsn)
     crowd = Crowd(lambda: [process.port], PLAYERS, seed=2)
-    kills = 20 if full else 2
+    kills = 20
     data = durable.data_dir
 
     def is_back(old):

@@ -1,7 +1,6 @@
 """Slow clients (contract §0): each is cut when its time is up, and until then it costs the others nothing."""
 
 import socket
-import sys
 
 import pytest
 from twisted.internet.task import deferLater
@@ -10,35 +9,11 @@ from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel, site
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.harness.concurrency import at_once
-from tests.harness.entry_points import SERVE
 from tests.harness.postgres import truncate
-from tests.harness.processes import free_port
-from tests.harness.service import environment, ready
 from tests.wire.bench import Bench
 from tests.wire.sockets import parse
 
-HURRIED = """
-import runpy, sys
-from solisync.web.wire import channel, backpressure as sending
-channel.HEADER_SECONDS, channel.BODY_SECONDS, sending.UNREAD_SECONDS = map(float, sys.argv[2:])
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
 SLOWNESS = 10  # how much slower than the targets the service may be where the machine is busy
-
-
-@pytest.fixture
-def hurried(launch, reactor):
-    """Start the service with deadlines that are as many times shorter as given."""
-
-    async def hurried(dsn, times):
-        port = free_port()
-        words = [channel.HEADER_SECONDS / times, channel.BODY_SECONDS / times, sending.UNREAD_SECONDS / times]
-        variables = environment(dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
-        process = launch(sys.executable, "-c", HURRIED, SERVE[-1], *words, port=port, dsn=dsn, **variables)
-        await ready(reactor, process.client())
-        return process
-
-    return hurried
 
 
 @pytest.fixture
@@ -61,18 +36,18 @@ def fetch(port, request):
 
 
 @pytest.mark.limit(150)
-async def test_slow_clients_are_cut_and_harm_nobody(hurried, shared_dsn, reactor, full, figure):
+async def test_slow_clients_are_cut_and_harm_nobody(serve, shared_dsn, reactor, figure):
     """Dribbled headers, dribbled bodies and unread answers, all at once: cut in time, health quick, memory flat."""
     truncate(shared_dsn)
-    times, each, seconds = (1, 300, 60) if full else (10, 12, 5)
-    process = await hurried(shared_dsn, times)
+    each, seconds = 300, 60
+    process = await serve(shared_dsn)
     large = head("GET", await large_replay(process))
     # the connections to the database keep buffers as large as the largest answer they ever had
     await at_once(16, lambda _: fetch(process.port, large), range(64))
     kinds = {
-        Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): channel.HEADER_SECONDS / times,
-        Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): channel.BODY_SECONDS / times,
-        Kind(name="unread", opening=large * 20, drips=False, reads=False): sending.UNREAD_SECONDS / times,
+        Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): channel.HEADER_SECONDS,
+        Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): channel.BODY_SECONDS,
+        Kind(name="unread", opening=large * 20, drips=False, reads=False): sending.UNREAD_SECONDS,
     }
     crowd = Crowd(process.port, kinds, each)
     watch = Watch(process, {"health": head("GET", "/health")})
@@ -93,6 +68,7 @@ async def test_slow_clients_are_cut_and_harm_nobody(hurried, shared_dsn, reactor
     assert watch.growth_mib < 50
 
 
+@pytest.mark.short
 def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
     """When too much is unread, the answers of those are given up who have read nothing for longest.
 

@@ -195,6 +195,7 @@ def served(process):
     return Counter(re.findall(r"\b((?:outer|hidden|mark)-[0-9a-z-]+)$", process.log, re.M))
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_what_is_invalid_is_refused_with_all_that_follows(serve, shared_dsn, figure):
     """Each gets one 4xx and the end of its connection: neither what is hidden in it nor what follows is served."""
@@ -210,6 +211,7 @@ async def test_what_is_invalid_is_refused_with_all_that_follows(serve, shared_ds
     figure(f"{len(INVALID)} invalid requests: {dict(statuses)}")
 
 
+@pytest.mark.short
 @pytest.mark.limit(60)
 async def test_a_body_is_never_a_request(serve, shared_dsn, figure):
     """Valid requests with one hidden in the body are answered for themselves, and so is the request after them."""

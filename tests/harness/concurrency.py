@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
@@ -15,6 +16,13 @@ async def at_once(threads, job, items):
             return list(executor.map(job, items))
 
     return await deferToThread(run)
+
+
+async def gather(width, send, items):
+    """`await send(item)` for every item, so many at a time; the results in the order of the items."""
+    gate = DeferredSemaphore(width)
+    jobs = [gate.run(lambda item=item: Deferred.fromCoroutine(send(item))) for item in items]
+    return await gatherResults(jobs, consumeErrors=True)
 
 
 def wait_for(condition, seconds=10.0):

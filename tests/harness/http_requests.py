@@ -4,6 +4,8 @@ import functools
 import http.client
 import itertools
 import json
+import select
+import socket
 import threading
 from dataclasses import dataclass
 
@@ -51,22 +53,72 @@ def http_client():
     return HTTPClient(Agent(reactor, pool=pool()))
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """An HTTP connection over a unix socket."""
+
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self._path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Connection:
+    """A blocking connection to a port of this machine or to a `unix` socket, for a thread of the test's own.
+
+    It is kept between requests, and made anew when the server has announced its end, or has closed it meanwhile.
+    """
+
+    def __init__(self, port=None, *, unix=None, address=None, timeout=30):
+        self.address = address or new_address()
+        if unix is not None:
+            self._http = UnixConnection(unix, timeout)
+        else:
+            self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+
+    def ask(self, method, path, body=None, *, bearer=None, address=None, headers=None):
+        """One request, whose body is sent as JSON unless it is bytes.
+
+        Raises OSError or HTTPException when the answer does not come whole.
+        """
+        if self._http.sock is not None and readable(self._http.sock):
+            self.close()  # idle for so long that the server closed it: no client would send anything there
+        headers = {"X-Forwarded-For": address or self.address, **(headers or {})}
+        if bearer is not None:
+            headers["Authorization"] = f"Bearer {bearer}"
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        try:
+            self._http.request(method, path, body, headers)
+            response = self._http.getresponse()  # which has closed the connection if that is what the answer says
+            return Answer(
+                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+            )
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+
+    def close(self):
+        self._http.close()
+
+
+def readable(connection):
+    """Whether there is something to read from a socket, be it only its end."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 def ask(process, method, path, body=None, *, bearer=None, address=None):
-    """One blocking request on this thread's own connection to the process: (status, JSON, headers)."""
-    headers = {"X-Forwarded-For": address or new_address()}
-    if bearer is not None:
-        headers["Authorization"] = f"Bearer {bearer}"
+    """One request on this thread's own connection to the process, from a new address: (status, JSON, headers)."""
     connections = _local.__dict__.setdefault("connections", {})
-    connection = connections.get(process.port)
-    if connection is None:
-        connection = connections[process.port] = http.client.HTTPConnection("127.0.0.1", process.port, timeout=30)
-    try:
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = connection.getresponse()
-        return response.status, json.loads(response.read()), response.headers
-    except (OSError, http.client.HTTPException):
-        connection.close()
-        raise
+    if process.port not in connections:
+        connections[process.port] = Connection(process.port)
+    answer = connections[process.port].ask(method, path, body, bearer=bearer, address=address or new_address())
+    return answer.status, answer.json, answer.headers
 
 
 def refresh(process, token):

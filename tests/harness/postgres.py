@@ -1,6 +1,7 @@
 """Statements of the test's own on a PostgreSQL database, beside those of the service."""
 
 import contextlib
+import subprocess
 
 import psycopg2
 
@@ -31,6 +32,11 @@ def run_sql(dsn, sql, parameters=None):
             return cursor.fetchall() if cursor.description else []
     finally:
         connection.close()
+
+
+def copy_cluster(cluster, directory):
+    """Copy a cluster whose server is stopped, with its owner and modes."""
+    subprocess.run(["cp", "-a", cluster, directory], check=True)
 
 
 def truncate(dsn):

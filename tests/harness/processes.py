@@ -11,6 +11,19 @@ from tests.harness.concurrency import wait_for
 from tests.harness.service import Reachable
 
 PROC = Path("/proc")
+STATE, PARENT, USER_TICKS, SYSTEM_TICKS, NICE = 0, 1, 11, 12, 16  # what `stat_fields` are, see proc_pid_stat(5)
+
+
+def reset_ignored_interrupt():
+    """Let children of this process take SIGINT as usual, also when it was started with SIGINT ignored.
+
+    A shell without job control starts `make test &` so, an ignored signal outlives exec, and then Python installs no
+    handler: every test of Ctrl-C would wait for a process that can't be interrupted. A signal with a handler is reset
+    by exec instead, so this process gets one that does nothing, and goes on ignoring SIGINT. (`restore_signals` of
+    subprocess leaves SIGINT alone, and a `preexec_fn` may hang where other threads run.)
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
 def clean_environment(**variables):
@@ -79,12 +92,28 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def stat_fields(directory):
+    """What /proc tells of a process or thread after its name, which may contain spaces; OSError if it is gone."""
+    return (directory / "stat").read_text("utf-8", "replace").rpartition(") ")[2].split()
+
+
 def alive(pid):
     """Whether a process runs; a zombie does not."""
     try:
-        return (PROC / str(pid) / "stat").read_text("utf-8").rpartition(") ")[2][0] != "Z"
+        return stat_fields(PROC / str(pid))[STATE] != "Z"
     except OSError:
         return False
+
+
+def cpu_ticks(pid):
+    """The processor time that a process has used, in clock ticks."""
+    fields = stat_fields(PROC / str(pid))
+    return int(fields[USER_TICKS]) + int(fields[SYSTEM_TICKS])
+
+
+def children(pid):
+    """The process ids of the children of a process, as far as its first thread has started them."""
+    return [int(child) for child in (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()]
 
 
 def kill(pid, how=signal.SIGKILL):
@@ -115,8 +144,7 @@ def postmaster(data_dir):
 
 def workers(process):
     """The process ids of a supervisor's workers."""
-    children = (PROC / str(process.pid) / "task" / str(process.pid) / "children").read_text().split()
-    return {int(child) for child in children if b"worker" in (PROC / child / "cmdline").read_bytes()}
+    return {pid for pid in children(process.pid) if b"worker" in (PROC / str(pid) / "cmdline").read_bytes()}
 
 
 def wait_until_ready(process, count):

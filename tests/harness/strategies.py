@@ -1,7 +1,8 @@
-"""Hypothesis strategies for progress that a client may legally push."""
+"""Hypothesis strategies for progress that a client may legally push, and examples of any strategy as a list."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.harness.payloads import NIL, U32, U64
@@ -104,3 +105,16 @@ payloads = records(
         "last_modified": times(),
     }
 )
+
+
+def examples(strategy, count):
+    """`count` examples of a strategy or a few more, the same ones in every run, for tests that send several at once."""
+    collected = []
+
+    @settings(max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=[*HealthCheck])
+    @given(strategy)
+    def collect(example):
+        collected.append(example)
+
+    collect()
+    return collected

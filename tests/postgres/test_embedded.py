@@ -15,10 +15,10 @@ from solisync.postgres.data_directory import DataDirBusy
 from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
-from tests.harness.entry_points import BIN, SOLISYNC
+from tests.harness.entry_points import BIN, SOLISYNC, start
 from tests.harness.postgres import run_sql
 from tests.harness.processes import kill, postmaster, processes_in, run
-from tests.harness.service import ready, start
+from tests.harness.service import ready
 
 TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
 
@@ -48,8 +48,9 @@ async def test_any_path_will_do(reactor, place, name):
     assert not processes_in(place)
 
 
-async def test_a_restart_keeps_the_data(reactor, place):
+async def test_a_restart_keeps_the_data(reactor, initialized, place):
     """What was committed is there when the server comes back."""
+    initialized(place)
     for expected in ([], [(1,)]):
         server = embedded(reactor, place)
         server.claim()
@@ -62,8 +63,9 @@ async def test_a_restart_keeps_the_data(reactor, place):
             await server.stop()
 
 
-async def test_the_server_sees_no_secret_and_listens_on_no_network(reactor, place, monkeypatch):
+async def test_the_server_sees_no_secret_and_listens_on_no_network(reactor, initialized, place, monkeypatch):
     """The server's environment is its own, and it has no TCP port."""
+    initialized(place)
     monkeypatch.setenv("JWT_SECRET", SECRET)
     server = embedded(reactor, place)
     server.claim()
@@ -75,8 +77,9 @@ async def test_the_server_sees_no_secret_and_listens_on_no_network(reactor, plac
         await server.stop()
 
 
-async def test_a_failed_statement_is_not_logged_with_its_values(reactor, place):
+async def test_a_failed_statement_is_not_logged_with_its_values(reactor, initialized, place):
     """The server's log names no player's data."""
+    initialized(place)
     server = embedded(reactor, place)
     server.claim()
     try:
@@ -89,8 +92,9 @@ async def test_a_failed_statement_is_not_logged_with_its_values(reactor, place):
     assert "canary" not in (place / "postgresql.log").read_text("utf-8")
 
 
-async def test_a_data_directory_has_one_owner(reactor, place, launch):
+async def test_a_data_directory_has_one_owner(reactor, initialized, place, launch):
     """A second service on the same data directory refuses in one line, and the first one goes on."""
+    initialized(place)
     first = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, first.client())
     second = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=place, SOLISYNC_LISTEN="tcp:0:interface=127.0.0.1")
@@ -103,8 +107,9 @@ async def test_a_data_directory_has_one_owner(reactor, place, launch):
     assert first.stop() == 0
 
 
-async def test_a_killed_service_takes_its_server_along(reactor, place, launch):
+async def test_a_killed_service_takes_its_server_along(reactor, initialized, place, launch):
     """kill -9 of the service leaves no server; the very next start waits for its last breath and works."""
+    initialized(place)
     first = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, first.client())
     await first.player("ann")
@@ -140,8 +145,9 @@ def test_a_stop_during_the_first_start_is_quick(place, launch):
     assert "Traceback" not in service.log
 
 
-async def test_a_killed_server_is_replaced(reactor, place, launch):
+async def test_a_killed_server_is_replaced(reactor, initialized, place, launch):
     """kill -9 of the server alone: the service starts it again and is ready soon after."""
+    initialized(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, service.client())
     client = await service.player("ann")
@@ -240,8 +246,9 @@ async def test_binaries_out_of_reach_are_copied(reactor, place, launch):
     assert len(copies) == (1 if os.geteuid() == 0 else 0)
 
 
-async def test_root_keeps_to_the_owner_of_the_cluster(reactor, place):
+async def test_root_keeps_to_the_owner_of_the_cluster(reactor, initialized, place):
     """As root the server of an existing cluster runs as its owner, whoever that is."""
+    initialized(place)
     server = embedded(reactor, place)
     server.claim()
     await server.start()
@@ -259,8 +266,9 @@ async def test_root_keeps_to_the_owner_of_the_cluster(reactor, place):
         await server.stop()
 
 
-async def test_a_cluster_that_does_not_start_is_one_line(reactor, place, launch):
+async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, place, launch):
     """What keeps the server from starting is said in one line, with a status that no supervisor takes for success."""
+    initialized(place)
     server = embedded(reactor, place)
     server.claim()
     await server.start()
@@ -281,8 +289,9 @@ def _exists(name):
         return None
 
 
-def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, place, launch):
+def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, initialized, place, launch):
     """Ctrl-C goes to a whole process group; the server is in another one, so it is stopped after its clients."""
+    initialized(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: (place / "postgresql/postmaster.pid").exists() and "ready" in _pid_file(place))
     assert os.getpgid(postmaster(place)) != os.getpgid(service.pid)

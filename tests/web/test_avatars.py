@@ -1,7 +1,6 @@
 """Avatars over HTTP (contract §5)."""
 
 import hashlib
-import http.client
 import json
 import socket
 import subprocess
@@ -21,6 +20,7 @@ from solisync.access.tokens import Tokens
 from solisync.storage import avatars
 from solisync.web.wire.channel import MAX_BODY
 from tests.harness.constants import SECRET
+from tests.harness.http_requests import Connection
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
 from tests.harness.postgres import truncate
 from tests.harness.service import refused
@@ -161,10 +161,10 @@ async def test_the_headers_of_an_avatar(server):
         "x-content-type-options": "nosniff",
     }
     for method, expected_body in (("GET", PNG), ("HEAD", b"")):
-        link = Link(server, client.tokens.access_token)
-        status, headers, body = await deferToThread(link.ask, method, url)
-        assert (status, body) == (200, expected_body)
-        assert {name.lower(): value for name, value in headers.items()}.items() >= expected.items()
+        connection = Connection(server.port)
+        answer = await deferToThread(connection.ask, method, url, bearer=client.tokens.access_token)
+        assert (answer.status, answer.content) == (200, expected_body)
+        assert answer.headers.items() >= expected.items()
 
 
 async def test_a_client_that_has_the_image_is_told_so(server, monkeypatch):
@@ -228,19 +228,6 @@ async def test_a_byte_more_is_refused_unread(server, authorization, chunked):
 # Many at once, and large ones.
 
 
-class Link:
-    """One blocking connection of a thread's own."""
-
-    def __init__(self, process, token):
-        self._connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=10)
-        self._headers = {"Authorization": f"Bearer {token}"}
-
-    def ask(self, method, path, body=None, headers=None):
-        self._connection.request(method, path, body, self._headers | (headers or {}))
-        response = self._connection.getresponse()
-        return response.status, response.headers, response.read()
-
-
 def image_of(number, extension):
     """An image that can't be mistaken for a part of another, and the type that it is declared as."""
     beginning, media_type = {"png": (PNG, "image/png"), "jpg": (JPEG, "image/jpeg")}[extension]
@@ -264,31 +251,32 @@ async def test_readers_see_whole_images_while_writers_replace_them(serve, shared
     seen, ends = Counter(), time.monotonic() + 3
 
     def write(number):
-        link = Link(processes[number % 2], token)
+        connection = Connection(processes[number % 2].port)
         image, media_type = images[number]
         while time.monotonic() < ends:
-            status, _, body = link.ask("PUT", "/api/me/avatar", image, {"Content-Type": media_type})
-            assert status == 200, body
-            assert json.loads(body)["avatar_url"].endswith(extensions[number % len(extensions)])
+            answer = connection.ask("PUT", "/api/me/avatar", image, bearer=token, headers={"Content-Type": media_type})
+            assert answer.status == 200, answer
+            assert answer.json["avatar_url"].endswith(extensions[number % len(extensions)])
             seen["written"] += 1
 
     def read(number):
-        link = Link(processes[number % 2], token)
+        connection = Connection(processes[number % 2].port)
         has = None
         for turn in count():
             if time.monotonic() > ends:
                 return
             path = f"/avatars/{me.id}.{extensions[turn % len(extensions)]}"
-            status, headers, body = link.ask("GET", path, headers={"If-None-Match": has} if has else {})
-            seen[status] += 1
-            if status == 200:
-                assert whole[body] == headers["Content-Type"]
-                assert headers["ETag"] == f'"{hashlib.sha256(body).hexdigest()}"'
-                has = headers["ETag"] if number % 4 < 2 else None
-            elif status == 304:
-                assert headers["ETag"] == has
+            condition = {"If-None-Match": has} if has else {}
+            answer = connection.ask("GET", path, bearer=token, headers=condition)
+            seen[answer.status] += 1
+            if answer.status == 200:
+                assert whole[answer.content] == answer.headers["content-type"]
+                assert answer.headers["etag"] == f'"{hashlib.sha256(answer.content).hexdigest()}"'
+                has = answer.headers["etag"] if number % 4 < 2 else None
+            elif answer.status == 304:
+                assert answer.headers["etag"] == has
             else:
-                assert (status, len(extensions)) == (404, 2), body
+                assert (answer.status, len(extensions)) == (404, 2), answer
 
     def run():
         with ThreadPoolExecutor(40) as executor:

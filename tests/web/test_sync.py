@@ -4,13 +4,12 @@ import random
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from twisted.internet import defer
 
 from solisync.rules.sync import PAYLOAD_MAX_BYTES
+from tests.harness.concurrency import gather
 from tests.harness.payloads import NIL, U32, U64, progress_of
 from tests.harness.postgres import truncate
-from tests.harness.strategies import payloads
+from tests.harness.strategies import examples, payloads
 from tests.web.calls import push
 
 
@@ -185,18 +184,10 @@ async def test_a_deleted_player_can_neither_push_nor_pull(server):
 
 
 @pytest.mark.limit(60)
-async def test_any_legal_payload_survives_postgresql(server):
+async def test_any_legal_payload_survives_postgresql(server, full):
     """What hypothesis can think of is pushed, pulled, pushed again: always a 200, and the same each time."""
     client = await server.player("ann")
-    examples = []
-
-    @settings(max_examples=150, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(payloads)
-    def collect(payload):
-        examples.append(payload)
-
-    collect()
-    for payload in examples:
+    for payload in examples(payloads, 150 if full else 15):
         server.sql("DELETE FROM sync_states")
         answer = await push(server, client, payload)
         assert answer.status == 200, answer
@@ -206,11 +197,6 @@ async def test_any_legal_payload_survives_postgresql(server):
         for part in (merged, again):
             part["last_modified"] = part["stats"]["last_modified"] = part["progress"]["last_modified"] = None
         assert again == merged
-
-
-async def at_once(number, send):
-    """Run `send(0)` … `send(number - 1)` together."""
-    return await defer.gatherResults([defer.ensureDeferred(send(each)) for each in range(number)], consumeErrors=True)
 
 
 @pytest.mark.limit(60)
@@ -232,7 +218,7 @@ async def test_simultaneous_pushes_of_one_player_are_all_kept(serve, shared_dsn,
         answer = await push(nodes[number % 2], client, payload)
         return number if answer.status == 200 else None
 
-    acknowledged = {number for number in await at_once(200, send) if number is not None}
+    acknowledged = {number for number in await gather(200, send, range(200)) if number is not None}
     merged = await pull(nodes[1], client)
     assert len(acknowledged) == 200
     assert acknowledged <= set(merged["progress"]["unlocked_card_backs"])
@@ -245,7 +231,7 @@ async def test_pushes_of_many_players_do_not_deadlock(serve, shared_dsn, no_dead
     """1,000 pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
     truncate(shared_dsn)
     nodes = [await serve(shared_dsn), await serve(shared_dsn)]
-    players = await at_once(100, lambda number: nodes[number % 2].player(f"player_{number}"))
+    players = await gather(100, lambda number: nodes[number % 2].player(f"player_{number}"), range(100))
     chance = random.Random(7)
     order = [number for number in range(100) for _ in range(10)]
     chance.shuffle(order)
@@ -263,7 +249,7 @@ async def test_pushes_of_many_players_do_not_deadlock(serve, shared_dsn, no_dead
         statuses.append(answer.status)
 
     for offset in range(0, 1_000, 100):
-        await at_once(100, lambda number, offset=offset: send(offset + number))
+        await gather(100, send, range(offset, offset + 100))
     assert set(statuses) == {200}
     assert nodes[0].sql(
         "SELECT count(*) FROM leaderboard JOIN sync_states USING (user_id)"

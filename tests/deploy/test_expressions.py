@@ -1,0 +1,75 @@
+"""Every expression of the dashboard, the alerts and docs/metrics.md, taken apart: it names what a scrape has."""
+
+import re
+
+import pytest
+
+from solisync.commands.smoke import smoke
+from tests.deploy.promql import named, panels, queries, rules
+from tests.harness.constants import ROOT
+from tests.harness.postgres import truncate
+from tests.harness.processes import free_port
+from tests.harness.scraping import Scraped
+
+pytestmark = pytest.mark.long
+TOLD_BY_PROMETHEUS = {"up", "job", "instance"}
+DOCS = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+QUESTIONS = re.findall(r"\| `(.+)` \|$", DOCS.partition("\n## Questions\n")[2].partition("\n## ")[0], re.MULTILINE)
+
+
+async def after_a_session(serve, reactor, dsn):
+    """What a scrape has after a whole session and a request that took no route: the labels of each sample, by name."""
+    truncate(dsn)
+    port = free_port()
+    process = await serve(dsn, SOLISYNC_METRICS_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+    await smoke(process.url, reactor)
+    await process.ask("GET", "/nowhere")
+    found = {}
+    for name, labels in await Scraped(process, port).numbers():
+        found.setdefault(name, []).append(dict(labels))
+    return found
+
+
+@pytest.mark.limit(60)
+async def test_every_expression_names_what_there_is(serve, reactor, shared_dsn):
+    """Its metrics and labels are in a scrape, and every value or pattern for a label fits a sample that is there.
+
+    So it is with the answers to the questions in docs/metrics.md.
+    """
+    samples = await after_a_session(serve, reactor, shared_dsn)
+    assert QUESTIONS
+    for expression in [expression for expression, _ in queries()] + [rule["expr"] for rule in rules()] + QUESTIONS:
+        told = named(expression)
+        assert told.metrics, expression
+        assert told.metrics <= samples.keys() | TOLD_BY_PROMETHEUS, expression
+        labels = {label for name in told.metrics for sample in samples.get(name, []) for label in sample}
+        assert told.groups <= labels | TOLD_BY_PROMETHEUS, expression
+        for metric, label, pattern in told.matchers:
+            values = {sample.get(label) for sample in samples.get(metric, [])}
+            if label == "status":  # nothing has failed
+                assert None not in values, expression
+            elif label not in TOLD_BY_PROMETHEUS:
+                assert any(re.fullmatch(pattern, value) for value in values), (expression, label)
+
+
+def test_legends_name_what_tells_the_lines_apart():
+    """A legend has exactly the labels that its expression groups by; one without groups shows one line for a node."""
+    for expression, legend in queries():
+        used = set(re.findall(r"{{(\w+)}}", legend))
+        if legend:
+            assert used == (named(expression).groups - {"le"} or used & {"instance"}), expression
+
+
+def test_every_panel_shows_what_was_chosen():
+    """Each expression asks for the job and the instances that are chosen at the top of the dashboard."""
+    for panel in panels():
+        for target in panel["targets"]:
+            selected = [label for _, label, _ in named(target["expr"]).matchers]
+            assert selected.count("job") == selected.count("instance") > 0, target["expr"]
+
+
+def test_a_summary_names_labels_that_its_alert_has():
+    """What an alert's text inserts is a label that its expression groups by, or one of Prometheus' own."""
+    for rule in rules():
+        mentioned = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
+        assert mentioned <= (named(rule["expr"]).groups or TOLD_BY_PROMETHEUS), rule["alert"]

@@ -1,0 +1,58 @@
+"""What the tests themselves stand on: no failure is lost, and children can be interrupted."""
+
+import sys
+
+from tests.harness.constants import ROOT
+from tests.harness.processes import run
+
+LOST = """
+from twisted.internet.defer import Deferred
+
+def test_before(): pass
+
+def test_that_loses_a_failure():
+    dropped = Deferred()
+    dropped.itself = dropped
+    dropped.errback(ValueError("lost in a cycle"))
+
+def test_after(): pass
+"""
+
+INTERRUPTIBLE = """
+import os, signal, subprocess, sys
+from tests.harness.processes import Process, run
+
+CHILD = (sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGINT))")
+
+def test_children_can_be_interrupted(tmp_path):
+    assert "default_int_handler" in run(*CHILD).out[0]
+    process = Process(CHILD, dict(os.environ), tmp_path / "log")
+    assert process.popen.wait(10) == 0
+    assert "default_int_handler" in process.log
+
+def test_the_tests_cannot():
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def run_tests(directory, source, *before):
+    """Run tests of their own with the hooks and fixtures of all others; what pytest printed."""
+    (directory / "test_inner.py").write_text(source)
+    words = (sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-vv", "-rA")
+    done = run(*before, *words, f"--rootdir={directory}", directory / "test_inner.py", cwd=ROOT)
+    return "\n".join(done.out + done.err)
+
+
+def test_a_failure_lost_in_a_cycle_fails_its_own_test(tmp_path):
+    """A Deferred that failed unseen, and that only the garbage collector finds, fails the test that dropped it."""
+    shown = run_tests(tmp_path, LOST)
+    assert "::test_that_loses_a_failure - AssertionError" in shown, shown
+    assert "ValueError: lost in a cycle" in shown
+    assert "3 passed, 1 error" in shown
+
+
+def test_children_can_be_interrupted_where_the_tests_cannot(tmp_path):
+    """With SIGINT ignored, as a script starts `make test &`, a child has the default handler all the same."""
+    shown = run_tests(tmp_path, INTERRUPTIBLE, sys.executable, "-c", IGNORING)
+    assert "2 passed" in shown, shown

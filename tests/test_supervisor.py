@@ -1,0 +1,177 @@
+"""Several processes at one port: the supervisor replaces workers that die, and all of them on SIGHUP."""
+
+import http.client
+import os
+import signal
+import ssl as client_ssl
+import sys
+
+import pytest
+from twisted.internet import ssl
+from twisted.internet.threads import deferToThread
+
+from solisync.supervisor import LIFELINE, READY, Worker
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.entry_points import SERVE, SOLISYNC, TWISTD, start
+from tests.harness.postgres import truncate
+from tests.harness.processes import alive, free_port, replaced, run, wait_until_ready, workers
+from tests.harness.service import environment, ready
+
+
+@pytest.mark.limit(60)
+async def test_a_worker_that_dies_is_replaced(serve, reactor, shared_dsn):
+    """After a kill -9 of each of three workers, one after the other, there are three again, and the port stays open."""
+    process = await serve(shared_dsn, SOLISYNC_WORKERS="3")
+    await deferToThread(wait_until_ready, process, 3)
+    first = workers(process)
+    for number, victim in enumerate(sorted(first), 4):
+        os.kill(victim, signal.SIGKILL)
+        for _ in range(20):
+            assert (await process.ask("GET", "/health")).status == 200
+        await deferToThread(wait_until_ready, process, number)
+    assert len(workers(process)) == 3
+    assert not first & workers(process)
+    assert process.log.count("ended by signal 9, starting another") == 3
+    assert process.stop() == 0
+
+
+@pytest.mark.limit(60)
+async def test_workers_leave_with_their_parent(launch, reactor, initialized, place):
+    """After a kill -9 of the parent its workers and its database go, and the next one starts at the same port."""
+    data = initialized(place / "data")
+    process = start(launch, *SOLISYNC, "--workers", "2", data_dir=data)
+    await ready(reactor, process.client())
+    left = workers(process)
+    assert len(left) == 2
+    process.stop(signal.SIGKILL)
+    await deferToThread(wait_for, lambda: not any(map(alive, left)), 15)
+    variables = {"SOLISYNC_LISTEN": f"tcp:{process.port}:interface=127.0.0.1", "SOLISYNC_WORKERS": "2"}
+    again = start(launch, *SOLISYNC, data_dir=data, **variables)
+    again.port, again.url = process.port, process.url
+    await ready(reactor, again.client(), 30)
+    assert again.stop() == 0
+
+
+async def test_a_worker_leaves_even_if_the_signal_is_lost(reactor):
+    """A new process has the handlers of its parent until it becomes a worker; the end of its input is never lost."""
+    program = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(4, b'r'); os.read(0, 1)"
+    worker = Worker(counts=True)
+    reactor.spawnProcess(
+        worker, sys.executable, [sys.executable, "-c", program], childFDs={LIFELINE: "w", 1: 1, 2: 2, READY: "r"}
+    )
+    assert await worker.ready
+    worker.leave()
+    assert await worker.ended == 0
+
+
+@pytest.mark.limit(60)
+async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initialized, place):
+    """SIGINT to the whole process group, as a terminal sends it, ends with status 0 and leaves nothing."""
+    process = start(launch, *SOLISYNC, "--workers", "2", data_dir=initialized(place / "data"))
+    await ready(reactor, process.client())
+    left = workers(process)
+    os.killpg(process.pid, signal.SIGINT)
+    assert await deferToThread(process.popen.wait, 20) == 0
+    assert not any(map(alive, left))
+    assert "Traceback" not in process.log
+    assert process.log.rstrip().endswith("Main loop terminated.")
+
+
+@pytest.mark.limit(60)
+async def test_a_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
+    """SIGTERM to every process of the group, and once more, is one stop in good order."""
+    process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
+    os.killpg(process.pid, signal.SIGTERM)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert await deferToThread(process.popen.wait, 20) == 0
+    assert "Traceback" not in process.log
+
+
+@pytest.mark.limit(60)
+async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reactor, shared_dsn, place):
+    """After SIGHUP the workers sign with what the secret's file holds by then; a bad one leaves the old workers."""
+    file = place / "secret"
+    file.write_text(SECRET)
+    port = free_port()
+    variables = environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1", JWT_SECRET_FILE=str(file))
+    del variables["JWT_SECRET"]
+    variables["SOLISYNC_WORKERS"] = "2"
+    truncate(shared_dsn)
+    process = launch(*SERVE, port=port, dsn=shared_dsn, **variables)
+    await ready(reactor, process.client())
+    token = (await process.player()).tokens.access_token
+    file.write_text("short")
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(wait_for, lambda: "the old ones stay" in process.log, 20)
+    assert "must hold at least 32 bytes" in process.log
+    assert (await process.ask("GET", "/api/me", bearer=token)).status == 200
+    file.write_text(SECRET[::-1])
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(replaced, process)
+    assert (await process.ask("GET", "/api/me", bearer=token)).status == 401
+    client = process.client()
+    await client.login("ann", PASSWORD)
+    assert (await process.ask("GET", "/api/me", bearer=client.tokens.access_token)).status == 200
+    assert process.stop() == 0
+
+
+@pytest.mark.limit(60)
+async def test_workers_that_cannot_start_end_the_parent(launch, empty_database, postgres):
+    """When no worker can start, the reason is in the log and the status is 1, as with a single process."""
+    process = start(launch, *SOLISYNC, "--workers", "2", dsn=empty_database, JWT_SECRET_FILE=os.devnull, JWT_SECRET="")
+    assert await deferToThread(process.popen.wait, 20) == 1
+    assert "must hold at least 32 bytes" in process.log
+    assert "Traceback" not in process.log
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize(
+    "door", [SOLISYNC, pytest.param(TWISTD, marks=pytest.mark.long)], ids=["solisync", "twistd -n"]
+)
+async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, place, door):
+    """Workers that come and go leave the socket's file and its mode alone; the end of the parent removes it."""
+    path = place / "http.sock"
+    process = start(launch, *door, "--workers", "2", dsn=shared_dsn, endpoint=f"unix:{path}:mode=660")
+    await deferToThread(wait_until_ready, process, 2)
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(replaced, process)
+    assert path.stat().st_mode & 0o777 == 0o660
+    process.stop()
+    assert not path.exists()
+    assert "Traceback" not in process.log
+
+
+@pytest.mark.limit(60)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which makes the certificate
+async def test_workers_speak_tls(launch, reactor, shared_dsn, place):
+    """An `ssl:` endpoint is TLS at every worker, old or new."""
+    port, pem = free_port(), place / "both.pem"
+    pem.write_bytes(ssl.KeyPair.generate(size=2048).selfSignedCert(1, CN="localhost").dumpPEM())
+    endpoint = f"ssl:{port}:interface=127.0.0.1:privateKey={pem}:certKey={pem}"
+    process = start(launch, *SOLISYNC, "--workers", "2", dsn=shared_dsn, endpoint=endpoint)
+
+    def statuses():
+        context = client_ssl.create_default_context(cafile=str(pem))
+        context.check_hostname = False
+        context.verify_flags &= ~client_ssl.VERIFY_X509_STRICT
+        connections = [http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10) for _ in range(10)]
+        for connection in connections:
+            connection.request("GET", "/health/ready")
+        return [connection.getresponse().status for connection in connections]
+
+    await deferToThread(wait_until_ready, process, 2)
+    assert await deferToThread(statuses) == [200] * 10
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(replaced, process)
+    assert await deferToThread(statuses) == [200] * 10
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize("words", [("--pidfile=here.pid", "solisync"), ("-n", "--logfile=here.log", "solisync")])
+def test_workers_need_the_foreground(place, words):
+    """twistd in the background, or with a log file of its own, says in one line what several workers need."""
+    done = run(TWISTD[0], *words, JWT_SECRET=SECRET, SOLISYNC_WORKERS="2", cwd=place)
+    assert done.status == 1
+    assert [line for line in done.out + done.err if "several workers need the foreground" in line]
+    assert "Traceback" not in "\n".join(done.out + done.err)
