@@ -2,14 +2,13 @@
 
 from base64 import b64encode
 
-from ..errors import NotFound
 from ..postgres.database import Transaction
 from ..storage import administration, administration_pages, sync
 from ..storage.administration import Player, Summary
 from ..storage.administration_pages import StoredEvent, StoredReplay
 from .analytics import json_of
 from .output import Output, to_json
-from .task import Task, player
+from .task import Task, no_such_player, player
 
 
 async def export(task: Task) -> None:
@@ -20,7 +19,7 @@ async def export(task: Task) -> None:
         summary = await administration.summary(transaction, found.id)
         pulled = await sync.pull(transaction, found.id)
         if summary is None or pulled is None:
-            raise NotFound(f"user '{task.chosen.user}' not found")
+            raise no_such_player(task.chosen.user)
         image = await administration.image(transaction, found.id)
         expiries = await administration.sessions(transaction, found.id)
         account = {"id": found.id, "username": found.username, "created_at": summary.created_at}

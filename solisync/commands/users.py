@@ -1,6 +1,6 @@
 """`solisync users`: who plays, and what the service does for them."""
 
-from ..errors import Conflict, DatabaseError, NotFound
+from ..errors import Conflict, DatabaseError
 from ..postgres.database import Database, Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
@@ -9,7 +9,7 @@ from ..storage import accounts, administration, administration_pages
 from ..storage.administration import Summary
 from ..storage.administration_pages import Listed
 from .output import Column
-from .task import Task, player
+from .task import Task, no_such_player, player
 
 COLUMNS = (Column("username", 32), Column("id", 36), Column("created_at", 19), Column("avatar", 6))
 
@@ -44,7 +44,7 @@ async def show_one(task: Task) -> None:
         found = await player(transaction, task.chosen.user)
         summary = await administration.summary(transaction, found.id)
         if summary is None:
-            raise NotFound(f"user '{task.chosen.user}' not found")
+            raise no_such_player(task.chosen.user)
         task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
 
     await task.reading(show)
@@ -63,7 +63,7 @@ async def rename(task: Task) -> None:
                 raise Conflict("username already taken") from None
             raise
         if former is None:
-            raise NotFound(f"user '{task.chosen.user}' not found")
+            raise no_such_player(task.chosen.user)
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
 
     await task.writing(change)
