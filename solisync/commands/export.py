@@ -2,13 +2,12 @@
 
 from base64 import b64encode
 
-from ..errors import NotFound
 from ..postgres.transaction import Transaction
 from ..storage import accounts, analytics, avatars, replays, sessions, sync
 from ..storage.accounts import Player, Summary
 from .analytics import json_of
 from .output import Output, to_json
-from .task import Task, player
+from .task import Task, no_such_player, player
 
 
 async def export(task: Task) -> None:
@@ -19,7 +18,7 @@ async def export(task: Task) -> None:
         summary = await accounts.summary(transaction, found.id)
         pulled = await sync.pull(transaction, found.id)
         if summary is None or pulled is None:
-            raise NotFound(f"user '{task.chosen.user}' not found")
+            raise no_such_player(task.chosen.user)
         image = await avatars.image(transaction, found.id)
         expiries = await sessions.expiries(transaction, found.id)
         account = {"id": found.id, "username": found.username, "created_at": summary.created_at}

@@ -13,7 +13,7 @@ from twisted.internet.base import ReactorBase
 
 from .. import __version__
 from ..access.passwords import Passwords
-from ..errors import BadRequest, NotFound
+from ..errors import BadRequest
 from ..postgres.database import Database
 from ..process.audit import audit
 from ..rules.accounts import check_new_password, username_to_look_up
@@ -22,6 +22,7 @@ from ..settings_table import TABLE
 from ..settings_values import without_line_end
 from ..storage import accounts
 from .running import run, with_database
+from .task import no_such_player
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -59,11 +60,11 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
     async def replace(database: Database) -> None:
         name = username_to_look_up(username)
         if name is None or not await database.autocommit(accounts.is_taken, name):
-            raise NotFound(f"user '{username}' not found")
+            raise no_such_player(username)
         password_hash = await hashing.hash(password)
         user_id = await database.transact(accounts.reset_password, name, password_hash)
         if user_id is None:
-            raise NotFound(f"user '{username}' not found")
+            raise no_such_player(username)
         audit("password reset", user_id=user_id)
 
     await with_database(settings, reactor, replace)

@@ -52,10 +52,15 @@ class Task:
         return await with_database(self.settings, self.reactor, work, migrating=False)
 
 
+def no_such_player(text: str) -> NotFound:
+    """The error for a username or id that nobody has."""
+    return NotFound(f"user '{text}' not found")
+
+
 async def player(transaction: Transaction, text: str) -> Player:
-    """The player of this username or, with hyphens, of this id; raises NotFound."""
+    """The player with this username or, if there are hyphens in it, this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
     found = await accounts.find(transaction, user_id, None if user_id else username_to_look_up(text))
     if found is None:
-        raise NotFound(f"user '{text}' not found")
+        raise no_such_player(text)
     return found

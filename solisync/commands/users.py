@@ -1,6 +1,6 @@
 """`solisync users`: who plays, and what the service does for them."""
 
-from ..errors import Conflict, DatabaseError, NotFound
+from ..errors import Conflict, DatabaseError
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.audit import audit
@@ -9,7 +9,7 @@ from ..rules.saved import read_saved
 from ..storage import accounts
 from ..storage.accounts import ListedPlayer, Summary
 from .output import Column
-from .task import Task, player
+from .task import Task, no_such_player, player
 
 COLUMNS = (Column("username", 32), Column("id", 36), Column("created_at", 19), Column("avatar", 6))
 
@@ -40,7 +40,7 @@ async def show_one(task: Task) -> None:
         found = await player(transaction, task.chosen.user)
         summary = await accounts.summary(transaction, found.id)
         if summary is None:
-            raise NotFound(f"user '{task.chosen.user}' not found")
+            raise no_such_player(task.chosen.user)
         task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
 
     await task.reading(show)
@@ -59,7 +59,7 @@ async def rename(task: Task) -> None:
                 raise Conflict("username already taken") from None
             raise
         if former is None:
-            raise NotFound(f"user '{task.chosen.user}' not found")
+            raise no_such_player(task.chosen.user)
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
 
     await task.writing(change)

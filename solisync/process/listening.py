@@ -5,12 +5,10 @@ for a unix socket it changes the mode and, at the end, removes the file. And a p
 which the kernel has accepted on its behalf. So what is inherited is accepted here, and what waits is accepted last.
 """
 
-import ctypes
 import errno
 import os
 import socket
 import stat
-import struct
 from contextlib import suppress
 from typing import Any, cast
 
@@ -29,9 +27,7 @@ from zope.interface import implementer
 
 from ..errors import FatalError
 
-SO_ATTACH_FILTER = 26  # Linux; Python's socket has no name for it
 BACKLOG = 1024  # connections that the kernel keeps until they are accepted; Twisted's 50 are few for a crowd
-HANDSHAKE_SECONDS = 0.1  # for connections that are being made when a port is about to be closed
 PAUSE_SECONDS = 0.1  # how long to leave connections to the kernel when this process has no room for them
 
 
@@ -63,33 +59,11 @@ def share(port: IListeningPort) -> int:
     return int(listening.fileno())
 
 
-async def seclude(reactor: ReactorBase, port: IListeningPort) -> None:
-    """Have the kernel make no more connections at `port`, and wait for those that it is making.
-
-    Else it would go on until the port is closed, and reset those of the last microseconds: nobody can accept them any
-    more. Clients that it ignores from now on ask again a second later, and are refused. Only for TCP ports that are
-    ours alone; not for a socket of systemd's, which will be listened at again.
-    """
-    listening = getattr(port, "socket", None)
-    if listening is None or listening.family == socket.AF_UNIX:
-        return
-    try:
-        _drop_syns(listening)
-    except OSError:
-        return  # not this kernel
-    await deferLater(reactor, HANDSHAKE_SECONDS)
-
-
-def _drop_syns(listening: socket.socket) -> None:
-    load_flags, is_syn, drop, keep = (0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)
-    program = b"".join(struct.pack("HBBI", *step) for step in (load_flags, is_syn, drop, keep))  # socket(7), bpf(2)
-    steps = ctypes.create_string_buffer(program)
-    listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", 4, ctypes.addressof(steps)))
-
-
 async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
-    """Close `port`, having accepted the connections that the kernel has made and would otherwise reset."""
-    await seclude(reactor, port)
+    """Close `port`, having accepted the connections that wait there, which the kernel would otherwise reset.
+
+    It still resets those that are made in the microseconds in between (docs/decisions.md "Shape").
+    """
     listening = cast(Any, port)
     listening.numberAccepts = BACKLOG
     reactor.callLater(0, listening.doRead)  # right before the end, for which stopListening takes a turn too

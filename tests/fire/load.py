@@ -20,11 +20,17 @@ REFUSED = "refused"  # the connection was: nothing was sent, so nothing was lost
 
 
 class Steady:
-    """`rate` requests a second in all, from `clients` threads: half on kept connections, half on one for each."""
+    """`rate` requests a second in all, from `clients` threads: half on kept connections, half on one for each.
 
-    def __init__(self, port, rate=200, clients=20, bearers=()):
+    While the port is `closing`, a connection that is reset before any byte was answered is made once more, as every
+    HTTP client does: the kernel may have made it after the service had accepted its last one.
+    """
+
+    def __init__(self, port, rate=200, clients=20, bearers=(), *, closing=False):
         self.outcomes = Counter()
         self.cut = []
+        self.made_again = 0
+        self._closing = closing
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(port, clients / rate, number % 2 == 0, bearers))
@@ -46,7 +52,11 @@ class Steady:
             except ConnectionRefusedError:
                 self.outcomes[REFUSED] += 1
             except (OSError, http.client.HTTPException) as error:
-                self.cut.append(repr(error))
+                if self._closing and connection.fresh and type(error) is ConnectionResetError:
+                    self.made_again += 1
+                    due = time.monotonic()
+                else:
+                    self.cut.append(repr(error))
             if not keep:
                 connection.close()
         connection.close()

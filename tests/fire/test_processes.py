@@ -46,12 +46,13 @@ async def test_sigterm_cuts_no_request(serve, reactor, shared_dsn, full, figure,
     for _ in range(3 if full else 1):
         process = await serve(shared_dsn, SOLISYNC_WORKERS=str(count))
         player = await process.player(f"ann_{process.port}")
-        load = Steady(process.port, bearers=[player.tokens.access_token])
+        load = Steady(process.port, bearers=[player.tokens.access_token], closing=True)
         await deferLater(reactor, 1 if full else 0.5)
         assert await deferToThread(process.stop) == 0
         outcomes = await deferToThread(load.stop)
-        figure(f"SIGTERM, {count} process(es): {outcomes}, {len(load.cut)} cut")
+        figure(f"SIGTERM, {count} process(es): {outcomes}, {len(load.cut)} cut, {load.made_again} made again")
         assert load.cut == []
+        assert load.made_again < 3
         assert set(outcomes) <= {200, REFUSED}
         assert outcomes[200] > 20
 

@@ -70,7 +70,10 @@ class Connection:
     """A blocking connection to a port of this machine or to a `unix` socket, for a thread of the test's own.
 
     It is kept between requests, and made anew when the server has announced its end, or has closed it meanwhile.
+    `fresh`: whether the connection of the last request had not answered anything before.
     """
+
+    fresh = True
 
     def __init__(self, port=None, *, unix=None, address=None, timeout=30):
         self.address = address or new_address()
@@ -86,6 +89,7 @@ class Connection:
         """
         if self._http.sock is not None and readable(self._http.sock):
             self.close()  # idle for so long that the server closed it: no client would send anything there
+        self.fresh = self._http.sock is None
         headers = {"X-Forwarded-For": address or self.address, **(headers or {})}
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"
