@@ -1,33 +1,45 @@
-"""The house stays as docs/architecture.md draws it."""
+"""The code keeps the rules of docs/architecture.md. Each test states one rule and reports every module that breaks it."""
 
 import ast
-
-import pytest
+import re
+import sys
+from graphlib import CycleError, TopologicalSorter
 
 from tests.harness.constants import ROOT
 
-MODULES = sorted((ROOT / "solisync").rglob("*.py"))
-DOORS = {"commands.main", "tap", "worker", "commands.reset_password", "commands.running"}
-# A module may import from its own floor and from those below.
-FLOORS = [
-    {"errors", "__init__", "rules"},
+PACKAGE = ROOT / "solisync"
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
+
+MODULE_LINES = 300
+TOP_MODULES = 10
+
+# From the bottom up: a module may import from its own floor and from those below. "web.wire" is a floor of its own.
+FLOORS = (
+    {"errors", "__init__"},
+    {"rules"},
     {"process"},
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "settings_table", "settings_values", "housekeeping"},
+    {"settings", "settings_table", "housekeeping"},
+    {"web.wire"},
     {"web"},
-    {"service", "supervisor", "client"},
+    {"supervisor", "service", "client"},
     {"commands"},
     {"tap", "worker"},
-]
-NOUNS = ["accounts", "sessions", "avatars", "sync", "leaderboard", "challenge", "analytics", "health", "swagger_ui"]
-# Who may know a library.
+)
+
+# Entry points: they alone see the environment and the global reactor.
+ENTRY_POINTS = {"commands.main", "commands.reset_password", "commands.running", "tap", "worker"}
+
+# The modules that may import a library, which all others use through them.
 KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.error_replies"},
     "txpostgres": {"postgres.libpq"},
-    "psycopg2": {"postgres.libpq", "postgres.connection", "postgres.dsn"},
+    "psycopg2": {"postgres.libpq", "postgres.connection", "postgres.dsn"},  # errors; libpq's parser of DSNs
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client"},
@@ -35,21 +47,28 @@ KNOWN_TO = {
     "shtab": {"commands.completion"},
 }
 
+# SQL stands in storage/, and here, each for a reason.
+SQL_MODULES = {
+    "postgres.migrate": "applies migrations, and keeps the list of them, before any table exists",
+    "postgres.introspection": "asks the server about itself, whatever the schema",
+    "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
+}
+SQL = re.compile(r"\b(SELECT\s|INSERT INTO\s|UPDATE\s+\w+\s+SET\s|DELETE FROM\s)")
+
 
 def name_of(path):
-    return ".".join(path.relative_to(ROOT / "solisync").with_suffix("").parts)
+    """The dotted name below solisync: "web.wire.reply"; a package by its own name."""
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-def floor_of(name):
-    room = name.split(".")[0]
-    (floor,) = [number for number, rooms in enumerate(FLOORS) if room in rooms]
-    return floor
+NAMES = {path: name_of(path) for path in TREES}
 
 
 def imports_of(path):
-    """What a module imports: ours as "solisync.web.wire.reply", others by their full dotted name."""
-    package = ["solisync", *name_of(path).split(".")[:-1]]
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """The imported modules: those of solisync as "solisync.web.wire.reply", others by their full dotted name."""
+    parts = path.relative_to(PACKAGE).parts[:-1]
+    package = ["solisync", *parts]
+    for node in ast.walk(TREES[path]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -58,38 +77,133 @@ def imports_of(path):
             yield from (".".join([*source, alias.name]) for alias in node.names)
 
 
-def ours(imports):
-    """Those that are modules of solisync, without that prefix; or names in such modules."""
-    return [name.removeprefix("solisync.") for name in imports if name.startswith("solisync.")]
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_point_down(path):
-    """No module imports one from a floor above its own."""
-    for imported in ours(imports_of(path)):
-        if imported != "__version__":
-            assert floor_of(imported) <= floor_of(name_of(path)), f"{name_of(path)} imports {imported}"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_library_is_known_to_few(path):
-    """klein, psycopg2, jwt and bcrypt each have one module that knows them."""
+def modules_imported_by(path):
+    """The modules of solisync, by their names, that `path` imports itself or a name of."""
+    known = set(NAMES.values())
     for imported in imports_of(path):
-        allowed = KNOWN_TO.get(imported.split(".")[0])
-        assert allowed is None or name_of(path) in allowed, f"{name_of(path)} imports {imported}"
+        if imported.startswith("solisync."):
+            name = imported.removeprefix("solisync.")
+            yield name if name in known else name.rpartition(".")[0] or "__init__"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_only_doors_see_the_process(path):
-    """The global reactor and os.environ are for doors; everything else is given what it needs."""
-    if name_of(path) not in DOORS:
-        assert "twisted.internet.reactor" not in imports_of(path)
-        assert "os.environ" not in path.read_text("utf-8")
+def floor_of(name):
+    room = "web.wire" if name.startswith("web.wire") else name.split(".")[0]
+    (floor,) = [number for number, rooms in enumerate(FLOORS) if room in rooms]
+    return floor
 
 
-@pytest.mark.parametrize("noun", NOUNS)
-def test_a_noun_of_the_web_stands_alone(noun):
-    """Only the route table brings the nouns together."""
-    others = {f"web.{other}" for other in NOUNS if other != noun}
-    imported = {name.rpartition(".")[0] for name in ours(imports_of(ROOT / "solisync" / "web" / f"{noun}.py"))}
-    assert not imported & others
+def nouns():
+    """The modules of web/ whose handlers stand in the route table: the annotations of what builds that table."""
+    path = PACKAGE / "web" / "routes.py"
+    (build,) = [node for node in TREES[path].body if isinstance(node, ast.FunctionDef) and node.name == "routes"]
+    handlers = {argument.annotation.id for argument in build.args.kwonlyargs}
+    sources = {
+        alias.name: node.module
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
+    return {f"web.{sources[handler]}" for handler in handlers}
+
+
+def test_imports_point_down():
+    """No module imports one from a floor above its own."""
+    assert not [
+        f"{name} imports {imported}"
+        for path, name in NAMES.items()
+        for imported in modules_imported_by(path)
+        if floor_of(imported) > floor_of(name)
+    ]
+
+
+def test_there_is_no_circle():
+    """No chain of imports, file by file, leads back to where it began; none is hidden from run time."""
+    graph = {
+        name: {imported for imported in modules_imported_by(path) if imported != name} for path, name in NAMES.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
+    assert not [NAMES[path] for path, source in SOURCES.items() if "TYPE_CHECKING" in source]
+
+
+def test_rules_are_pure():
+    """rules/ imports the standard library, msgspec, errors and itself: no Twisted, no I/O, no metrics."""
+    allowed = {*sys.stdlib_module_names, "msgspec"}
+    assert not [
+        f"{name} imports {imported}"
+        for path, name in NAMES.items()
+        if name.startswith("rules")
+        for imported in imports_of(path)
+        if imported.split(".")[0] not in allowed and not imported.startswith(("solisync.rules.", "solisync.errors."))
+    ]
+
+
+def test_a_library_is_known_to_few():
+    """A library of KNOWN_TO is imported by the modules named there alone."""
+    assert not [
+        f"{name} imports {imported}"
+        for path, name in NAMES.items()
+        for imported in imports_of(path)
+        if name not in KNOWN_TO.get(imported.split(".")[0], {name})
+    ]
+
+
+def test_only_entry_points_see_the_process():
+    """The global reactor and os.environ are for entry points; all other code gets what it needs as arguments."""
+    assert not [
+        name
+        for path, name in NAMES.items()
+        if name not in ENTRY_POINTS
+        and ("twisted.internet.reactor" in imports_of(path) or "os.environ" in SOURCES[path])
+    ]
+
+
+def test_a_noun_of_the_web_stands_alone():
+    """No module of handlers imports another one: only the route table brings them together."""
+    found = nouns()
+    assert len(found) > 10
+    assert not [
+        f"{name} imports {imported}"
+        for path, name in NAMES.items()
+        if name in found
+        for imported in modules_imported_by(path)
+        if imported in found - {name}
+    ]
+
+
+def test_sql_stands_in_storage():
+    """Statements are written in storage/ and in the modules of SQL_MODULES."""
+    found = {
+        NAMES[path]
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
+        if not NAMES[path].startswith("storage")
+    }
+    assert found == set(SQL_MODULES)
+
+
+def test_modules_stay_small():
+    """No module is longer than MODULE_LINES, and the top of the package holds entry points and wiring only."""
+    assert not [NAMES[path] for path, source in SOURCES.items() if len(source.splitlines()) > MODULE_LINES]
+    assert len([path for path in SOURCES if path.parent == PACKAGE and path.name != "__init__.py"]) <= TOP_MODULES
+
+
+def test_the_page_shows_the_layout():
+    """docs/architecture.md names every module once, in its package, and no other."""
+    (tree,) = re.findall(r"```text\n(solisync/\n.*?)```", PAGE, re.S)
+    shown, packages = [], []
+    for line in tree.splitlines()[1:]:
+        entry = re.match(r"((?:    )+)([\w/]+(?:\.py)?)\b", line)
+        if entry is None:
+            continue  # a second line of prose
+        depth = len(entry[1]) // 4
+        del packages[depth - 1 :]
+        if entry[2].endswith("/"):
+            packages.append(entry[2].removesuffix("/"))
+        else:
+            shown.append(".".join([*packages, entry[2].removesuffix(".py")]))
+    modules = [name for path, name in NAMES.items() if path.name != "__init__.py"]
+    assert sorted(shown) == sorted(modules)

@@ -1,4 +1,7 @@
-"""Deleting an account leaves nothing of the player in any table, whichever tables there are (contract §1)."""
+"""Deleting an account leaves nothing of the player in any table, whichever tables there are.
+
+Source: docs/protocol.md "Goodbye".
+"""
 
 from datetime import UTC, datetime
 from uuid import UUID, uuid4

@@ -90,7 +90,7 @@ def test_an_installation_works_away_from_the_checkout(installation, tmp_path):
 
 
 def test_the_scripts_are_installed(wheel):
-    """Two commands, by the names of the contract."""
+    """Two commands are installed, with their documented names."""
     (entry_points,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("entry_points.txt"))
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
     assert "solisync = solisync.commands.main:main" in text

@@ -1,4 +1,4 @@
-"""Pushes that meet everything else: deletions, resets and opt-ins (contract §7)."""
+"""Pushes that meet everything else: deletions, resets and opt-ins (docs/protocol.md "Progress")."""
 
 import random
 

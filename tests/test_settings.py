@@ -1,4 +1,4 @@
-"""Settings: read purely from a mapping, options first, all problems at once (contract §12)."""
+"""Settings: read purely from a mapping, options first, all problems at once (docs/configuration.md "Configuration")."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -24,7 +24,7 @@ def problems(environ=None, options=None, kind=ServingSettings):
     return caught.value.problems
 
 
-def test_the_defaults_are_those_of_the_contract():
+def test_the_defaults_are_the_documented_ones():
     """Nothing but the secret has to be set."""
     settings = read()
     assert settings.jwt_secret == SECRET.encode()

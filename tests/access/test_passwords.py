@@ -1,4 +1,4 @@
-"""Password hashing (contract §3)."""
+"""Password hashing (docs/security.md "Passwords")."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The rate limit: a sliding log in PostgreSQL that every process shares (contract §3)."""
+"""The rate limit: a sliding log in PostgreSQL that every process shares (docs/security.md "Bounds")."""
 
 from collections import Counter
 from datetime import UTC, datetime

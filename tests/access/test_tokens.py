@@ -1,4 +1,4 @@
-"""Access and refresh tokens (contract §2)."""
+"""Access and refresh tokens (docs/security.md "Tokens and sessions")."""
 
 import base64
 import contextlib

@@ -1,4 +1,7 @@
-"""The reset script: at both doors, beside a running service and without one (contract §11)."""
+"""The reset script: at both doors, beside a running service and without one.
+
+Source: docs/operations.md "A player forgot their password".
+"""
 
 import json
 import os

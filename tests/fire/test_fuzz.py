@@ -1,4 +1,6 @@
-"""Fuzz: what a generator of requests can think of, along the OpenAPI document and far from it (contract §0).
+"""Fuzz: what a generator of requests can think of, along the OpenAPI document and far from it.
+
+Source: docs/protocol.md "Common to all routes".
 
 No answer is a 5xx, nothing shows up in the log as a failure, and nothing hangs.
 """

@@ -1,4 +1,7 @@
-"""Slow clients (contract §0): each is cut when its time is up, and until then it costs the others nothing."""
+"""Slow clients: each is cut when its time is up, and until then it costs the others nothing.
+
+Source: docs/security.md "Bounds".
+"""
 
 import socket
 

@@ -1,4 +1,7 @@
-"""The embedded PostgreSQL: it starts from nothing, survives any death, and leaves nothing running (contract §12)."""
+"""The embedded PostgreSQL: it starts from nothing, survives any death, and leaves nothing running.
+
+Source: docs/operations.md "The database".
+"""
 
 import os
 import pwd

@@ -1,4 +1,7 @@
-"""Migrations: applied once, in order, under a lock that no death can leave behind (contract §12)."""
+"""Migrations: applied once, in order, under a lock that no death can leave behind.
+
+Source: docs/operations.md "The database".
+"""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Which usernames and passwords are accepted (contract §3)."""
+"""Which usernames and passwords are accepted (docs/protocol.md "Sessions")."""
 
 import re
 

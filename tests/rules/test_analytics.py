@@ -1,4 +1,4 @@
-"""Which analytics events count, and what is said of the others (contract §10)."""
+"""Which analytics events count, and what is said of the others (docs/protocol.md "Analytics")."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Which images are accepted (contract §5)."""
+"""Which images are accepted (docs/security.md "Uploads")."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The daily challenge (contract §9)."""
+"""The daily challenge (docs/protocol.md "The daily challenge")."""
 
 from datetime import UTC, date, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Names and bests on the leaderboard (contract §8)."""
+"""Names and bests on the leaderboard (docs/protocol.md "The leaderboard")."""
 
 import pytest
 

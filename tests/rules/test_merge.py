@@ -1,4 +1,4 @@
-"""How two devices' progress becomes one (contract §7)."""
+"""How two devices' progress becomes one (docs/sync.md "How fields merge")."""
 
 import json
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ MAXIMA = [
     "challenge_best_score",
 ]
 MANY = settings(max_examples=100, deadline=None)
-# where the two sides can't both be kept and the contract says "pushed"
+# where the two sides can't both be kept and the rule says "pushed"
 PUSHED_WINS = {"avg_time_seconds", "draw_one_wins", "draw_three_wins"}
 
 

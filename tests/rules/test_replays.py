@@ -1,4 +1,4 @@
-"""What is read out of a replay (contract §6)."""
+"""What is read out of a replay (docs/protocol.md "Replays")."""
 
 import json
 import re

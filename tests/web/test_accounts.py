@@ -1,4 +1,4 @@
-"""Accounts over HTTP: register, me, delete (contract §3)."""
+"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions" and "The player")."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4

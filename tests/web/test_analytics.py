@@ -1,4 +1,4 @@
-"""Analytics over HTTP (contract §10)."""
+"""Analytics over HTTP (docs/protocol.md "Analytics")."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Avatars over HTTP (contract §5)."""
+"""Avatars over HTTP (docs/protocol.md "The player")."""
 
 import hashlib
 import json

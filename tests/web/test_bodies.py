@@ -1,4 +1,4 @@
-"""Bad bodies: every route that takes JSON refuses them in the same way (contract §0)."""
+"""Bad bodies: every route that takes JSON refuses them in the same way (docs/protocol.md "Common to all routes")."""
 
 import json
 

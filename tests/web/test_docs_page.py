@@ -1,4 +1,7 @@
-"""The OpenAPI document as a page (contract §4); tests/fire/test_docs_page.py looks at it in a browser."""
+"""The OpenAPI document as a page; tests/fire/test_docs_page.py looks at it in a browser.
+
+Source: docs/protocol.md "The service".
+"""
 
 import re
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Health (contract §4)."""
+"""Health (docs/protocol.md "The service")."""
 
 import pytest
 

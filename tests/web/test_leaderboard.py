@@ -1,4 +1,4 @@
-"""The leaderboard over HTTP (contract §8)."""
+"""The leaderboard over HTTP (docs/protocol.md "The leaderboard")."""
 
 import json
 

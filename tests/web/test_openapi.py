@@ -1,4 +1,4 @@
-"""The OpenAPI document (contract §4)."""
+"""The OpenAPI document (docs/protocol.md "The service")."""
 
 import re
 

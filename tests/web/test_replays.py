@@ -1,4 +1,4 @@
-"""Replays over HTTP (contract §6)."""
+"""Replays over HTTP (docs/protocol.md "Replays")."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Sessions over HTTP: login and refresh (contract §3)."""
+"""Sessions over HTTP: login and refresh (docs/protocol.md "Sessions")."""
 
 import statistics
 import time

@@ -1,4 +1,7 @@
-"""Lists that are remembered for a second (contract §8): loaded once for a crowd, never older than a change of ours."""
+"""Lists that are remembered for a second: loaded once for a crowd, never older than a change of ours.
+
+Source: docs/protocol.md "The leaderboard".
+"""
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred

@@ -1,4 +1,4 @@
-"""Cloud saves over HTTP (contract §7)."""
+"""Cloud saves over HTTP (docs/protocol.md "Progress")."""
 
 import random
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Ceilings of bodies and headers: refused before they are read (contract §0)."""
+"""Ceilings of bodies and headers: refused before they are read (docs/security.md "Bounds")."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Who the client is, as rate limits and the log see it (contract §3)."""
+"""Who the client is, as rate limits and the log see it (docs/security.md "Addresses and proxies")."""
 
 from ipaddress import ip_address, ip_network
 

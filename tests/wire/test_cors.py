@@ -1,4 +1,4 @@
-"""Which browser clients may read answers, and preflights (contract §0)."""
+"""Which browser clients may read answers, and preflights (docs/protocol.md "Common to all routes")."""
 
 import pytest
 

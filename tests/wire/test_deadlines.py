@@ -1,4 +1,4 @@
-"""Deadlines, on a clock of the test's own: for headers, bodies, idle connections (contract §0)."""
+"""Deadlines, on a clock of the test's own: for headers, bodies, idle connections (docs/security.md "Bounds")."""
 
 import pytest
 

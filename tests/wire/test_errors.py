@@ -1,4 +1,4 @@
-"""What is not there, not allowed, or broken inside (contract §0)."""
+"""What is not there, not allowed, or broken inside (docs/protocol.md "Common to all routes")."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The headers of every answer (contract §0)."""
+"""The headers of every answer (docs/protocol.md "Common to all routes")."""
 
 import pytest
 

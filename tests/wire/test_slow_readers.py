@@ -1,4 +1,4 @@
-"""Clients that read slowly get everything; those that don't read at all are cut (contract §0)."""
+"""Clients that read slowly get everything; those that don't read at all are cut (docs/security.md "Bounds")."""
 
 import pytest
 from twisted.internet import ssl
