@@ -6,10 +6,10 @@ SECRET := .dev/jwt-secret
 PORT ?= 8080
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test fire test-deploy soak bench bench-growth lint format smoke clean
+.PHONY: help venv run test fire test-deploy soak bench bench-growth bench-instructions lint format smoke clean
 
 help:  ## show what there is to make
-	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
 
 venv: .venv/installed  ## install everything, editable, with the test extra, into .venv
 
@@ -45,6 +45,9 @@ bench: .venv/benchable  ## measure the speed of every route, beside the limit an
 
 bench-growth: .venv/benchable  ## measure what a million players cost each route, beside a thousand
 	$(BIN)/python -m bench.growth $(OPTIONS)
+
+bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
+	$(BIN)/python -m bench.instructions $(OPTIONS)
 
 .venv/benchable: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -1,1 +1,1 @@
-"""How fast solisync is, beside the limit and beside what else one could pick: `make bench`, `make bench-growth`."""
+"""Benchmarks: `make bench`, `make bench-growth` and `make bench-instructions`; docs/performance.md explains them."""

@@ -1,9 +1,12 @@
-"""`make bench`: solisync beside the limit and beside what else one could pick, in one run, as a table and as JSON."""
+"""`make bench`: throughput, latency and CPU time of every route, as a table and as JSON.
+
+The yardsticks are measured in the same run: pgbench, a psycopg2 loop and bcrypt are upper limits; Klein and FastAPI are
+alternatives.
+"""
 
 import argparse
 import math
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from . import report
 from .agreement import disagreements
 from .cells import CONNECTIONS, PATIENCE, Cell, load_cell, login_and_me, rate_cell, run_rounds
 from .processes import Server, memory_mib
+from .report import say
 from .stage import Generator, Stage
 from .workloads import WORKLOADS
 from .world import TOWN, populate
@@ -33,7 +37,7 @@ def main() -> None:
         peer = stage.module("bench.peer_fastapi", "/health")
         klein = stage.module("bench.klein_routes", "/health")
         if wrong := disagreements(one.port, peer.port):
-            raise SystemExit("the peer answers differently:\n" + "\n".join(wrong))
+            raise SystemExit("FastAPI answers differently:\n" + "\n".join(wrong))
         populate(stage.dsn, TOWN)
         generator = stage.generator()
         wanted = list(arguments.only)
@@ -62,7 +66,7 @@ def main() -> None:
 def make_cells(
     stage: Stage, generator: Generator, *, one: Server, two: Server, peer: Server, klein: Server
 ) -> list[Cell]:
-    """Everything that is measured in a round."""
+    """List the measurements of one round: every server with its routes, and the yardsticks."""
 
     def loads(name: str, server: Server, routes: tuple[str, ...], prefix: str = "") -> list[Cell]:
         return [load_cell(generator, name, server, route, stage.database_pids, prefix=prefix) for route in routes]
@@ -74,7 +78,7 @@ def make_cells(
     for route in SCRIPTS:
         cells.append(rate_cell("pgbench", route, partial(pgbench, program, stage.socket_dir, TOWN, route)))
         cells.append(rate_cell("psycopg2", route, partial(loop.rate, route)))
-    if shutil.which("wrk"):  # by which the generator is measured
+    if shutil.which("wrk"):  # the same route once more, to see whether the load generator is the bottleneck
         cells.append(rate_cell("Klein, by wrk", "health", partial(wrk, klein.port, "/health", CONNECTIONS)))
     cells.append(rate_cell("bcrypt", "login", lambda seconds: bcrypt_rate(seconds * PATIENCE)))
     cells.append(login_and_me(generator, one))
@@ -82,7 +86,7 @@ def make_cells(
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each cell is measured in each round")
     parser.add_argument("--rounds", type=int, default=3)
@@ -90,10 +94,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", default=ROUTES, choices=ROUTES, metavar="ROUTE", help="only these routes")
     parser.add_argument("--json", type=Path, default=Path(".dev/bench.json"), help="where the figures go")
     return parser.parse_args()
-
-
-def say(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

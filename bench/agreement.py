@@ -1,4 +1,4 @@
-"""Whether two servers answer alike: what is compared in speed must be the same work."""
+"""Compares the answers of two servers: a comparison of their speed means something only if they do the same work."""
 
 import http.client
 import json
@@ -7,12 +7,15 @@ from typing import Any
 
 from .world import Player, identity, payload
 
-# Times of the merge and of the server, and tokens, differ from one answer to the next.
+# Tokens and timestamps, which differ from one answer to the next.
 _VARYING = re.compile(r'("(?:server_time|last_modified|access_token|refresh_token)"):"[^"]+"')
 
 
 def disagreements(one: int, other: int) -> list[str]:
-    """What the servers at these two ports answer differently; players 0 and 1 are used up by it."""
+    """Send the same requests to the servers at two ports, and describe each answer that differs.
+
+    Player 0 plays on the first server and player 1 on the second; both have used their refresh token afterwards.
+    """
     pairs = zip(_answers(one, 0), _answers(other, 1), strict=True)
     return [f"{what}: {mine} is not {theirs}" for (what, mine), (_, theirs) in pairs if mine != theirs]
 

@@ -1,6 +1,7 @@
-"""What is measured: each cell is one figure's worth of load on one server, and rounds go through all cells in turn.
+"""Cells: one measurement of one server each. A round measures every cell, and medians over the rounds are reported.
 
-So whatever else the machine does meanwhile meets all of them alike, and the median of the rounds forgets most of it.
+Cells that are compared follow each other within a round, so other activity of the machine affects them alike; the
+median removes most of what remains.
 """
 
 import statistics
@@ -13,15 +14,15 @@ from .processes import Server
 from .stage import Generator
 
 CONNECTIONS = 32
-SLOW = {"login": 6, "mix": 6}  # of the routes that hash: fewer than would wait for five seconds
-PATIENCE = 4  # times as long for those: a handful of logins in a second is too coarse to compare
+SLOW = {"login": 6, "mix": 6}  # connections on routes that hash passwords: with more, some wait too long and get 503
+PATIENCE = 4  # how many times longer those are measured: there are only a few logins in a second
 
 Figures = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measurement: `run` takes seconds and returns figures, "rate" among them."""
+    """One measurement of one server: `run(seconds)` returns figures, at least "rate" and "errors"."""
 
     server: str
     route: str
@@ -37,7 +38,7 @@ def load_cell(
     *,
     prefix: str = "",
 ) -> Cell:
-    """A cell that puts a workload on a server."""
+    """Make a cell that runs a workload against a server; `database` lists the pids of PostgreSQL."""
     load = {"route": route, "port": server.port, "connections": SLOW.get(route, CONNECTIONS), "prefix": prefix}
 
     def run(seconds: float) -> Figures:
@@ -48,7 +49,7 @@ def load_cell(
 
 
 def login_and_me(generator: Generator, server: Server) -> Cell:
-    """How long others wait while every core hashes: the p99 of me during logins."""
+    """Make a cell that measures the latency of me while logins keep every core busy with hashing."""
     loads = [
         {"route": "me", "port": server.port, "connections": 2},
         {"route": "login", "port": server.port, "connections": SLOW["login"]},
@@ -72,13 +73,13 @@ def _figures(result: dict[str, Any]) -> Figures:
 
 
 def rate_cell(server: str, route: str, rate: Callable[[float], float]) -> Cell:
-    """A cell of a yardstick that measures by itself."""
+    """Make a cell of a yardstick that needs no load generator: `rate(seconds)` returns its rate."""
     return Cell(server=server, route=route, run=lambda seconds: {"rate": rate(seconds), "errors": 0})
 
 
 def run_rounds(cells: Iterable[Cell], rounds: int, seconds: float, say: Callable[[str], None]) -> list[Figures]:
-    """Measure every cell once a round; returns for each the medians of its figures."""
-    cells = sorted(cells, key=lambda cell: cell.route)  # what is compared comes one after the other
+    """Measure every cell once a round; returns the medians of each cell's figures, and the sum of its errors."""
+    cells = sorted(cells, key=lambda cell: cell.route)  # cells that are compared follow each other
     measured: dict[int, list[Figures]] = defaultdict(list)
     for turn in range(rounds):
         order = list(enumerate(cells))

@@ -1,8 +1,8 @@
-"""The generator of the load, in a process of its own: `python -m bench.generator WORLD`, where WORLD is JSON.
+"""The load generator, in a process of its own: `python -m bench.generator WORLD`, where WORLD is JSON.
 
-It reads commands and answers each with what it measured, one JSON object a line. It uses uvloop and looks at no more of
-an answer than its status and its length, so it needs a small part of a core where a service needs a whole one; how
-much, it measures too.
+It reads commands from standard input and answers each with its measurements, one JSON object a line. It runs on uvloop
+and looks only at the status and the length of an answer, so it needs a small part of a core where a service needs a
+whole one. It reports its own CPU time as well.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
 
 class Load:
-    """One workload on one port, over so many connections, which all do nothing but ask and wait."""
+    """One workload against one port, over a number of connections; each sends its next request after an answer."""
 
     def __init__(self, crowd: Crowd, *, route: str, port: int, connections: int, prefix: str = "") -> None:
         self.workload = WORKLOADS[route]
@@ -42,14 +42,14 @@ class Load:
         self._open: list[Connection] = []
 
     async def start(self) -> None:
-        """Connect and begin."""
+        """Open the connections; each sends its first request at once."""
         loop = asyncio.get_running_loop()
         for _ in range(self._connections):
             _, connection = await loop.create_connection(lambda: Connection(self), "127.0.0.1", self._port)
             self._open.append(connection)
 
     async def stop(self) -> None:
-        """Ask no more, and wait for the answers that are due."""
+        """Send no more requests, wait for the outstanding answers, and close the connections."""
         self.over = True
         await asyncio.wait_for(asyncio.gather(*(connection.done for connection in self._open)), 30)
 
@@ -61,7 +61,7 @@ class Load:
             self.statuses[status] += 1
 
     def exchange(self) -> Exchange:
-        """The next request."""
+        """Start the next exchange of the workload."""
         exchange = self.workload(self.crowd)
         return self._below_prefix(exchange) if self._prefix else exchange
 
@@ -71,7 +71,7 @@ class Load:
             exchange.send(answer)
 
     def result(self, seconds: float) -> dict[str, Any]:
-        """What was measured; times in milliseconds."""
+        """Summarise `seconds` of measurement: rate in requests a second, latencies in milliseconds."""
         latencies = sorted(self.latencies) or [float("nan")]
         return {
             "count": len(self.latencies),
@@ -84,7 +84,7 @@ class Load:
 
 
 class Connection(asyncio.Protocol):
-    """One keep-alive connection: a request, its answer, the next request."""
+    """A keep-alive connection that sends a request, waits for the answer, and sends the next request."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -128,7 +128,10 @@ class Connection(asyncio.Protocol):
 async def measure(
     crowd: Crowd, loads: list[dict], seconds: float, most: int | None, groups: dict[str, list[int]]
 ) -> dict[str, Any]:
-    """Put these loads on at once for `seconds`, or until `most` answers have come, and watch `groups` of processes."""
+    """Run all loads at the same time for `seconds`, or until `most` answers were counted.
+
+    Returns the results of the loads and, for each of the `groups` of processes, how many cores it used.
+    """
     running = [Load(crowd, **load) for load in loads]
     for load in running:
         await load.start()
@@ -153,7 +156,7 @@ async def measure(
 
 
 def main(read: Callable[[], str] = sys.stdin.readline) -> None:
-    """Do what is asked until there is nothing more to do."""
+    """Execute commands until the end of the input."""
     crowd = Crowd(World(**json.loads(sys.argv[1])))
     while command := read():
         result = uvloop.run(measure(crowd, **json.loads(command)))

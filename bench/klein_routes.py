@@ -1,7 +1,8 @@
-"""What Klein and txpostgres can do at most: routes without limits at the wire, log, metrics, deadlines or healing.
+"""Yardstick: four routes of solisync on plain Klein and txpostgres. Run: `python -m bench.klein_routes`.
 
-/health answers with a constant; the others check the token where there is one, run the one EXECUTE of a prepared
-statement, and answer. Run: `python -m bench.klein_routes`.
+/health answers with a constant. The others check the access token (except replays, which are public), execute one
+prepared statement, and answer. There are no request limits, deadlines, access log or metrics, and lost connections to
+the database are not replaced.
 """
 
 import os
@@ -29,7 +30,7 @@ app = Klein()
 
 
 class Connection(txpostgres.Connection):
-    """A connection with the statements prepared."""
+    """A connection that prepares the statements when it connects."""
 
     def connect(self, *arguments: Any, **options: Any) -> Deferred:
         statements = (accounts.PROFILE, sync.PULL, replays.FETCH)
@@ -39,7 +40,7 @@ class Connection(txpostgres.Connection):
 
 
 class Pool(txpostgres.ConnectionPool):
-    """As many connections as solisync has."""
+    """A pool of as many connections as a process of solisync has."""
 
     connectionFactory = Connection
     min = settings.database_connections
@@ -88,7 +89,7 @@ async def replay(request: Request, replay_id: str) -> bytes:
 
 
 class QuietSite(Site):
-    """Without a log."""
+    """A site without an access log."""
 
     displayTracebacks = False
 
@@ -97,7 +98,7 @@ class QuietSite(Site):
 
 
 def main() -> None:
-    """Serve once the pool is full."""
+    """Open the pool, then listen."""
     site = QuietSite(app.resource())
     pool.start().addCallback(lambda _: reactor.listenTCP(int(os.environ["BENCH_PORT"]), site, interface="127.0.0.1"))
     reactor.run()

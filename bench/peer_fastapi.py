@@ -1,9 +1,9 @@
-"""What else one could pick: five routes of solisync on FastAPI, uvicorn (uvloop, httptools) and asyncpg, at their best.
+"""Yardstick: five routes of solisync, and /health, on FastAPI, uvicorn (uvloop, httptools) and asyncpg.
 
-The same statements, rules, tokens, answers and rate limit, hence the same work: `bench.agreement` compares the answers.
-It has no access log, no metrics, no deadlines at the wire and no healing pool. Of FastAPI it uses what is fast: plain
-requests and responses, nothing that pydantic would have to look at; and below /plain each route goes around FastAPI,
-which leaves Starlette. Run: `python -m bench.peer_fastapi`.
+Run: `python -m bench.peer_fastapi`. It uses solisync's statements, rules, tokens and rate limit and gives the same
+answers, which `bench.agreement` compares. It has no access log, metrics or request deadlines, and lost connections to
+the database are not replaced. To be fast, its handlers take plain requests and return plain responses, so pydantic
+validates nothing. Each route exists a second time below /plain, where Starlette calls the handler without FastAPI.
 """
 
 import os
@@ -61,7 +61,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     size = settings.database_connections
 
     async def keep(connection: Any) -> None:
-        """What pools do with a connection that comes back, one round trip more, is not needed here."""
+        """Replace asyncpg's reset of returned connections, which would cost one more round trip."""
 
     options = {"timezone": "UTC", "statement_timeout": "5s", "lock_timeout": "4s"}
     async with asyncpg.create_pool(
@@ -78,7 +78,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def prepare(connection: Any) -> None:
-    """The statements that go out by the simple protocol, with others in one round trip; asyncpg prepares the rest."""
+    """Prepare the statements that share a round trip with others, by the simple protocol; asyncpg prepares the rest."""
     for statement in (accounts.LOCK, sync.SAVE, leaderboard.IMPROVE):
         await connection.execute(statement.preparation)
 
@@ -87,7 +87,7 @@ app = FastAPI(lifespan=lifespan, openapi_url=None)
 
 
 def route(method: str, path: str) -> Callable[[Handler], Handler]:
-    """A path operation of FastAPI, and a plain route of the Starlette below it."""
+    """Register a handler as a path operation of FastAPI, and below /plain as a route of Starlette."""
 
     def add(handler: Handler) -> Handler:
         app.add_api_route(path, handler, methods=[method])
@@ -165,7 +165,10 @@ async def push(request: Request) -> Response:
 
 
 async def merge_in(connection: Any, player: str, pushed: Document) -> bytes:
-    """Three round trips: asyncpg sends several statements at once only without parameters, and without their rows."""
+    """Merge in three round trips.
+
+    asyncpg can send several statements at once only if they have no parameters, and then it returns no rows.
+    """
     await connection.execute(f"BEGIN; EXECUTE lock_player('{player}')")
     row = await connection.fetchrow(sync.LOAD.sql, player)
     if row is None:

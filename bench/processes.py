@@ -1,4 +1,4 @@
-"""Processes under measurement: starting them, and what /proc says of their time and memory."""
+"""Processes under measurement: starts servers, and reads CPU time, memory and state from /proc."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,22 +16,22 @@ READY_SECONDS = 60.0
 
 
 def cpu_seconds(pids: list[int | None]) -> dict[int | None, float]:
-    """The processor time that each process has used so far, all its threads together; None is this process."""
+    """The CPU time of each process so far, in seconds, for all its threads together; the pid None is this process."""
     used = {}
     for pid in pids:
-        with suppress(OSError):  # a worker of autovacuum that has gone
+        with suppress(OSError):  # a process that has ended, like a worker of autovacuum
             fields = Path(f"/proc/{pid or 'self'}/stat").read_text("utf-8").rpartition(")")[2].split()
             used[pid] = (int(fields[11]) + int(fields[12])) / TICKS
     return used
 
 
 def used_between(before: dict[int | None, float], after: dict[int | None, float]) -> float:
-    """The processor time that the processes have used which were there at both moments."""
+    """The CPU time used between two calls of `cpu_seconds`, by the processes that exist in both."""
     return sum(after[pid] - before[pid] for pid in before.keys() & after.keys())
 
 
 def memory_mib(pid: int, field: str = "VmRSS") -> float:
-    """Resident memory now (VmRSS) or at its peak (VmHWM)."""
+    """Resident memory of a process in MiB: the present (VmRSS) or the peak (VmHWM)."""
     for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) / 1024
@@ -38,18 +39,26 @@ def memory_mib(pid: int, field: str = "VmRSS") -> float:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one has started."""
+    """The pids of the child processes that run."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
 
 
+def is_running(pid: int) -> bool:
+    """Whether the main thread of the process has work to do, and is not blocked in a system call like epoll_wait."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] in "RD"
+    except FileNotFoundError:  # the process has ended
+        return False
+
+
 def postgres_pids(data_dir: Path) -> list[int]:
-    """All processes of the embedded server in this directory."""
+    """The pids of all processes of the embedded PostgreSQL in this data directory."""
     postmaster = int((data_dir / "postgresql" / "postmaster.pid").read_text("utf-8").split()[0])
     return [postmaster, *children(postmaster)]
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A TCP port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -57,9 +66,9 @@ def free_port() -> int:
 
 
 class Server:
-    """A process that serves HTTP on a port of its own."""
+    """A server process; `ready` is the path that answers 200 as soon as the server is ready."""
 
-    def __init__(self, words: list[Any], port: int, log: Path, ready: str, **variables: Any) -> None:
+    def __init__(self, words: Sequence[Any], port: int, log: Path, ready: str, **variables: Any) -> None:
         self.port = port
         self._url = f"http://127.0.0.1:{port}{ready}"
         foreign = ("SOLISYNC_", "PG", "JWT_", "DATABASE_URL")
@@ -82,12 +91,15 @@ class Server:
 
     @property
     def serving(self) -> list[int]:
-        """The processes of it that serve: its workers, if it has any, else itself."""
+        """The pids of the processes that answer requests: the workers if there are any, else the server itself."""
         workers = [pid for pid in children(self.pid) if b"solisync.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         return workers or [self.pid]
 
     def wait_until_ready(self) -> float:
-        """Wait for it to answer; returns how many seconds that took from the beginning of the process."""
+        """Poll until the server is ready; returns the seconds since the process was started.
+
+        Raises SystemExit with the end of the log if that takes more than READY_SECONDS, or if the process ends.
+        """
         while time.monotonic() < self._began + READY_SECONDS and self._process.poll() is None:
             try:
                 urllib.request.urlopen(self._url, timeout=5).close()
@@ -99,7 +111,7 @@ class Server:
         raise SystemExit(f"{self._process.args} does not get ready: {self._log.read_text('utf-8', 'replace')[-2000:]}")
 
     def stop(self) -> None:
-        """End it, politely."""
+        """Send SIGTERM and wait for the process to end."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(30)

@@ -1,20 +1,31 @@
-"""A proxy in front of PostgreSQL that counts round trips: how often the server says that it is ready for a query."""
+"""A proxy in front of PostgreSQL: it counts round trips, and can hold answers back until the client waits for them."""
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
+
+from .processes import is_running
 
 SOCKET = ".s.PGSQL.5432"
 READY_FOR_QUERY = b"Z"
+POLL_SECONDS = 0.0005
 
 
-class CountingProxy:
-    """Listens in `directory` and forwards to the server whose socket is in `server`; runs in a thread of its own."""
+class DatabaseProxy:
+    """Listens on a socket in `directory` and forwards to the one in `server`; runs in a thread of its own.
+
+    `count` is how often PostgreSQL has said that it is ready for a query: the number of round trips. If `client` is set
+    to the pid of a process, an answer is forwarded as a whole, and only when that process sleeps. Otherwise it is a
+    matter of chance how often the answer wakes the process. The process must use the simple protocol, where each answer
+    ends with ReadyForQuery.
+    """
 
     def __init__(self, server: Path, directory: Path) -> None:
         self.count = 0
+        self.client: int | None = None
+        self.directory = directory
         self._server = server / SOCKET
-        self._directory = directory
         self._loop = asyncio.new_event_loop()
         listening = threading.Event()
         threading.Thread(target=self._run, args=(listening,), daemon=True).start()
@@ -22,7 +33,7 @@ class CountingProxy:
 
     def _run(self, listening: threading.Event) -> None:
         async def listen() -> None:
-            self._listener = await asyncio.start_unix_server(self._connected, self._directory / SOCKET)
+            self._listener = await asyncio.start_unix_server(self._connected, self.directory / SOCKET)
             listening.set()
 
         asyncio.set_event_loop(self._loop)
@@ -38,11 +49,20 @@ class CountingProxy:
         await down
 
     async def _forward_answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
+        answer = b""
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 head = await reader.readexactly(5)
-                body = await reader.readexactly(int.from_bytes(head[1:]) - 4)
-                self.count += head[:1] == READY_FOR_QUERY
-                writer.write(head + body)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+                answer += head + await reader.readexactly(int.from_bytes(head[1:]) - 4)
+                ready = head[:1] == READY_FOR_QUERY
+                self.count += ready
+                if self.client is None or ready:  # each part of an answer would wake the client
+                    await self._until_client_sleeps()
+                    writer.write(answer)
+                    answer = b""
+        writer.write(answer)  # the last words of a connection that PostgreSQL closes
+        writer.close()
+
+    async def _until_client_sleeps(self) -> None:
+        while self.client is not None and is_running(self.client):
+            await asyncio.sleep(POLL_SECONDS)

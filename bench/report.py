@@ -1,9 +1,10 @@
-"""What a benchmark says: a table of figures, and the ratios that count beside what they should be."""
+"""Reports of benchmarks: a table of figures, and the ratios with the bounds that were set for them."""
 
 import json
 import math
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,16 +24,16 @@ COLUMNS = {
     "errors": "{}",
 }
 TITLES = {"service_us": "service CPU", "database_us": "database CPU", "generator_cores": "generator"}
-SAME_ROW = ("me", "pull", "fetch")
-CONSTANT = ("challenge", "recent", "leaderboard")
+SAME_ROW = ("me", "pull", "fetch")  # routes that run one statement, as on Klein
+CONSTANT = ("challenge", "recent", "leaderboard")  # routes that are answered from memory
 
 
 class Ratio(NamedTuple):
-    """One result: a ratio or a figure, and what it should be."""
+    """One result: a ratio or another figure, and its bound."""
 
     what: str
     value: float
-    bound: float | None  # None where nothing was promised
+    bound: float | None  # None: only reported
     at_most: bool = False
 
     def __str__(self) -> str:
@@ -43,8 +44,13 @@ class Ratio(NamedTuple):
         return f"{'reached' if met else 'MISSED':8} {self.value:8.2f}  {wanted:13} {self.what}"
 
 
+def say(what: str) -> None:
+    """Report progress on standard error."""
+    print(what, file=sys.stderr, flush=True)
+
+
 def table(rows: list[Figures]) -> str:
-    """The figures as text, in columns."""
+    """Format the figures as a table."""
     cells = [[TITLES.get(column, column.replace("_", " ")) for column in COLUMNS]]
     for row in rows:
         cells.append([form.format(row[column]) if column in row else "" for column, form in COLUMNS.items()])
@@ -54,7 +60,7 @@ def table(rows: list[Figures]) -> str:
 
 
 def ratios(rows: list[Figures], other: Figures) -> Iterator[Ratio]:
-    """What the rows say about what should be reached; `other` has the figures that belong to no route."""
+    """Compute the ratios and compare them with their bounds; `other` has the figures that belong to no route."""
 
     def figure(server: str, route: str, name: str = "rate") -> float:
         return next((row[name] for row in rows if (row["server"], row["route"]) == (server, route)), math.nan)
@@ -91,7 +97,10 @@ def ratios(rows: list[Figures], other: Figures) -> Iterator[Ratio]:
 
 
 def cpu_split(rows: list[Figures]) -> str:
-    """How two workers share the machine with the others: why they carry what they do."""
+    """How many cores the workers, PostgreSQL and the generator used in the measurement with two workers.
+
+    They share the machine, which explains why two workers do not carry twice as much as one.
+    """
     lines = [
         f"{row['route']}: workers {row['service_cores']:.2f}, PostgreSQL {row['database_cores']:.2f},"
         f" generator {row['generator_cores']:.2f} cores"
@@ -102,13 +111,13 @@ def cpu_split(rows: list[Figures]) -> str:
 
 
 def text(rows: list[Figures], other: Figures, results: list[Ratio]) -> str:
-    """Everything, for people."""
+    """Format the whole report as text."""
     figures = "\n".join(f"{name.replace('_', ' ')}: {value:.2f}" for name, value in other.items())
     return "\n\n".join(filter(None, [table(rows), figures, cpu_split(rows), "\n".join(map(str, results))]))
 
 
 def write(path: Path, rows: list[Figures], other: Figures, results: list[Ratio]) -> None:
-    """Everything, for programs."""
+    """Write the whole report as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     machine = {"cores": os.cpu_count(), "python": platform.python_version()}
     document = {"machine": machine, "cells": rows, "other": other, "ratios": [result._asdict() for result in results]}

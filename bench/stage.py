@@ -1,4 +1,4 @@
-"""What stands during a benchmark: one PostgreSQL, the servers on it, and the generator of the load."""
+"""The processes of a benchmark: one PostgreSQL, the servers that use it, and the load generator."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -15,16 +16,15 @@ from typing import Any
 from solisync.postgres.binaries import find_binaries, unprivileged_user
 
 from .processes import Server, free_port, memory_mib, postgres_pids
-from .proxy import CountingProxy
+from .proxy import DatabaseProxy
 from .world import SECRET, World, populate
 
-BIN = Path(sys.executable).parent
 IDLE_SECONDS = 2.0
 STARTS = 3
 
 
 class Generator:
-    """The process that makes the load."""
+    """The process of bench/generator.py, and the commands that it takes."""
 
     def __init__(self, world: World) -> None:
         words = [sys.executable, "-m", "bench.generator", json.dumps(asdict(world))]
@@ -38,7 +38,7 @@ class Generator:
         most: int | None = None,
         groups: dict[str, list[int]] | None = None,
     ) -> dict[str, Any]:
-        """Put on these loads at once and wait for what comes of it."""
+        """Run all loads at the same time and return the measurements; see `measure` in bench/generator.py."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         command = {"loads": loads, "seconds": seconds, "most": most, "groups": groups or {}}
@@ -47,20 +47,24 @@ class Generator:
         return result
 
     def stop(self) -> None:
-        """End it."""
+        """Close the generator's input, which ends it, and wait."""
         self._process.communicate()
 
 
 class Stage(ExitStack):
-    """Everything that runs, and that ends with the benchmark.
+    """A context that starts processes in a temporary directory, and stops them at its end.
 
-    The database is the embedded one with its production settings, in the hands of the first service. One with two
-    workers asks for enough connections for others on the same database.
+    The database is the embedded PostgreSQL with its production settings. It belongs to the service that `open` starts;
+    all other servers connect to it. It allows more connections if that service has two workers, so open it with two
+    when several other servers follow.
+
+    `python` is the interpreter of the environment whose solisync is started.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, python: Path = Path(sys.executable)) -> None:
         super().__init__()
         self.world = world
+        self._python = python
         self.place = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="solisync-bench-")))
         self.place.chmod(0o755)
         self.data_dir = self.place / "data"
@@ -68,11 +72,11 @@ class Stage(ExitStack):
 
     @property
     def dsn(self) -> str:
-        return f"host={self.socket_dir} user=solisync dbname=postgres"
+        return _dsn(self.socket_dir)
 
     def measure_starts(self) -> dict[str, float]:
-        """From the command to ready on an existing database, and the memory of a process that has nothing to do."""
-        self._solisync(stay=False)
+        """Measure the seconds from the command until ready on an existing database, and the idle memory in MiB."""
+        self._solisync().stop()
         seconds, idle = [], []
         for _ in range(STARTS):
             server = self._solisync(wait=False)
@@ -83,30 +87,31 @@ class Stage(ExitStack):
         return {"start_seconds": statistics.median(seconds), "idle_mib": statistics.median(idle)}
 
     def open(self, workers: int) -> Server:
-        """Start the owner of the database and load the world into it; returns that service."""
+        """Start the service that owns the database, and load the world; returns that service."""
         owner = self._solisync(SOLISYNC_WORKERS=workers)
         began = time.monotonic()
         populate(self.dsn, self.world)
         self.load_seconds = time.monotonic() - began
         return owner
 
-    def solisync(self) -> Server:
-        """A service of one process on the same database."""
-        return self._solisync(DATABASE_URL=self.dsn)
+    def solisync(self, *, under: Sequence[Any] = (), socket_dir: Path | None = None, **variables: Any) -> Server:
+        """Start a service of one process on the same database.
 
-    def _solisync(self, *, wait: bool = True, stay: bool = True, **variables: Any) -> Server:
-        command = [BIN / "solisync"]
-        server = self._start(command, "/health/ready", wait=wait, **variables)
-        if not stay:
-            server.stop()
-        return server
+        `under` are the words of another program, which runs the service, and `socket_dir` the directory of a proxy's
+        socket. `variables` are added to the environment.
+        """
+        return self._solisync(under, DATABASE_URL=_dsn(socket_dir or self.socket_dir), **variables)
+
+    def _solisync(self, under: Sequence[Any] = (), *, wait: bool = True, **variables: Any) -> Server:
+        words = [*under, self._python, self._python.parent / "solisync"]
+        return self._start(words, "/health/ready", wait=wait, **variables)
 
     def module(self, name: str, ready: str, database: Path | None = None) -> Server:
-        """A yardstick that is a server."""
+        """Start a yardstick that is a server: a module of this package."""
         words = [sys.executable, "-m", name]
         return self._start(words, ready, BENCH_DATABASE=database or self.socket_dir)
 
-    def _start(self, words: list[Any], ready: str, *, wait: bool = True, **variables: Any) -> Server:
+    def _start(self, words: Sequence[Any], ready: str, *, wait: bool = True, **variables: Any) -> Server:
         port = free_port()
         settings = {
             "JWT_SECRET": SECRET,
@@ -121,30 +126,34 @@ class Stage(ExitStack):
             server.wait_until_ready()
         return server
 
+    def proxy(self) -> DatabaseProxy:
+        """Start a proxy in front of the database, on a socket in a directory of its own."""
+        directory = self.place / f"proxy-{free_port()}"
+        directory.mkdir()
+        return DatabaseProxy(self.socket_dir, directory)
+
     def generator(self) -> Generator:
-        """The generator for this stage's world."""
+        """Start a load generator for this stage's world."""
         generator = Generator(self.world)
         self.callback(generator.stop)
         return generator
 
     def database_pids(self) -> list[int]:
-        """The processes of PostgreSQL, as many as there are now."""
+        """The pids of the processes of PostgreSQL that exist now."""
         return postgres_pids(self.data_dir)
 
     def program(self, name: str) -> Path:
-        """A program of PostgreSQL."""
+        """The path of a program of PostgreSQL, like pgbench."""
         user = unprivileged_user() if os.geteuid() == 0 else None
         return find_binaries(self.data_dir, user) / name
 
     def round_trips(self, generator: Generator, routes: list[str], *, module: str | None = None) -> dict[str, float]:
-        """Round trips to the database for each request, of solisync or of the yardstick `module`."""
-        directory = self.place / f"proxy-{free_port()}"
-        directory.mkdir()
-        proxy = CountingProxy(self.socket_dir, directory)
+        """Count the round trips to the database for a request, of solisync or of the yardstick `module`."""
+        proxy = self.proxy()
         if module is None:
-            server = self._solisync(DATABASE_URL=f"host={directory} user=solisync dbname=postgres")
+            server = self.solisync(socket_dir=proxy.directory)
         else:
-            server = self.module(module, "/health", directory)
+            server = self.module(module, "/health", proxy.directory)
         counts = {}
         for route in routes:
             before = proxy.count
@@ -152,3 +161,7 @@ class Stage(ExitStack):
             counts[route] = (proxy.count - before) / result["loads"][0]["total"]
         server.stop()
         return counts
+
+
+def _dsn(socket_dir: Path) -> str:
+    return f"host={socket_dir} user=solisync dbname=postgres"

@@ -1,10 +1,10 @@
-"""What is asked of the service: each workload is one exchange, a generator of a request that is sent the answer's body.
+"""Workloads: each makes one exchange, a generator that yields the bytes of a request and is sent the answer's body.
 
     >>> exchange = me(crowd)
     >>> request = next(exchange)
 
-Every request of a limited route comes from an address of its own few, as behind a proxy with many players, because the
-limits stay on.
+Rate limits stay on, so requests to limited routes name a new client address in X-Forwarded-For after every few, as if
+many players came through a proxy.
 """
 
 import json
@@ -17,15 +17,15 @@ from itertools import count
 
 from .world import PASSWORD, Player, World, identity, payload, replay, username
 
-PLAYERS = 10_000  # of a larger world so many play at a time, chosen at random
-EVENTS = 50
-HITS = 4  # requests of one address: below every limit
+PLAYERS = 10_000  # how many of a larger world send requests, chosen at random
+EVENTS = 50  # in a request to analytics
+HITS = 4  # requests from one address: below every rate limit
 
 Exchange = Generator[bytes, bytes, None]
 
 
 class Crowd:
-    """The players of a world, in turn."""
+    """The players who send requests, in turn, and what they send."""
 
     def __init__(self, world: World) -> None:
         chance = random.Random(7)
@@ -38,12 +38,12 @@ class Crowd:
         self.replay = replay(world.replay_bytes).encode()
 
     def next(self) -> Player:
-        """The player whose turn it is."""
+        """Return the next player."""
         self.players.rotate()
         return self.players[0]
 
     def address(self) -> bytes:
-        """An address that has not been used up yet."""
+        """Return a client address with less than HITS requests so far, and count one more."""
         number = next(self._requests) // HITS
         return b"10.%d.%d.%d" % (number >> 16 & 255, number >> 8 & 255, number & 255)
 
@@ -81,7 +81,7 @@ def push(crowd: Crowd) -> Exchange:
 
 
 def refresh(crowd: Crowd) -> Exchange:
-    player = crowd.players.popleft()  # nobody else may spend this token meanwhile
+    player = crowd.players.popleft()  # another exchange must not use the token until this one has replaced it
     body = json.dumps({"refresh_token": player.refresh}).encode()
     answer = yield _request(b"POST /api/auth/refresh", _from(crowd), body=body)
     player.refresh = json.loads(answer).get("refresh_token", player.refresh)
@@ -130,13 +130,13 @@ _MIX = {login: 1, refresh: 2, pull: 10, push: 10, upload: 1, fetch: 1, recent: 5
 
 
 def mix(crowd: Crowd) -> Exchange:
-    """What a player does all day, in these proportions."""
+    """One request of a player's session, chosen at random in the proportions of _MIX."""
     (workload,) = random.choices(list(_MIX), list(_MIX.values()))
     yield from workload(crowd)
 
 
 def mix_without_login(crowd: Crowd) -> Exchange:
-    """The same without waiting for bcrypt: for as many requests as possible."""
+    """Like `mix` without logins, whose hashing would limit the number of requests."""
     workload = login
     while workload is login:
         (workload,) = random.choices(list(_MIX), list(_MIX.values()))

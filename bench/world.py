@@ -1,7 +1,7 @@
-"""Who plays in a benchmark: players whose ids follow from their number, loaded by COPY.
+"""The data of a benchmark: players, saved progress and replays, loaded by COPY.
 
-So a million of them need no bookkeeping: the generator of the load knows their tokens, and pgbench their ids, by
-counting.
+The id of a player, replay or refresh token is a hash of its number. So the load generator can make the tokens of a
+player, and pgbench the ids, without asking the database.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ from solisync.access.tokens import Tokens, refresh_expiry
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"
 NIL = str(UUID(int=0))
-BATCH = 10_000  # rows that are made before they are sent
-TABLES = "users, rate_limits, analytics_events, analytics_names"  # CASCADE reaches the others
+BATCH = 10_000  # rows in one COPY
+TABLES = "users, rate_limits, analytics_events, analytics_names"  # what TRUNCATE names; CASCADE reaches the others
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """How much there is before the load begins; sizes in bytes."""
+    """How many rows the database has at the beginning."""
 
     players: int
     document_bytes: int
@@ -38,17 +38,17 @@ TOWN = World(players=1_000, document_bytes=3_000, replays=200, replay_bytes=20_0
 
 
 def identity(kind: str, number: int) -> str:
-    """The id of the player, refresh token or replay of this number; in SQL: md5('kind number')::uuid."""
+    """The id of the player, refresh token or replay with this number; in SQL: md5('kind number')::uuid."""
     return str(UUID(hashlib.md5(f"{kind} {number}".encode(), usedforsecurity=False).hexdigest()))
 
 
 def username(number: int) -> str:
-    """The name of a player."""
+    """The username of the player with this number."""
     return f"player_{number}"
 
 
 class Player:
-    """What the generator of the load keeps of a player: the tokens."""
+    """The tokens of a player: `refresh` is replaced with each refresh."""
 
     _tokens = Tokens(SECRET.encode())
 
@@ -60,7 +60,7 @@ class Player:
 
 
 def payload(size: int, *, user_id: str = NIL) -> dict:
-    """A player's progress that takes about `size` bytes: as many achievements and days as it needs."""
+    """A payload to push of about `size` bytes, filled up with achievements and days of the daily challenge."""
     stats = dict.fromkeys(("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins"), 40)
     stats |= dict.fromkeys(("win_streak_current", "win_streak_best", "best_single_score", "lifetime_score"), 4000)
     stats |= {"avg_time_seconds": 310, "fastest_win_seconds": 95, "last_modified": "2026-11-20T11:59:00Z"}
@@ -94,14 +94,14 @@ def payload(size: int, *, user_id: str = NIL) -> dict:
 
 
 def replay(size: int) -> str:
-    """A replay of about so many bytes."""
+    """A replay of about `size` bytes."""
     header = '{"mode":"Zen","draw_mode":"DrawOne","final_score":1240,"time_seconds":95,"recorded_at":"2026-11-20"'
     move = '{"from":"tableau_3","to":"foundation_1"}'
     return f'{header},"moves":[{",".join([move] * max(1, (size - len(header)) // (len(move) + 1)))}]}}'
 
 
 def populate(dsn: str, world: World) -> None:
-    """Empty every table and load this world by COPY."""
+    """Delete all rows of the database, and load this world."""
     connection = psycopg2.connect(dsn)
     with connection, connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {TABLES} CASCADE")

@@ -1,4 +1,4 @@
-"""The limit: the same SQL without any HTTP around it, bcrypt alone; and wrk, by which the generator is measured."""
+"""Yardsticks without a server: the same SQL by pgbench and psycopg2, bcrypt alone, and wrk instead of the generator."""
 
 import json
 import os
@@ -18,17 +18,17 @@ from solisync.storage import accounts, sync
 
 from .world import PASSWORD, World, identity, payload
 
-CONNECTIONS = 8  # what a process of solisync has
+CONNECTIONS = 8  # as many as a process of solisync keeps
 PREPARED = (accounts.PROFILE, accounts.LOCK, sync.PULL, sync.LOAD, sync.SAVE)
 
 
 def _inline(statement: Statement) -> str:
-    """A statement for pgbench, where the player is a number and the document a variable."""
+    """Rewrite a statement for pgbench, with the variables n, a player's number, and document."""
     sql = statement.sql.replace("$1::uuid", "md5('user ' || :n)::uuid").replace("$2::text", ":document::text")
     return " ".join(sql.split()) + ";"
 
 
-# A pipeline is one round trip, as in solisync.
+# As in solisync, a push is two round trips: pgbench sends each pipeline in one.
 _PUSH = (
     "\\startpipeline",
     "BEGIN;",
@@ -44,7 +44,7 @@ SCRIPTS = {"me": (_inline(accounts.PROFILE),), "pull": (_inline(sync.PULL),), "p
 
 
 def pgbench(program: Path, socket_dir: Path, world: World, route: str, seconds: float) -> float:
-    """Transactions a second of pgbench with as many connections as a process of solisync has."""
+    """Run the statements of a route with pgbench; returns transactions per second."""
     script = "\n".join([f"\\set n random(0, {world.players - 1})", *SCRIPTS[route]])
     document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
     words = [program, "-n", "-M", "prepared", "-c", CONNECTIONS, "-T", max(1, round(seconds)), "-f", "/dev/stdin"]
@@ -58,7 +58,7 @@ def pgbench(program: Path, socket_dir: Path, world: World, route: str, seconds: 
 
 
 class Psycopg2Loop:
-    """Threads that do nothing but run the statements of a route, on as many connections as solisync has."""
+    """Threads that run the statements of a route in a loop, each on a connection of its own."""
 
     def __init__(self, socket_dir: Path, world: World) -> None:
         self._socket_dir = socket_dir
@@ -66,7 +66,7 @@ class Psycopg2Loop:
         self._document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
 
     def rate(self, route: str, seconds: float) -> float:
-        """How many times a second the statements of a route were run."""
+        """Run the statements of a route for `seconds`; returns runs per second."""
         connections = [self._connect() for _ in range(CONNECTIONS)]
         end = time.monotonic() + seconds
         counts: list[int] = []
@@ -112,7 +112,7 @@ class Psycopg2Loop:
 
 
 def bcrypt_rate(seconds: float) -> float:
-    """Passwords verified a second on all cores, with nothing else running."""
+    """Verify passwords on all cores for `seconds`; returns verifications per second."""
     hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12))
     end = time.monotonic() + seconds
     spent: list[tuple[int, float]] = []
@@ -133,7 +133,7 @@ def bcrypt_rate(seconds: float) -> float:
 
 
 def wrk(port: int, path: str, connections: int, seconds: float) -> float:
-    """Requests a second that wrk gets answered."""
+    """Run wrk against a path; returns requests per second."""
     words = ["wrk", "-t", "1", "-c", connections, "-d", max(1, round(seconds)), f"http://127.0.0.1:{port}{path}"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
     match = re.search(r"^Requests/sec: +([\d.]+)", done.stdout, re.M)

@@ -1,0 +1,85 @@
+"""A service under valgrind's callgrind, with one client: executes requests and counts the service's instructions.
+
+Counting is off at first, because it slows the service down fifty times, and the start is of no interest. For counts
+that repeat, hashes have a fixed seed, there is only one connection, and neither a request nor an answer of PostgreSQL
+arrives before the service sleeps: a slow service would often find the answer at once and save a turn of its reactor,
+which it never does at its real speed.
+"""
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from .processes import is_running
+from .stage import Stage
+from .workloads import WORKLOADS, Crowd
+
+VALGRIND = ("valgrind", "--tool=callgrind", "--instr-atstart=no")
+POLL_SECONDS = 0.0005
+ANSWER_SECONDS = 60
+
+
+def require_valgrind() -> None:
+    """Raise SystemExit if valgrind is not installed."""
+    if shutil.which("valgrind") is None or shutil.which("callgrind_control") is None:
+        raise SystemExit("valgrind is not installed; on Debian: apt-get install valgrind")
+
+
+class Callgrind:
+    """A service of `stage` that runs under callgrind, and a client connected to it."""
+
+    def __init__(self, stage: Stage) -> None:
+        proxy = stage.proxy()
+        self._dump = stage.place / "callgrind.out"
+        self._dumps = 0
+        self._server = stage.solisync(
+            under=(*VALGRIND, f"--callgrind-out-file={self._dump}"), socket_dir=proxy.directory, PYTHONHASHSEED=0
+        )
+        proxy.client = self._server.pid
+        self._crowd = Crowd(stage.world)
+        connection = socket.create_connection(("127.0.0.1", self._server.port), timeout=ANSWER_SECONDS)
+        self._stream = stage.enter_context(connection.makefile("rwb"))
+
+    def request(self, route: str) -> None:
+        """Send a request of the workload `route` and read its answer. Raises SystemExit unless the status is 200."""
+        exchange = WORKLOADS[route](self._crowd)
+        while is_running(self._server.pid):
+            time.sleep(POLL_SECONDS)
+        self._stream.write(next(exchange))
+        self._stream.flush()
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            if not (line := self._stream.readline()):
+                raise SystemExit(f"{route} fails: the service has closed the connection")
+            head += line
+        length = re.search(rb"^content-length: (\d+)", head, re.IGNORECASE | re.MULTILINE)
+        body = self._stream.read(int(length[1])) if length else b""
+        if not head.startswith(b"HTTP/1.1 200 ") or length is None:
+            raise SystemExit(f"{route} fails: {(head + body).decode()}")
+        with suppress(StopIteration):
+            exchange.send(body)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count instructions within this context."""
+        self._control("--instr=on")
+        yield
+        self._control("--instr=off")
+
+    def take_count(self) -> int:
+        """Return the instructions that were counted since the last call, of all threads."""
+        self._control("--dump")  # which starts again from zero
+        self._dumps += 1
+        with open(f"{self._dump}.{self._dumps}", encoding="utf-8") as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("summary:"))
+
+    def _control(self, *words: Any) -> None:
+        command = ["callgrind_control", *words, str(self._server.pid)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if "OK." not in done.stdout:
+            raise SystemExit(f"{' '.join(command)} fails: {done.stdout}{done.stderr}")

@@ -1,0 +1,132 @@
+"""`make bench-instructions`: how many instructions the service executes for a request of each route.
+
+They are the instructions of the service's process in user space; those of the kernel and of PostgreSQL are not among
+them. They do not depend on what else the machine does and repeat within one percent, so they show the cost of a change
+to the code that would be lost in the noise of times. How the counting works: docs/performance.md "Instructions".
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from .callgrind import Callgrind, require_valgrind
+from .report import say
+from .stage import Stage
+from .workloads import WORKLOADS
+from .world import World
+
+ROUTES = ("health", "me", "pull", "push", "refresh")
+UNSUITABLE = ("login", "mix", "mix_without_login")  # bcrypt takes too long under valgrind; the mixes are random
+WORLD = World(players=25, document_bytes=3_000, replays=25, replay_bytes=20_000)
+BATCHES = 5  # of each route; their spread shows how well the counts repeat
+WARM_UP = 2 * WORLD.players  # requests of each route: then the service knows every access token
+SETTLE = 10  # requests after counting was switched on: every connection to the database is in use again
+IDLE_SECONDS = 5.0
+
+
+class Count(NamedTuple):
+    """The thousands of instructions for a request, and how far the batches differ, in percent."""
+
+    thousands: float
+    spread: float
+
+
+def main() -> None:
+    """Run the benchmark."""
+    arguments = parse()
+    require_valgrind()
+    measured = version_of(arguments.python)
+    say(f"measuring {measured}")
+    random.seed(7)
+    with Stage(WORLD, arguments.python) as stage:
+        stage.open(workers=1)
+        say("starting the service under valgrind")
+        service = Callgrind(stage)
+        for route in arguments.routes * WARM_UP:
+            service.request(route)
+        idle = idle_rate(service)
+        counts = {}
+        for route in arguments.routes:
+            say(f"counting {route}")
+            counts[route] = count(service, route, arguments.requests, idle)
+    before = json.loads(arguments.against.read_text("utf-8"))["thousands"] if arguments.against else {}
+    print(table(counts, before))
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "measured": measured,
+        "requests": arguments.requests,
+        "thousands": {route: round(each.thousands, 1) for route, each in counts.items()},
+        "spread_percent": {route: round(each.spread, 2) for route, each in counts.items()},
+    }
+    arguments.json.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+
+
+def parse() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench.instructions", description=__doc__)
+    routes = [route for route in WORKLOADS if route not in UNSUITABLE]
+    parser.add_argument("--routes", nargs="+", default=ROUTES, choices=routes, metavar="ROUTE", help="only these")
+    parser.add_argument("--requests", type=int, default=200, metavar="N", help="how many of each route (200)")
+    parser.add_argument(
+        "--python",
+        type=lambda text: Path(text).absolute(),  # not resolved: the link is what leads to the environment
+        default=Path(sys.executable),
+        metavar="FILE",
+        help="the interpreter of another environment, whose solisync is to be measured",
+    )
+    parser.add_argument("--json", type=Path, default=Path(".dev/bench-instructions.json"), help="where the counts go")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="print the ratio to the counts of an earlier run")
+    return parser.parse_args()
+
+
+def version_of(python: Path) -> str:
+    """Describe which solisync an interpreter runs: its directory, and the version of Python."""
+    program = "import platform, solisync; print(solisync.__path__[0], 'on Python', platform.python_version())"
+    return subprocess.run([python, "-P", "-c", program], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def idle_rate(service: Callgrind) -> float:
+    """Count the instructions that the service's timers execute in a second without requests."""
+    with service.counting():
+        service.take_count()
+        began = time.monotonic()
+        time.sleep(IDLE_SECONDS)
+        return service.take_count() / (time.monotonic() - began)
+
+
+def count(service: Callgrind, route: str, requests: int, idle: float) -> Count:
+    """Count the instructions for a request of a route; `idle` is how many of each second to subtract."""
+    batches = []
+    size = max(1, requests // BATCHES)
+    with service.counting():
+        for _ in range(SETTLE):
+            service.request(route)
+        service.take_count()
+        for _ in range(BATCHES):
+            began = time.monotonic()
+            for _ in range(size):
+                service.request(route)
+            elapsed = time.monotonic() - began
+            batches.append((service.take_count() - idle * elapsed) / size)
+    mean = sum(batches) / BATCHES
+    return Count(mean / 1_000, (max(batches) - min(batches)) / mean * 100)
+
+
+def table(counts: dict[str, Count], before: dict[str, float]) -> str:
+    """Format the counts, with the ratio to those of the routes in `before`."""
+    lines = ["route        thousand instructions  spread" + ("   before   ratio" if before else "")]
+    for route, (thousands, spread) in counts.items():
+        line = f"{route:12} {thousands:21,.1f}  {spread:5.1f}%"
+        if route in before:
+            line += f" {before[route]:8,.1f}   {thousands / before[route]:5.3f}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
