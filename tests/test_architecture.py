@@ -1,4 +1,4 @@
-"""The code keeps the rules of docs/architecture.md. Each test states one rule and reports every module that breaks it."""
+"""The code keeps the rules of docs/architecture.md: each test states one, and reports every module that breaks it."""
 
 import ast
 import re
