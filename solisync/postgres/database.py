@@ -111,7 +111,7 @@ class Database:
         """
         return await self._run(_in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
-    async def once(
+    async def autocommit(
         self, work: Callable[Concatenate[Transaction, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
     ) -> T:
         """Like `transact`, for work that is a single statement: PostgreSQL commits it by itself, in one round trip."""
