@@ -44,7 +44,6 @@ from .web.avatars import Avatars
 from .web.challenge import Challenge
 from .web.health import Health
 from .web.leaderboard import Leaderboard, load_board
-from .web.openapi import OpenApi
 from .web.replays import Replays
 from .web.route import body_refusals
 from .web.routes import routes
@@ -97,7 +96,6 @@ def make_service(
         waited=metrics.hash_seconds.observe,
     )
     tokens = Tokens(settings.jwt_secret)
-    openapi = OpenApi()
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
     recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     table = routes(
@@ -119,10 +117,8 @@ def make_service(
         ),
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=migrations[-1].number),
-        openapi=openapi,
         docs=Docs(),
     )
-    openapi.describe(table)
     app = App(
         table,
         reactor=reactor,

@@ -25,7 +25,7 @@ from ..process.metrics import Metrics
 from .error_replies import error_reply
 from .route import Route
 from .wire.reply import Reply
-from .wire.request import Request, read_json
+from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
 
@@ -93,13 +93,9 @@ class App:
         if route.protected:
             arguments["player"] = request.player = self._tokens.read_access(request.bearer, self._now())
         if route.body is not None:
-            arguments["body"] = read_json(request.body(), route.body)
-        if route.raw:
-            arguments["raw"] = request.body()
+            arguments |= route.body.arguments(request)
         for name in route.query:
             arguments[name] = [value.decode("latin-1") for value in request.args.get(name.encode(), [])]
-        if route.content:
-            arguments |= {"content": request.body(), "content_type": request.field(b"Content-Type") or ""}
         if route.conditional:
             arguments["if_none_match"] = request.field(b"If-None-Match")
         answer = await route.handler(**arguments)

@@ -1,17 +1,14 @@
-"""The route table: dispatch, authorisation, limits and the OpenAPI document at once.
-
-What it doesn't say, no route does.
-"""
+"""The route table, the source of dispatch, authorisation, rate limits, bodies and the OpenAPI document."""
 
 from ..access import rate_limit
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
-from ..rules.analytics import Batch, Receipt
+from ..rules.analytics import Batch, Receipt, read_batch
 from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
 from ..rules.leaderboard import Entry, OptIn
-from ..rules.replays import Count, Recent, Replay, Uploaded
+from ..rules.replays import Count, Recent, Replay, Uploaded, read_replay
 from ..rules.shapes import Ok
-from ..rules.sync import Payload, SyncAnswer
+from ..rules.sync import Payload, SyncAnswer, read_pushed
 from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
@@ -20,7 +17,7 @@ from .health import Alive, Health, Ready
 from .leaderboard import Leaderboard
 from .openapi import OpenApi
 from .replays import Replays
-from .route import Route
+from .route import Json, Route, Upload
 from .sessions import Sessions
 from .swagger_ui import Docs
 from .sync import Sync
@@ -38,18 +35,18 @@ def routes(
     replays: Replays,
     analytics: Analytics,
     health: Health,
-    openapi: OpenApi,
     docs: Docs,
 ) -> tuple[Route, ...]:
     """Every route of the service."""
-    return (
+    openapi = OpenApi(lambda: table)
+    table = (
         Route(
             method="POST",
             path="/api/auth/register",
             handler=accounts.register,
             summary="Create an account and begin its first session",
             limit=rate_limit.AUTH,
-            body=AuthRequest,
+            body=Json(AuthRequest),
             answer=TokenPair,
             errors=(409,),
         ),
@@ -59,7 +56,7 @@ def routes(
             handler=sessions.login,
             summary="Begin a session",
             limit=rate_limit.AUTH,
-            body=AuthRequest,
+            body=Json(AuthRequest),
             answer=TokenPair,
             errors=(401,),
         ),
@@ -69,7 +66,7 @@ def routes(
             handler=sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
             limit=rate_limit.AUTH,
-            body=RefreshRequest,
+            body=Json(RefreshRequest),
             answer=TokenPair,
             errors=(401,),
         ),
@@ -96,8 +93,7 @@ def routes(
             handler=avatars.upload,
             summary="Set one's avatar",
             protected=True,
-            content=AVATAR_TYPES,
-            too_large=Refusal(400, AVATAR_TOO_LARGE),
+            body=Upload(AVATAR_TYPES, too_large=Refusal(400, AVATAR_TOO_LARGE)),
             answer=Me,
             errors=(404,),
             links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
@@ -127,8 +123,7 @@ def routes(
             handler=sync.push,
             summary="Merge a device's progress into the stored one",
             protected=True,
-            body=Payload,
-            raw=True,
+            body=Json(Payload, read_pushed),
             answer=SyncAnswer,
             errors=(404,),
         ),
@@ -146,7 +141,7 @@ def routes(
             handler=leaderboard.opt_in,
             summary="Appear on the leaderboard, or change one's name there",
             protected=True,
-            body=OptIn,
+            body=Json(OptIn),
             answer=Ok,
             errors=(404,),
         ),
@@ -165,8 +160,7 @@ def routes(
             handler=replays.upload,
             summary="Store a replay, to the byte",
             protected=True,
-            raw=True,
-            described=Replay,
+            body=Json(Replay, read_replay),
             answer=Uploaded,
             errors=(404,),
             links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
@@ -201,8 +195,7 @@ def routes(
             handler=analytics.receive,
             summary="Report what happened in a game",
             limit=rate_limit.ANALYTICS,
-            raw=True,
-            described=Batch,
+            body=Json(Batch, read_batch),
             answer=Receipt,
         ),
         *(
@@ -242,3 +235,4 @@ def routes(
             listed=False,
         ),
     )
+    return table

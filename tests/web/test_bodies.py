@@ -10,7 +10,7 @@ from twisted.internet import defer
 
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
-from solisync.web.wire.request import MAX_NESTING, nesting, read_json
+from solisync.rules.json_body import MAX_NESTING, nesting, read_json
 from tests.conftest import PASSWORD
 
 ROUTES = ("/api/auth/register", "/api/auth/login", "/api/auth/refresh")

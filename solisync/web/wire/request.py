@@ -1,19 +1,17 @@
 """A request: what the routes need to know of it, read once and strictly."""
 
 import re
-from functools import cache, cached_property
+from functools import cached_property
 from io import BytesIO
-from itertools import accumulate
 from random import getrandbits
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from twisted.internet.address import UNIXAddress
 from twisted.python.failure import Failure
 from twisted.web import server
 
 from ...access.client_address import Origin
-from ...errors import BadRequest, Unauthorized
+from ...errors import Unauthorized
 from ...process.logs import serving
 from .syntax import target_path
 
@@ -21,14 +19,9 @@ if TYPE_CHECKING:
     from .site import Site
 
 CLIENT_GONE = 499  # what nginx calls it; no client ever gets to see this
-MAX_NESTING = 64
-
-T = TypeVar("T")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
-_JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: a long string must not cost a stack
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class Request(server.Request):
@@ -139,35 +132,3 @@ class Request(server.Request):
     def body(self) -> bytes:
         """The whole body."""
         return self.content.getvalue()
-
-
-def read_json(body: bytes, shape: type[T]) -> T:
-    """Decode a JSON body strictly into `shape`; raises BadRequest that names the path of what is wrong."""
-    try:
-        body.decode("utf-8")  # all of it: msgspec looks only into the fields it builds
-        value: T = _decoder(shape).decode(body)  # type: ignore[arg-type]
-    except UnicodeDecodeError:
-        raise BadRequest("request body is not UTF-8") from None
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"request body: {error}") from None
-    except msgspec.DecodeError as error:
-        raise BadRequest(f"request body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels") from None
-    if nesting(body) > MAX_NESTING:
-        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels")
-    return value
-
-
-def nesting(body: bytes) -> int:
-    """How deep the arrays and objects of valid JSON nest; at least that, when there can't be too many."""
-    brackets = body.count(b"[") + body.count(b"{")
-    if brackets <= MAX_NESTING:
-        return brackets
-    steps = (_STEP[byte] for byte in _JSON_STRING.sub(b"", body) if byte in _STEP)
-    return max(accumulate(steps), default=0)
-
-
-@cache
-def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(shape)
