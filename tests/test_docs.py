@@ -21,7 +21,7 @@ from solisync.settings_table import TABLE
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
-from solisync.web.wire.site import UNREAD_MAX
+from solisync.web.wire.connections import UNREAD_MAX
 from tests.conftest import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
