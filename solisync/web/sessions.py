@@ -1,4 +1,4 @@
-"""Sessions: login and refresh (contract §3)."""
+"""Sessions over HTTP: login and refresh (docs/protocol.md "Sessions", docs/security.md "Tokens and sessions")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,7 +14,7 @@ from ..storage import accounts, sessions
 
 
 class Sessions:
-    """How a player gets in, and stays in."""
+    """Login and refresh-token rotation."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Sessions:
         self._new_id = new_id
 
     async def login(self, *, body: AuthRequest) -> TokenPair:
-        """Begin a session. Whatever is wrong with the credentials, the work and the answer are the same."""
+        """Begin a session. The work and the reply are the same whatever is wrong with the credentials."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
         self._passwords.require_room()
@@ -50,7 +50,7 @@ class Sessions:
         return TokenPair(self._tokens.access(stored.user_id, now), self._tokens.refresh(stored.user_id, jti, now))
 
     async def refresh(self, *, body: RefreshRequest) -> TokenPair:
-        """Spend a refresh token for a new pair; of any number of requests with one token, one gets it."""
+        """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
         now = self._now()
         try:
             claims = self._tokens.read_refresh(body.refresh_token, now)
@@ -62,7 +62,7 @@ class Sessions:
             raise Unauthorized
         return TokenPair(self._tokens.access(claims.user_id, now), self._tokens.refresh(claims.user_id, jti, now))
 
-    # What is written to the audit trail where it is committed: the client may have gone by then, and its handler too.
+    # The database runs these to their end even if the client has gone, so the audit trail is written here.
 
     async def _begin(
         self, transaction: Transaction, stored: accounts.Credentials, *, jti: str, expires: datetime
