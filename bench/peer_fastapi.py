@@ -27,16 +27,16 @@ from solisync.access.tokens import Tokens, refresh_expiry
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.rules.accounts import RefreshRequest, TokenPair, me
 from solisync.rules.ids import canonical_uuid
+from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import Standing, bests_of
 from solisync.rules.merge import merge
 from solisync.rules.replays import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.shapes import ErrorBody
-from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, read_unknown
+from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, read_pushed
 from solisync.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.web.sync import NIL
-from solisync.web.wire.request import read_json
 
 BODY_MAX = 1_048_576
 REMEMBERED_SECONDS = 1.0
@@ -149,12 +149,11 @@ async def pull(request: Request) -> Response:
 @route("POST", "/api/sync/push")
 async def push(request: Request) -> Response:
     player = player_of(request)
-    raw = await body_of(request)
-    body = read_json(raw, Payload)
-    owner = canonical_uuid(body.user_id)
+    payload, unknown_fields = read_pushed(await body_of(request))
+    owner = canonical_uuid(payload.user_id)
     if owner is None or owner not in (player, NIL):
         raise BadRequest("user_id mismatch")
-    pushed = Document(structs.replace(body, user_id=owner), read_unknown(raw))
+    pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
     async with pool.acquire() as connection:
         try:
             return answer(request, await merge_in(connection, player, pushed))

@@ -205,10 +205,10 @@ class Solisync(Daemon):
         """Stop accepting, let running requests end for up to `stop_seconds`, then close the database."""
         self._housekeeping.stop()
         self._sampler.stop()
-        self._site.announce_end()
+        self._site.connections.announce_end()
         if self._port is not None:
             await listening.stop(self._reactor, self._port)
-        await self._site.drain(self._settings.stop_seconds)
+        await self._site.connections.drain(self._settings.stop_seconds)
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()

@@ -16,12 +16,12 @@ from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.postgres import pool
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
+from solisync.rules.json_body import MAX_NESTING
 from solisync.settings_table import TABLE
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
-from solisync.web.wire.request import MAX_NESTING
-from solisync.web.wire.site import UNREAD_MAX
+from solisync.web.wire.connections import UNREAD_MAX
 from tests.harness.constants import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}

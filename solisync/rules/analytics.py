@@ -1,7 +1,8 @@
-r"""Analytics: what a game may report, and what is wrong with an event that breaks a rule (contract §10).
+r"""Analytics: the shapes of batches and events, and their validation (docs/protocol.md "Analytics").
 
-Events are judged one by one, so that a bad one costs no other. For that they are split off undecoded, and before that
-the halves of surrogate pairs, for which msgspec would refuse the whole batch, become U+0000, which is refused as well.
+Events are validated one by one, so that an invalid one does not cost the others. For that they are split off undecoded.
+Before that, halves of surrogate pairs, for which msgspec would refuse the whole batch, become U+0000, which is refused
+in each event as well.
 """
 
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from ..errors import BadRequest
 from .escapes import contains_nul, without_lone_surrogates
 from .fields import Checked, Time
 from .ids import canonical_uuid
+from .json_body import read_json
 
 EVENTS_MAX = 50
 PAYLOAD_MAX_BYTES = 4_096
@@ -56,7 +58,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class UndecodedBatch(Struct, frozen=True, kw_only=True):
-    """A batch as it is decoded: its events are yet to be judged."""
+    """A batch whose events are not decoded yet."""
 
     session_id: Name
     user_id: Name | None = None
@@ -80,7 +82,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class ValidatedBatch(NamedTuple):
-    """A batch of which every event has been judged; `events` has each of the accepted ids once."""
+    """A batch after validation; `events` has each of the accepted ids once."""
 
     session_id: str
     name: str | None
@@ -89,13 +91,18 @@ class ValidatedBatch(NamedTuple):
     rejected: list[Rejected]
 
 
+def read_batch(body: bytes) -> UndecodedBatch:
+    """Decode a batch except for its events; raises BadRequest."""
+    return read_json(splittable(body), UndecodedBatch)
+
+
 def splittable(body: bytes) -> bytes:
-    """The body with a U+0000 for each half of a surrogate pair, so that it can be decoded as a `UndecodedBatch`."""
+    """A copy of the body that msgspec decodes: with U+0000 for each half of a surrogate pair."""
     return without_lone_surrogates(body, instead=b"\\u0000")
 
 
 def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
-    """Judge every event of a batch; raises BadRequest for a rule that concerns the whole."""
+    """Validate every event of a batch; raises BadRequest for a rule that concerns the whole batch."""
     if len(sent.events) > EVENTS_MAX:
         raise BadRequest(f"batch may contain at most {EVENTS_MAX} events")
     for field in ("session_id", "user_id"):
@@ -126,7 +133,7 @@ def _read_event(raw: bytes, now: datetime) -> Event:
 
 
 def name_of(user_id: str | None) -> str | None:
-    """Whom the events name, spelled so that deleting that player finds it: names are trimmed, as logins are."""
+    """The name in a batch, spelled so that deleting that player finds it: trimmed, as at login."""
     name = (user_id or "").strip()
     return canonical_uuid(name) or name or None
 

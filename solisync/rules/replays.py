@@ -1,7 +1,7 @@
-"""Replays: what is read out of one when it arrives; the rest of it is nobody's business (contract §6).
+"""Replays: the top-level fields that the server reads (docs/protocol.md "Replays"); the rest is opaque.
 
-A replay is JSON that is kept to the byte, so it is looked at only as far as needed, and what the list of recent replays
-shows keeps its spelling too.
+A replay is JSON that is stored and returned byte for byte. The fields that the list of recent replays shows keep their
+spelling as well.
 """
 
 import re
@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import ceil, floor
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, Raw, Struct
 from ..errors import BadRequest
 from .escapes import without_lone_surrogates
 from .fields import U64, U64_MAX, Time
+from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
 
 Fields = dict[str, Raw]
@@ -90,6 +91,13 @@ class Header(Struct, frozen=True, kw_only=True):
         )
 
 
+class ReceivedReplay(NamedTuple):
+    """A valid replay: the bytes to store, and what was read out of them."""
+
+    raw: bytes
+    header: Header
+
+
 class Recent(Struct, frozen=True, kw_only=True):
     """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
 
@@ -104,8 +112,13 @@ class Recent(Struct, frozen=True, kw_only=True):
     received_at: Time
 
 
+def read_replay(body: bytes) -> ReceivedReplay:
+    """Decode the top level of a replay; raises BadRequest that names the field."""
+    return ReceivedReplay(body, read_header(read_json(decodable(body), Fields)))
+
+
 def decodable(body: bytes) -> bytes:
-    """The replay as it can be decoded: half surrogate pairs stand as U+FFFD in this copy."""
+    """A copy of the replay that msgspec decodes: with U+FFFD for each half of a surrogate pair."""
     return without_lone_surrogates(body, instead=b"\\ufffd")
 
 

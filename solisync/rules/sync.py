@@ -1,7 +1,7 @@
-"""The progress that follows a player: its shapes (contract §7).
+"""Cloud saves: the shapes of a player's progress (docs/sync.md "The payload").
 
-Fields that this server doesn't know, those of a newer client, are kept in `UnknownFields` byte for byte: an old server
-must never lose a new client's data.
+Fields that this server does not know, those of a newer client, are kept in `UnknownFields` byte for byte: else an old
+server would lose the data of a newer client.
 """
 
 from datetime import date
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
 from .fields import U32, U64, U64_MAX, Checked, Time
+from .json_body import read_json
 
 NEVER = U64_MAX  # fastest_win_seconds of a player who never won
 HISTORY_DAYS = 365
@@ -135,8 +136,13 @@ class Document(NamedTuple):
         )
 
 
+def read_pushed(body: bytes) -> Document:
+    """Decode what a device pushed; raises BadRequest with the path of the field that is wrong."""
+    return Document(read_json(body, Payload), read_unknown(body))
+
+
 def read_unknown(raw: bytes) -> UnknownFields:
-    """The fields of a valid payload that its shapes don't have."""
+    """The fields of a valid payload that its shapes do not have."""
     payload = read_fields(raw)
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):

@@ -1,4 +1,4 @@
-"""Accounts: register, me, delete (contract §3)."""
+"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -19,7 +19,7 @@ from .wire.reply import Reply
 
 
 class Accounts:
-    """What a player does with their account."""
+    """Registration, profile and deletion of a player."""
 
     def __init__(
         self,
@@ -64,18 +64,18 @@ class Accounts:
         return issued.pair
 
     async def me(self, *, player: str) -> Me:
-        """Show the player their profile."""
+        """The player's profile."""
         profile = await self._database.autocommit(accounts.profile, player)
         if profile is None:
             raise NotFound("user not found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:
-        """Delete the account and all that is the player's; the same answer when it is gone already."""
+        """Delete the account with all data of the player; no error if it is deleted already."""
         await self._database.autocommit(self._delete, player)
         return Ok()
 
-    # These run to their end even when the client has gone, so what follows from a commit follows here.
+    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
 
     async def _register(self, transaction: Transaction, /, user_id: str, **account: Any) -> bool:
         created = await accounts.register(transaction, user_id=user_id, **account)

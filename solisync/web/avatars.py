@@ -1,4 +1,4 @@
-"""Avatars over HTTP (contract §5)."""
+"""Avatars over HTTP (docs/protocol.md "The player")."""
 
 from ..errors import NotFound
 from ..postgres.database import Database
@@ -9,18 +9,18 @@ from ..storage import avatars
 from .conditional import matches
 from .wire.reply import Reply
 
-# A browser that is led to an avatar runs nothing that may hide in it.
+# A browser that opens an avatar as a page runs no script in it (docs/security.md "Uploads").
 SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
 
 
 class Avatars:
-    """Takes players' images, and shows them to players."""
+    """Stores players' images and serves them to players."""
 
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
-        """Make this image the player's avatar, in place of the one before."""
+        """Replace the player's avatar by this image."""
         extension = check_avatar(content_type, content)
         profile = await self._database.autocommit(avatars.replace, player, extension, content)
         if profile is None:
@@ -28,7 +28,7 @@ class Avatars:
         return me(player, profile.username, profile.avatar_extension)
 
     async def show(self, *, player: str, user_id: str, extension: str, if_none_match: str | None) -> Reply:
-        """A player's avatar, for any player; caches may keep it for one of them, and ask each time."""
+        """A player's avatar, for any player. Private caches may keep it, and must revalidate it each time."""
         content_type = media_type(extension)
         if content_type is None or not is_id(user_id):
             raise NotFound("avatar not found")

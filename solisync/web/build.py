@@ -19,7 +19,6 @@ from .avatars import Avatars
 from .challenge import Challenge
 from .health import Health
 from .leaderboard import Leaderboard, load_board
-from .openapi import OpenApi
 from .replays import Replays
 from .route import body_refusals
 from .routes import routes
@@ -45,7 +44,6 @@ def make_site(
 ) -> Site:
     """Build the site, which listens nowhere yet. `schema` is the number of the newest migration."""
     tokens = Tokens(settings.jwt_secret, new_id=new_id)
-    openapi = OpenApi()
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
     recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
@@ -61,10 +59,8 @@ def make_site(
         replays=Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id),
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=schema),
-        openapi=openapi,
         docs=Docs(),
     )
-    openapi.describe(table)
     limiter = RateLimiter(database=database, reactor=reactor)
     app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)
     return Site(

@@ -1,4 +1,4 @@
-"""The daily challenge over HTTP (contract §9)."""
+"""The daily challenge over HTTP (docs/protocol.md "The daily challenge")."""
 
 from collections.abc import Callable
 from datetime import datetime

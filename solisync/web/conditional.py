@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110 §13): whether a client already has what it asks for."""
+"""Conditional requests (RFC 9110 §13)."""
 
 import re
 
@@ -6,10 +6,10 @@ _TAG = re.compile(r'(?:W/)?("[^"]*")')  # commas may stand inside of one
 
 
 def matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether the answer is 304: the field, if there is one, is `*` or names `etag`, a strong one with its quotes.
+    """Whether the status is 304: If-None-Match is `*` or contains `etag`, a strong entity tag with its quotes.
 
-    Weak tags match as well, which is the comparison for If-None-Match (RFC 9110 §13.1.2). So a cache that has
-    compressed an answer, and has weakened its tag for that, is still told that nothing changed.
+    The comparison is weak (RFC 9110 §13.1.2): a cache that compressed a reply, and weakened its tag for that, also
+    gets a 304.
     """
     if if_none_match is None:
         return False

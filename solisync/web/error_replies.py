@@ -1,4 +1,4 @@
-"""The one place that turns an exception into an answer."""
+"""Replies for exceptions; the only module that maps them to statuses."""
 
 from twisted.internet.defer import CancelledError, TimeoutError
 from twisted.logger import Logger
@@ -7,7 +7,7 @@ from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from ..errors import BadRequest, Conflict, NotFound, Refused, TooMany, Unauthorized, Unavailable
-from .wire.reply import Reply, allowed_origin, preflight
+from .wire.reply import Reply, preflight
 from .wire.request import Request
 
 STATUS: dict[type[Refused], int] = {
@@ -23,7 +23,7 @@ _log = Logger()
 
 
 def error_reply(request: Request, failure: Failure) -> Reply:
-    """The answer to a request that failed; what is nobody's fault but ours is logged and not told."""
+    """The reply to a request that failed. Internal errors are logged, and the client learns no details."""
     error = failure.value
     if isinstance(error, Refused):
         return _refused(error)
@@ -33,7 +33,7 @@ def error_reply(request: Request, failure: Failure) -> Reply:
         return _method_not_allowed(request, ", ".join(sorted(error.valid_methods or ())))
     if isinstance(error, TimeoutError):
         return _refused(Unavailable())
-    if not isinstance(error, CancelledError):  # the client has gone: there is nobody to tell
+    if not isinstance(error, CancelledError):  # a CancelledError only says that the client has gone
         _log.failure(
             "{method} {path} failed ({request_id})",
             failure,
@@ -55,6 +55,6 @@ def _refused(error: Refused) -> Reply:
 
 def _method_not_allowed(request: Request, methods: str) -> Reply:
     asks = request.method == b"OPTIONS" and request.requestHeaders.hasHeader("Access-Control-Request-Method")
-    if asks and allowed_origin(request) is not None:
+    if asks and request.allowed_origin is not None:
         return preflight(methods)
     return Reply.error(405, "method not allowed", {"Allow": methods})

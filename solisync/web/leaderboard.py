@@ -1,4 +1,4 @@
-"""The leaderboard over HTTP (contract §8)."""
+"""The leaderboard over HTTP (docs/protocol.md "The leaderboard")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,7 +15,7 @@ from .wire.reply import Reply
 
 
 class Leaderboard:
-    """Shows the best, and lets players appear among them or not."""
+    """Lists the best players, and lets players opt in and out."""
 
     def __init__(self, *, database: Database, board: CoalescingCache[Reply], now: Callable[[], datetime]) -> None:
         self._database = database
@@ -23,16 +23,16 @@ class Leaderboard:
         self._now = now
 
     async def show(self, *, player: str) -> Reply:
-        """The best hundred players who want to be seen."""
+        """The best hundred players who have opted in."""
         return await self._board.get()
 
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
-        """Show the player under this name, with what they have pushed so far."""
+        """List the player under this name, with the bests of what they have pushed so far."""
         await self._database.transact(self._opt_in, player, check_display_name(body.display_name))
         return Ok()
 
     async def opt_out(self, *, player: str) -> Ok:
-        """Hide the player; their bests are kept for when they come back."""
+        """Hide the player; their bests are kept in case they opt in again."""
         if not await self._database.autocommit(self._opt_out, player):
             raise NotFound("user not found")
         return Ok()
@@ -55,5 +55,5 @@ class Leaderboard:
 
 
 async def load_board(database: Database) -> Reply:
-    """The list as it is sent."""
+    """The list, encoded."""
     return Reply.of(await database.autocommit(leaderboard.top))

@@ -1,6 +1,8 @@
-"""The OpenAPI 3.1 document, made from the route table and the message shapes, so that it can't disagree with them."""
+"""The OpenAPI 3.1 document, generated from the route table and the message shapes."""
 
 import re
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -8,7 +10,7 @@ import msgspec
 from .. import __version__
 from ..rules.avatars import FORMATS
 from ..rules.shapes import ErrorBody
-from .route import Route
+from .route import Json, Route, Upload
 from .wire.reply import Reply
 
 _SCHEMA = "#/components/schemas/{name}"
@@ -27,7 +29,7 @@ _MEANING = {
     500: "The service failed; details are in its log",
     503: "The service declines for now",
 }
-_ANY_ROUTE = {400, 408, 413, 431, 500, 503}  # of the wire before there is a route, or of the service as a whole
+_ANY_ROUTE = {400, 408, 413, 431, 500, 503}  # before there is a route, or of the service as a whole
 
 _VARIABLES = {
     "user_id": _UUID,
@@ -43,24 +45,24 @@ _HEADERS = {
 
 
 class OpenApi:
-    """Serves the document."""
+    """Serves the document, which is generated for its first reader: the table has to be complete, with this route."""
 
-    def __init__(self) -> None:
-        self._reply = Reply(status=503)
-
-    def describe(self, routes: tuple[Route, ...]) -> None:
-        """Make the document from the route table."""
-        self._reply = Reply(body=msgspec.json.format(msgspec.json.encode(document(routes))))
+    def __init__(self, routes: Callable[[], tuple[Route, ...]]) -> None:
+        self._routes = routes
 
     async def document(self) -> Reply:
-        """The document, as made at the start."""
+        """The document as JSON."""
         return self._reply
+
+    @cached_property
+    def _reply(self) -> Reply:
+        return Reply(body=msgspec.json.format(msgspec.json.encode(document(self._routes()))))
 
 
 def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
-    shapes = [shape for route in routes for shape in (route.body, route.described, route.answer) if shape is not None]
+    shapes = [shape for route in routes for shape in (_body_shape(route), route.answer) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -103,11 +105,15 @@ def _operation(route: Route) -> dict[str, Any]:
     parameters += [{"name": name, "in": "query", "schema": _schema(shape)} for name, shape in route.query.items()]
     if parameters:
         operation["parameters"] = parameters
-    if (route.body or route.described) is not None:
-        operation["requestBody"] = {"required": True, "content": _json(route.body or route.described)}
-    if route.content:
-        operation["requestBody"] = {"required": True, "content": _bytes(route.content)}
+    if isinstance(route.body, Json):
+        operation["requestBody"] = {"required": True, "content": _json(route.body.shape)}
+    if isinstance(route.body, Upload):
+        operation["requestBody"] = {"required": True, "content": _bytes(route.body.media_types)}
     return operation
+
+
+def _body_shape(route: Route) -> type[msgspec.Struct] | None:
+    return route.body.shape if isinstance(route.body, Json) else None
 
 
 def _operation_id(method_and_path: str) -> str:
@@ -120,8 +126,8 @@ def _responses(route: Route) -> dict[str, Any]:
         statuses.add(401)
     if route.limit is not None:
         statuses.add(429)
-    if route.too_large is not None:
-        statuses = statuses - {413} | {route.too_large.status}
+    if isinstance(route.body, Upload) and route.body.too_large is not None:
+        statuses = statuses - {413} | {route.body.too_large.status}
     etag = ("ETag",) if route.conditional else ()
     done = _response("Done", *etag) | {
         "content": _bytes(route.answer_content) if route.answer_content else _json(route.answer)
@@ -162,4 +168,4 @@ def _schema(shape: Any) -> dict[str, Any]:
 
 
 def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:
-    return {media_type: {} for media_type in media_types}  # without a schema, as OpenAPI 3.1 has it for raw bytes
+    return {media_type: {} for media_type in media_types}  # OpenAPI 3.1 describes raw bytes by no schema

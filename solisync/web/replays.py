@@ -1,4 +1,4 @@
-"""Replays over HTTP (contract §6)."""
+"""Replays over HTTP (docs/protocol.md "Replays")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -7,18 +7,17 @@ from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..rules.ids import is_id
-from ..rules.replays import Fields, Header, Recent, Uploaded, decodable, read_header, recent_count
+from ..rules.replays import ReceivedReplay, Recent, Uploaded, recent_count
 from ..storage import replays
 from .conditional import matches
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
-from .wire.request import read_json
 
 KEPT = {"Cache-Control": "public, max-age=300"}
 
 
 class Replays:
-    """Takes replays, lists the recent ones and gives each back as it came."""
+    """Stores replays, lists the recent ones and returns each as it was uploaded."""
 
     def __init__(
         self,
@@ -37,20 +36,19 @@ class Replays:
         self._now = now
         self._new_id = new_id
 
-    async def upload(self, *, player: str, raw: bytes) -> Uploaded:
-        """Store a replay to the byte; a Classic one may improve its player's leaderboard entry."""
-        header = read_header(read_json(decodable(raw), Fields))
+    async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
+        """Store a replay byte for byte; a Classic one may improve its player's leaderboard entry."""
         replay_id = self._new_id()
-        await self._database.transact(self._store, player, replay_id, raw, header)
+        await self._database.transact(self._store, player, replay_id, body)
         return Uploaded(replay_id)
 
     async def list_recent(self, *, limit: list[str]) -> Reply:
-        """The newest replays of everybody."""
+        """The newest replays of all players."""
         count = recent_count(limit)
         return Reply.of((await self._recent.get())[:count])
 
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
-        """A replay as it was uploaded. It never changes, so its id is its tag."""
+        """A replay as it was uploaded. It never changes, so its id is its entity tag."""
         if not is_id(replay_id):
             raise NotFound("replay not found")
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
@@ -61,7 +59,8 @@ class Replays:
             raise NotFound("replay not found")
         return Reply(body=body, headers=headers)
 
-    async def _store(self, transaction: Transaction, player: str, replay_id: str, raw: bytes, header: Header) -> None:
+    async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> None:
+        raw, header = replay
         room = await replays.room(transaction, player)
         if room is None:
             raise NotFound("user not found")

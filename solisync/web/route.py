@@ -1,4 +1,4 @@
-"""What a route is. The table of all routes is in solisync.web.routes."""
+"""What a route is. solisync.web.routes has the table of all routes."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,23 +7,58 @@ from typing import Any
 import msgspec
 
 from ..access.rate_limit import Limit
+from ..rules.json_body import read_json
 from .wire.reply import Refusal, Reply
+from .wire.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON body. The handler gets `body`: what `read` returns for the bytes, by default an instance of `shape`.
+
+    `read` raises BadRequest for an invalid body. The OpenAPI document describes `shape`.
+    """
+
+    shape: type[msgspec.Struct]
+    read: Callable[[bytes], Any] | None = None
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """What the handler gets."""
+        body = request.body()
+        return {"body": read_json(body, self.shape) if self.read is None else self.read(body)}
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A body of one of these media types. The handler gets `content`, the bytes, and `content_type`, that header or "".
+
+    Both are unchecked. `too_large` replaces the usual error for a body over the ceiling.
+    """
+
+    media_types: tuple[str, ...]
+    too_large: Refusal | None = None
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """What the handler gets."""
+        return {"content": request.body(), "content_type": request.field(b"Content-Type") or ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """One method of one path: who may call it, how often, what goes in and what comes out.
+    """One method of one path: authorisation, rate limit, and what goes in and comes out.
 
-    The handler is called with keyword arguments: each variable of the path, `body` when there is a shape for it, with
-    `raw` also the bytes that it was decoded from, and `player`, the user id of the access token, when the route is
-    protected. `answer` is a shape or a list of one. A handler that decodes its body by itself gets only `raw`, and
-    `described` is the shape of it for the OpenAPI document. Each parameter in `query` is the list of its values; the
-    shape of one is for the document only. So are `links`: which route goes on from the answer, and where in the answer
-    the variables of its path are. A route that is not `listed` is left out of it.
+    The handler is called with keyword arguments:
 
-    What is not JSON has media types instead of shapes: with `content` the handler gets `content`, the bytes of the
-    body, and `content_type`, that header field or "", both unchecked. With `conditional` it gets `if_none_match`, that
-    field or None. `too_large` is what a body over the ceiling is refused with, if that is not what all routes say.
+    - each variable of `path`, as text
+    - `player`, the user id in the access token, if `protected`
+    - the arguments that `body` names, if there is a body
+    - each name in `query`: the list of that parameter's values
+    - `if_none_match`, that header or None, if `conditional`
+
+    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `answer` is a message
+    shape or a list of one, or `answer_content` the media types of another reply; `query` has the shape of one value;
+    `errors` are statuses beside those of every route; `links` names routes that continue from the answer, with the
+    places in it of the variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str
@@ -32,12 +67,8 @@ class Route:
     summary: str
     protected: bool = False
     limit: Limit | None = None
-    body: type[msgspec.Struct] | None = None
-    raw: bool = False
-    described: Any = None
+    body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
-    content: tuple[str, ...] = ()
-    too_large: Refusal | None = None
     conditional: bool = False
     answer: Any = None
     answer_content: tuple[str, ...] = ()
@@ -47,14 +78,14 @@ class Route:
 
     @property
     def private(self) -> bool:
-        """Whether the answer is nobody else's business, so that no cache may keep it."""
+        """Whether the reply concerns one player, so that no cache may keep it."""
         return self.protected or self.path.startswith("/api/auth/")
 
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
-    """What too large a body is told where that is not what all routes say, by method and path."""
+    """The errors for too large bodies that differ from the usual one, by method and path."""
     return {
-        (route.method.encode("ascii"), route.path.encode("ascii")): route.too_large
+        (route.method.encode("ascii"), route.path.encode("ascii")): route.body.too_large
         for route in routes
-        if route.too_large is not None
+        if isinstance(route.body, Upload) and route.body.too_large is not None
     }

@@ -1,18 +1,15 @@
-"""The route table: dispatch, authorisation, limits and the OpenAPI document at once.
-
-What it doesn't say, no route does.
-"""
+"""The route table, the source of dispatch, authorisation, rate limits, bodies and the OpenAPI document."""
 
 from ..access import rate_limit
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
-from ..rules.analytics import Batch, Receipt
+from ..rules.analytics import Batch, Receipt, read_batch
 from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
 from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn
-from ..rules.replays import Count, Recent, Replay, Uploaded
+from ..rules.replays import Count, Recent, Replay, Uploaded, read_replay
 from ..rules.shapes import Ok
-from ..rules.sync import Payload, SyncAnswer
+from ..rules.sync import Payload, SyncAnswer, read_pushed
 from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
@@ -21,7 +18,7 @@ from .health import Health
 from .leaderboard import Leaderboard
 from .openapi import OpenApi
 from .replays import Replays
-from .route import Route
+from .route import Json, Route, Upload
 from .sessions import Sessions
 from .swagger_ui import Docs
 from .sync import Sync
@@ -39,18 +36,18 @@ def routes(
     replays: Replays,
     analytics: Analytics,
     health: Health,
-    openapi: OpenApi,
     docs: Docs,
 ) -> tuple[Route, ...]:
     """Every route of the service."""
-    return (
+    openapi = OpenApi(lambda: table)
+    table = (
         Route(
             method="POST",
             path="/api/auth/register",
             handler=accounts.register,
             summary="Create an account and begin its first session",
             limit=rate_limit.AUTH,
-            body=AuthRequest,
+            body=Json(AuthRequest),
             answer=TokenPair,
             errors=(409,),
         ),
@@ -60,7 +57,7 @@ def routes(
             handler=sessions.login,
             summary="Begin a session",
             limit=rate_limit.AUTH,
-            body=AuthRequest,
+            body=Json(AuthRequest),
             answer=TokenPair,
             errors=(401,),
         ),
@@ -70,7 +67,7 @@ def routes(
             handler=sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
             limit=rate_limit.AUTH,
-            body=RefreshRequest,
+            body=Json(RefreshRequest),
             answer=TokenPair,
             errors=(401,),
         ),
@@ -97,8 +94,7 @@ def routes(
             handler=avatars.upload,
             summary="Set one's avatar",
             protected=True,
-            content=AVATAR_TYPES,
-            too_large=Refusal(400, AVATAR_TOO_LARGE),
+            body=Upload(AVATAR_TYPES, too_large=Refusal(400, AVATAR_TOO_LARGE)),
             answer=Me,
             errors=(404,),
             links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
@@ -128,8 +124,7 @@ def routes(
             handler=sync.push,
             summary="Merge a device's progress into the stored one",
             protected=True,
-            body=Payload,
-            raw=True,
+            body=Json(Payload, read_pushed),
             answer=SyncAnswer,
             errors=(404,),
         ),
@@ -147,7 +142,7 @@ def routes(
             handler=leaderboard.opt_in,
             summary="Appear on the leaderboard, or change one's name there",
             protected=True,
-            body=OptIn,
+            body=Json(OptIn),
             answer=Ok,
             errors=(404,),
         ),
@@ -166,8 +161,7 @@ def routes(
             handler=replays.upload,
             summary="Store a replay, to the byte",
             protected=True,
-            raw=True,
-            described=Replay,
+            body=Json(Replay, read_replay),
             answer=Uploaded,
             errors=(404,),
             links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
@@ -202,8 +196,7 @@ def routes(
             handler=analytics.receive,
             summary="Report what happened in a game",
             limit=rate_limit.ANALYTICS,
-            raw=True,
-            described=Batch,
+            body=Json(Batch, read_batch),
             answer=Receipt,
         ),
         *(
@@ -243,3 +236,4 @@ def routes(
             listed=False,
         ),
     )
+    return table

@@ -1,4 +1,4 @@
-"""Sessions: login and refresh (contract §3)."""
+"""Sessions over HTTP: login and refresh (docs/protocol.md "Sessions", docs/security.md "Tokens and sessions")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,7 +15,7 @@ from ..storage import accounts, sessions
 
 
 class Sessions:
-    """How a player gets in, and stays in."""
+    """Login and refresh-token rotation."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Sessions:
         self._now = now
 
     async def login(self, *, body: AuthRequest) -> TokenPair:
-        """Begin a session. Whatever is wrong with the credentials, the work and the answer are the same."""
+        """Begin a session. The work and the reply are the same whatever is wrong with the credentials."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
         self._passwords.require_room()
@@ -49,7 +49,7 @@ class Sessions:
         return issued.pair
 
     async def refresh(self, *, body: RefreshRequest) -> TokenPair:
-        """Spend a refresh token for a new pair; of any number of requests with one token, one gets it."""
+        """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
         now = self._now()
         try:
             claims = self._tokens.read_refresh(body.refresh_token, now)
@@ -61,7 +61,7 @@ class Sessions:
             raise Unauthorized
         return issued.pair
 
-    # What is written to the audit trail where it is committed: the client may have gone by then, and its handler too.
+    # The database runs these to their end even if the client has gone, so the audit trail is written here.
 
     async def _begin(self, transaction: Transaction, stored: accounts.Credentials, issued: Issued) -> bool:
         began = await sessions.begin(

@@ -1,9 +1,8 @@
-"""The OpenAPI document as a page for people (contract §4): Swagger UI, served from here, so that it works offline.
+"""Swagger UI, which shows the OpenAPI document as a page; served from here, so that it works offline.
 
-Swagger UI comes with the package offapi, of which two files are read and nothing is run: importing it would fill the
-memory with pages of its own, which have their scripts inline. (The names of files are no interface, which is why
-setup.py bounds it from above.) Here nothing is inline, so that the policy below can be strict: the page runs nothing
-and asks for nothing but what this service serves.
+The package offapi contains Swagger UI. Two of its files are read and none is imported: an import would keep its own
+pages in memory, which have inline scripts. File names are no interface, so setup.py bounds its version from above. The
+page here has nothing inline, which allows a strict Content-Security-Policy (docs/security.md "Uploads").
 """
 
 import re
@@ -20,7 +19,7 @@ POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",  # the icons in Swagger UI's style sheet, and the page's own
+        "img-src 'self' data:",  # the icons of Swagger UI's style sheet and of the page
         "connect-src 'self'",
         "frame-ancestors 'none'",
         "base-uri 'none'",
@@ -59,11 +58,11 @@ STYLE = """\
 body { margin: 0; }
 .swagger-ui .opblock-tag { display: none; } /* the routes are one group, which has no name */
 """
-_MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no maps: a browser's debugger would find a 404
+_MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no source maps: a debugger would get a 404
 
 
 class Docs:
-    """Serves the page and what it consists of, as read at the start."""
+    """Serves the page and its assets, which are read at the start."""
 
     def __init__(self) -> None:
         spec = find_spec("offapi")
@@ -90,7 +89,7 @@ class Docs:
 
 
 def _file(body: bytes, media_type: str, headers: dict[str, str] | None = None) -> Reply:
-    # Caches ask each time, else one could mix the parts of two versions.
+    # Caches must revalidate each time, else one could mix the assets of two versions.
     kept = {"ETag": f'"{sha256(body).hexdigest()[:32]}"', "Cache-Control": "public, no-cache"}
     return Reply(body=body, content_type=f"{media_type}; charset=utf-8", headers=kept | (headers or {}))
 

@@ -1,4 +1,4 @@
-"""Cloud saves over HTTP: pull and push (contract §7)."""
+"""Cloud saves over HTTP: pull and push (docs/sync.md, docs/protocol.md "Progress")."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
 from ..rules.saved import default_document, read_saved
-from ..rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncConflict, read_unknown
+from ..rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict
 from ..storage import sync
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Sync:
-    """Merges what devices push, and hands out the result."""
+    """Merges the progress that devices push, and returns the result."""
 
     def __init__(
         self, *, database: Database, board: CoalescingCache[Reply], metrics: Metrics, now: Callable[[], datetime]
@@ -37,7 +37,7 @@ class Sync:
         self._now = now
 
     async def pull(self, *, player: str) -> Reply:
-        """The player's progress as it is stored; the defaults when they never pushed."""
+        """The player's stored progress, or the defaults if they never pushed."""
         pulled = await self._database.autocommit(sync.pull, player)
         if pulled is None:
             raise NotFound("user not found")
@@ -46,12 +46,13 @@ class Sync:
             return _answer(default_document(player, now).encode(), now, [])
         return _answer(pulled.payload, now, [])
 
-    async def push(self, *, player: str, body: Payload, raw: bytes) -> Reply:
-        """Merge a device's progress into the stored one; answers once that is committed."""
-        owner = canonical_uuid(body.user_id)
-        if owner is None or owner not in (player, NIL):  # clients that don't know their id send nil for "mine"
+    async def push(self, *, player: str, body: Document) -> Reply:
+        """Merge a device's progress into the stored one; returns once the merge is committed."""
+        payload, unknown_fields = body
+        owner = canonical_uuid(payload.user_id)
+        if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
             raise BadRequest("user_id mismatch")
-        pushed = Document(structs.replace(body, user_id=owner), read_unknown(raw))
+        pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
         reply, conflicts = await self._database.transact(self._merge, player, pushed)
         self._metrics.merges.inc()
         for conflict in conflicts:
@@ -79,6 +80,6 @@ class Sync:
 
 
 def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:
-    """A SyncAnswer around a payload that is encoded already."""
-    time, told = _encode(now.astimezone(UTC)), _encode(conflicts)
-    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, told))
+    """A SyncAnswer around an encoded payload."""
+    time, listed = _encode(now.astimezone(UTC)), _encode(conflicts)
+    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, listed))

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.task import deferLater
 
 from solisync.web.wire import backpressure as sending
-from solisync.web.wire import channel, site
+from solisync.web.wire import channel, connections
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.harness.concurrency import at_once
 from tests.harness.postgres import truncate
@@ -78,7 +78,7 @@ def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
     Such a client is cut as soon as it reads on, or at its deadline; one that is merely slow gets everything.
     """
     big = len(bench.pages.big)
-    monkeypatch.setattr(site, "UNREAD_MAX", 10 * big)
+    monkeypatch.setattr(connections, "UNREAD_MAX", 10 * big)
     request = b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
     slow_connection, slow = bench.connect()
     slow.full = True
@@ -91,7 +91,7 @@ def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
         connection.dataReceived(request)
         stalled.append((connection, transport))
         received += slow.drained()
-        assert sum(len(piece) for channel in bench.site.channels for piece in channel._unsent) <= 10 * big
+        assert sum(len(piece) for channel in bench.connections.open for piece in channel._unsent) <= 10 * big
     assert [answer.body for answer in parse(received)] == [bench.pages.big]
     given_up = [not connection._unsent for connection, _ in stalled]
     assert any(given_up)
@@ -100,6 +100,6 @@ def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
     assert [transport.closing for _, transport in stalled] == ["abort"] + [None] * 29
     bench.clock.advance(30)
     assert {transport.closing for _, transport in stalled} == {"abort"}
-    for connection in list(bench.site.channels):
+    for connection in list(bench.connections.open):
         bench.disconnect(connection)
-    assert (bench.site._unread, bench.site._unread_bytes) == ({}, 0)
+    assert (bench.connections._unread, bench.connections._unread_bytes) == ({}, 0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
-from solisync.web.wire.request import MAX_NESTING, nesting, read_json
+from solisync.rules.json_body import MAX_NESTING, nesting, read_json
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.strategies import examples

@@ -1,4 +1,4 @@
-"""The table in front of klein: the same routes, found faster."""
+"""The dispatcher in front of klein: the same routes, found faster."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,22 +12,22 @@ paths = st.lists(segments, min_size=1, max_size=4).map(lambda parts: "/" + "/".j
 
 
 @given(st.data())
-def test_the_table_finds_what_klein_would(shared_service, data):
+def test_the_dispatcher_finds_what_klein_would(shared_service, data):
     """Of any path that a client may spell, both say the same: which route it is, if it is one, and its variables."""
     resource = shared_service.service._site.resource
     method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
     path = data.draw(paths.filter(lambda path: not path.startswith("//")))
-    serve, variables = resource._table.find(method.encode(), path.encode())
+    route, variables = resource._dispatcher.find(method.encode(), path.encode())
     try:
         endpoint, expected = resource._app.url_map.bind("localhost").match(path, method)
     except HTTPException:
-        assert serve is None
+        assert route is None
     else:
-        assert serve is resource._app.endpoints[endpoint].__wrapped__
+        assert f"{route.method} {route.path}" == endpoint
         assert variables == expected
 
 
-def test_every_route_is_in_the_table(shared_service):
+def test_the_dispatcher_has_every_route(shared_service):
     """Klein is left with HEAD, and with what is no route."""
     resource = shared_service.service._site.resource
     rules = list(resource._app.url_map.iter_rules())
@@ -35,4 +35,4 @@ def test_every_route_is_in_the_table(shared_service):
     for rule in rules:
         path = rule.build(dict.fromkeys(rule.arguments, "x"))[1]
         for method in rule.methods - {"HEAD", "OPTIONS"}:
-            assert resource._table.find(method.encode(), path.encode())[0] is not None
+            assert resource._dispatcher.find(method.encode(), path.encode())[0] is not None

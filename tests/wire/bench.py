@@ -59,19 +59,16 @@ class Pages(Resource):
         if request.path == b"/broken":
             raise LookupError("no such page")
         body = self.big if request.path == b"/big" else b"{}"
-        request.write(Reply(body=body).send(request))
-        request.finish()
+        request.answer(Reply(body=body))
         return NOT_DONE_YET
 
     def render_POST(self, request):
-        request.write(Reply(body=str(len(request.body())).encode()).send(request))
-        request.finish()
+        request.answer(Reply(body=str(len(request.body())).encode()))
         return NOT_DONE_YET
 
     def answer(self):
         request = self.waiting.pop(0)
-        request.write(Reply(body=b"{}").send(request))
-        request.finish()
+        request.answer(Reply(body=b"{}"))
 
 
 class Bench:
@@ -82,6 +79,7 @@ class Bench:
         self.pages = Pages()
         options = {"trusted_proxies": (), "cors_origins": frozenset(), "body_refusals": {}, **settings}
         self.site = Site(self.pages, self.clock, metrics=Metrics(), **options)
+        self.connections = self.site.connections
 
     def connect(self, data=b"", peer=None):
         channel = self.site.buildProtocol(None)

@@ -81,6 +81,6 @@ def cors(reactor, shared_dsn):
 def bench():
     bench = Bench()
     yield bench
-    for channel in list(bench.site.channels):
+    for channel in list(bench.connections.open):
         bench.disconnect(channel)
     assert not bench.clock.getDelayedCalls(), "a connection left a timer behind"

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet import defer
 from twisted.internet.error import ConnectError, ConnectionRefusedError
 
-from solisync.web.wire.site import GRACE_SECONDS
+from solisync.web.wire.connections import GRACE_SECONDS
 from tests.harness.constants import PASSWORD
 from tests.harness.service import start
 from tests.wire.cases import HEALTH
@@ -15,8 +15,8 @@ from tests.wire.sockets import parse, post, turn
 
 def begin_to_drain(bench):
     """As a service does that stops."""
-    bench.site.announce_end()
-    return defer.Deferred.fromCoroutine(bench.site.drain(10))
+    bench.connections.announce_end()
+    return defer.Deferred.fromCoroutine(bench.connections.drain(10))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_a_stopping_service_finishes_what_it_has_begun(reactor, connect, s
     await idle.until(lambda data: data.endswith(b"}"))
     body = json.dumps({"username": "ann", "password": PASSWORD}).encode()
     busy.send(post("/api/auth/register", f"Content-Length: {len(body)}\r\n") + body)
-    while not any(channel._handlingRequest for channel in running.service._site.channels):
+    while not any(channel._handlingRequest for channel in running.service._site.connections.open):
         await turn()
     stopped = running.service.stopService()
     await turn()

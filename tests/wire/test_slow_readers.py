@@ -35,7 +35,7 @@ def test_a_slow_reader_gets_the_last_answer_too(bench, ending):
     channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n" + ending + b"\r\n")
     bench.clock.advance(29)
     sent = transport.drained()
-    bench.site.announce_end()
+    bench.connections.announce_end()
     while transport.value():
         bench.clock.advance(29)
         assert not transport.disconnected
@@ -68,9 +68,9 @@ async def test_a_real_client_that_reads_nothing_is_cut(reactor, connect):
     wire = await connect(port.getHost().port)
     wire.transport.pauseProducing()
     wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
-    while not any(channel._waitingForTransport for channel in bench.site.channels):
+    while not any(channel._waitingForTransport for channel in bench.connections.open):
         await turn()
-    while bench.site.channels:
+    while bench.connections.open:
         bench.clock.advance(30)
         await turn()
     wire.transport.resumeProducing()

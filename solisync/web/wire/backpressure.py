@@ -1,39 +1,40 @@
-"""What a connection sends: no faster than the client reads.
+"""The sending half of a connection, which sends no faster than the client reads.
 
-Twisted answers pipelined requests whether or not anybody reads the answers, and keeps what is unread in memory.
+Twisted answers pipelined requests whether or not the client reads the replies, and keeps unread replies in memory.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web import http
 
-if TYPE_CHECKING:
-    from .site import Site
+from .connections import Connections
 
 UNREAD_SECONDS = 30.0
-PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes and the piece with which it gets full
+PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes, and the piece that makes it full
 
 
 class BackpressureChannel(http.HTTPChannel):
-    """The sending half of a connection: one answer at a time, in pieces, of which one in UNREAD_SECONDS is enough."""
+    """Sends one reply at a time, in pieces; a client must read one piece in each UNREAD_SECONDS."""
 
-    site: "Site"
     transport: Any  # TCP, TLS or a unix socket: each can abort, but no interface of Twisted's says so
-    _abandoned = False
+    _discarded = False
     _unread: IDelayedCall | None = None
-    _answered: http.Request | None = None  # a request whose answer is not all sent
+    _answered: http.Request | None = None  # the request whose reply is not all sent
 
-    def connectionMade(self) -> None:
+    def __init__(self, *, reactor: ReactorBase, connections: Connections) -> None:
+        super().__init__()
+        self.callLater = reactor.callLater  # type: ignore[assignment]  # TimeoutMixin takes the global reactor
+        self._connections = connections
         self._unsent: deque[bytes] = deque()
-        super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._stop_unread_timer()
-        self._unsent.clear()  # at once: the collector would come for request and channel much later
+        self._unsent.clear()  # at once: request and channel are a cycle, which the collector frees much later
         super().connectionLost(reason)
 
     def write(self, data: bytes) -> None:
@@ -50,21 +51,21 @@ class BackpressureChannel(http.HTTPChannel):
     def requestDone(self, request: http.Request) -> None:
         if self._unsent or self._waitingForTransport:
             self._answered = request
-            self._networkProducer.pauseProducing()  # nor read on: the next request would only wait in memory
+            self._networkProducer.pauseProducing()  # or the next request would wait in memory
         else:
             super().requestDone(request)
 
     def pauseProducing(self) -> None:
-        # The transport calls this when its buffer is full, and resumeProducing when all of it has gone out.
+        # The transport calls this when its buffer is full, and resumeProducing when the buffer is empty.
         super().pauseProducing()
         self._start_unread_timer()
-        self.site.hold(self, sum(map(len, self._unsent)))
+        self._connections.count_unread(self, sum(map(len, self._unsent)))
 
     def resumeProducing(self) -> None:
-        if self._abandoned:
+        if self._discarded:
             self.cut()
             return
-        self.site.release(self)
+        self._connections.clear_unread(self)
         self._stop_unread_timer()
         super().resumeProducing()
         self._send()
@@ -74,7 +75,7 @@ class BackpressureChannel(http.HTTPChannel):
 
     def loseConnection(self) -> None:
         super().loseConnection()
-        self._start_unread_timer()  # what is still buffered may keep a connection open for as long
+        self._start_unread_timer()  # a client that does not read the last bytes keeps the connection open, too
 
     def _start_unread_timer(self) -> None:
         if self._unread is None:
@@ -85,14 +86,14 @@ class BackpressureChannel(http.HTTPChannel):
             self._unread.cancel()
         self._unread = None
 
-    def abandon(self) -> None:
-        """Give up what is unsent to a client that reads nothing; it is cut when it reads on, or when its time is up.
+    def discard_unsent(self) -> None:
+        """Drop the unsent rest of a reply; the connection is cut once the client reads on, or at UNREAD_SECONDS.
 
-        Not now: who means harm would be back at once, and cost more than a connection on which nothing happens.
+        It is not cut at once: an attacker would connect again at once, at a higher cost than one stalled connection.
         """
-        self._abandoned = True
+        self._discarded = True
         self._unsent.clear()
 
     def cut(self) -> None:
-        """End the connection now, whatever is still to be sent."""
+        """Close the connection at once, whatever is still unsent."""
         self.transport.abortConnection()

@@ -1,28 +1,26 @@
-"""One connection: ceilings and deadlines that hold before a request exists (contract §0, RFC 9112).
+"""One connection: its ceilings and deadlines, and the strict reading of requests (RFC 9112).
 
-Twisted reads whole bodies of any size and restarts its idle timer on every byte. So the channel here refuses early and
-keeps absolute deadlines. It overrides private methods of HTTPChannel, which is why setup.py bounds Twisted from above:
-raise that bound once tests/wire passes.
+Twisted reads bodies of any size and restarts its idle timer with every byte. This channel refuses early and keeps
+absolute deadlines, for which it overrides private methods of Twisted's: see the list in solisync/web/wire/__init__.py.
 """
 
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from uuid import uuid4
 
+from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IAddress, IDelayedCall
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.web import http
 
+from .access_log import AccessLog
 from .backpressure import BackpressureChannel
-from .reply import Refusal, Reply, encode_refusal
-from .request import Request
+from .connections import Connections
+from .reply import Refusal, Reply, encode_head
+from .request import MAX_BODY, Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
 
-if TYPE_CHECKING:
-    from .site import Site
-
-MAX_BODY = 1_048_576
 MAX_HEADER_BYTES = 16_384
 MAX_HEADERS = 100
 HEADER_SECONDS = 10.0
@@ -38,40 +36,52 @@ HEADER_TOO_LARGE = Refusal(431, "request header too large")
 
 
 class Channel(BackpressureChannel):
-    """One connection. Its timer counts from the first byte of a request, then from the end of its header."""
+    """One connection, with one timer for reading: from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
     totalHeadersSize = MAX_HEADER_BYTES
-
-    site: "Site"
-    transport: Any  # TCP, TLS or a unix socket: each can abort, but no interface of Twisted's says so
+    requests: list[Request]
     timeOut: float | None  # type: ignore[assignment]
     _deadline: float | None = None
     _timer: IDelayedCall | None = None
     _receiving = False  # between the first byte of a request and its last
     _refused = False
-    _dropped = 0
+    _dropped = 0  # bytes that came after a refusal
+
+    def __init__(
+        self,
+        *,
+        reactor: ReactorBase,
+        connections: Connections,
+        access_log: AccessLog,
+        body_refusals: Mapping[tuple[bytes, bytes], Refusal],
+        make_request: Callable[..., Request],
+    ) -> None:
+        super().__init__(reactor=reactor, connections=connections)
+        self.requestFactory = make_request  # type: ignore[assignment]
+        self._seconds = reactor.seconds
+        self._access_log = access_log
+        self._body_refusals = body_refusals
 
     def connectionMade(self) -> None:
-        self._here: IAddress = super().getHost()  # Twisted would ask the kernel again for each request
-        self._there: IAddress = super().getPeer()
+        # Fast path: asking the kernel in each request, two calls and 25,000 instructions, see docs/performance.md
+        self._host: IAddress = super().getHost()
+        self._peer: IAddress = super().getPeer()
         self.timeOut = HEADER_SECONDS
         super().connectionMade()
-        self.site.channels.add(self)
+        self._connections.register(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.site.forget(self)
+        self._connections.unregister(self)
         super().connectionLost(reason)
         if self._timer is not None:
             self._timer.cancel()
 
     def getHost(self) -> IAddress:
-        return self._here
+        return self._host
 
     def getPeer(self) -> IAddress:
-        return self._there
-
-    # Receiving, against the clock.
+        return self._peer
 
     def dataReceived(self, data: bytes) -> None:
         if self._refused:
@@ -81,9 +91,9 @@ class Channel(BackpressureChannel):
             return
         nested = self._busyReceiving
         self._begin()
-        LineReceiver.dataReceived(self, data)  # past HTTPChannel's, which would restart the timer
+        LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
         if self.line_mode and self._buffer and not nested and not self._refused:
-            self._begin()  # the start of a pipelined request may have come with the end of the last one
+            self._begin()  # the first bytes of a pipelined request may have come with the last of the one before
             if has_bare_line_end(self._buffer):
                 self.refuse(BAD_REQUEST)
 
@@ -96,13 +106,14 @@ class Channel(BackpressureChannel):
         if self._refused:
             return
         self._receiving = False
-        self.timeOut = IDLE_SECONDS  # what comes back when this request is done, which may be inside the next line
+        self.timeOut = IDLE_SECONDS  # Twisted saves this value, and restores it in requestDone
         super().allContentReceived()
 
     def setTimeout(self, period: float | None) -> float | None:
-        # The deadline moves several times with each request; a timer that is due before it may ring, and is set anew.
+        # Fast path: a timer for each of a request's four deadlines, 60,000 instructions, see docs/performance.md
+        # A timer that is due before the deadline is left alone, and set again when it rings.
         before, self.timeOut = self.timeOut, period
-        self._deadline = None if period is None else self.site.reactor.seconds() + period
+        self._deadline = None if period is None else self._seconds() + period
         if self._timer is not None and self._deadline is not None and self._timer.getTime() > self._deadline:
             self._timer.cancel()
             self._timer = None
@@ -113,7 +124,7 @@ class Channel(BackpressureChannel):
     def _ring(self) -> None:
         self._timer = None
         if self._deadline is not None:
-            left = self._deadline - self.site.reactor.seconds()
+            left = self._deadline - self._seconds()
             if left > 0:
                 self._timer = self.callLater(left, self._ring)
             else:
@@ -124,8 +135,6 @@ class Channel(BackpressureChannel):
             self.refuse(TIMED_OUT)
         else:
             self.loseConnection()
-
-    # Parsing.
 
     def lineReceived(self, line: bytes) -> None:
         if self._refused:
@@ -160,22 +169,25 @@ class Channel(BackpressureChannel):
     def allHeadersReceived(self) -> None:
         if self._refused:
             return
-        hosts = self.requests[-1].requestHeaders.getRawHeaders(b"Host", [])
+        request = self.requests[-1]
+        hosts = request.requestHeaders.getRawHeaders(b"Host", [])
+        path = target_path(self._path)
         if (
-            target_path(self._path) is None
+            path is None
             or len(hosts) > 1
             or (not hosts and self._version == b"HTTP/1.1")
             or not all(map(is_host, hosts))
         ):
             self.refuse(BAD_REQUEST)
         else:
+            request.target = path
             self.setTimeout(BODY_SECONDS)
             super().allHeadersReceived()
 
     def checkPersistence(self, request: http.Request, version: bytes) -> bool:
         options = b",".join(request.requestHeaders.getRawHeaders(b"Connection", [])).lower().split(b",")
         asks_to_close = b"close" in (option.strip(b" \t") for option in options)
-        return version == b"HTTP/1.1" and not asks_to_close and not self.site.draining
+        return version == b"HTTP/1.1" and not asks_to_close and not self._connections.draining
 
     def _send100Continue(self) -> None:
         if not self._refused:
@@ -185,20 +197,32 @@ class Channel(BackpressureChannel):
         too_much = self._receivedHeaderSize > MAX_HEADER_BYTES or self._receivedHeaderCount > MAX_HEADERS
         self.refuse(HEADER_TOO_LARGE if too_much else BAD_REQUEST)
 
-    # Refusing.
+    def refuse_body(self) -> None:
+        """Refuse a body over MAX_BODY, with the route's own error if it has one."""
+        self.refuse(self._body_refusals.get((self._command, self.requests[-1].target), BODY_TOO_LARGE))
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answer now, read and drop what still comes for a moment so that the answer gets through, then close."""
+        """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
+
+        Until then what arrives is read and dropped: to close with unread bytes would reset the connection, and the
+        client could lose the error (RFC 9112 §9.6).
+        """
         if self._refused:
             return
         self._refused = True
         self.persistent = False
         self.setTimeout(None)
-        request = self.requests[-1] if self.requests else None
+        reply = Reply.error(*refusal, {"Connection": "close"})
+        if self.requests:
+            request = self.requests[-1]
+            self._access_log.refused(refusal, client=request.caller.name, request_id=request.request_id)
+            head = encode_head(reply, request.request_id, request.cors_headers())
+        else:
+            self._access_log.refused(refusal, client=self._peer, request_id="")
+            head = encode_head(reply, uuid4().hex, [])
         head_only = getattr(self, "_command", b"") == b"HEAD"
-        self.site.log_refusal(self, request, refusal)
-        self.transport.write(encode_refusal(request, refusal, head_only=head_only))
-        # TLS has no half-closed connections; what looks like one there would end the TCP below it.
+        self.transport.write(head if head_only else head + reply.body)
+        # TLS has no half-closed connections: loseWriteConnection would end the TCP connection below.
         half_close = None if self.isSecure() else getattr(self.transport, "loseWriteConnection", None)
         self._abortingCall = self.callLater(LINGER_SECONDS, self.forceAbortClient)
         if half_close is None:
@@ -211,45 +235,12 @@ class Channel(BackpressureChannel):
         self._abortingCall = None
         self.cut()
 
-    # Draining.
-
     def drain(self) -> None:
-        """Close this connection once the request on it is answered; without one, the next will find out by itself."""
+        """Close once the current request is answered. Without one, `checkPersistence` makes the next one the last."""
         if self.requests:
             self.persistent = False
 
     def close_if_idle(self) -> None:
-        """Close this connection if no request is on it."""
+        """Close unless a request has begun to arrive or is being handled."""
         if not self.requests and not self._receiving:
             self.loseConnection()
-
-
-class WireRequest(Request):
-    """A request whose body has a ceiling and stays in memory."""
-
-    channel: Channel
-    _received = 0
-
-    def gotLength(self, length: int | None) -> None:
-        self.content = BytesIO()
-        if length is not None and length > MAX_BODY:
-            self._refuse_body()
-
-    def handleContentChunk(self, data: bytes) -> None:
-        self._received += len(data)
-        if self._received > MAX_BODY:
-            self._refuse_body()
-        else:
-            self.content.write(data)
-
-    def _refuse_body(self) -> None:
-        path = target_path(self.channel._path) or b""
-        self.channel.refuse(self.site.body_refusals.get((self.channel._command, path), BODY_TOO_LARGE))
-
-    def processingFailed(self, reason: Failure) -> Failure:
-        """The last resort, when the routes fail as a whole: Twisted's own page would be HTML."""
-        self._log.failure("could not process a request", reason)
-        if not self.startedWriting and not self._disconnected:
-            self.write(Reply.error(500, "internal server error").send(self))
-            self.finish()
-        return reason

@@ -1,119 +1,153 @@
-"""A request: what the routes need to know of it, read once and strictly."""
+"""One request: the parts of it that routes use, each read once and strictly, and its reply."""
 
 import re
-from functools import cache, cached_property
+from collections.abc import Callable
+from functools import cached_property
 from io import BytesIO
-from itertools import accumulate
 from random import getrandbits
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-import msgspec
 from twisted.internet.address import UNIXAddress
+from twisted.internet.base import ReactorBase
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import server
+from twisted.web.resource import IResource
 
-from ...access.client_address import Origin
-from ...errors import BadRequest, Unauthorized
+from ...access.client_address import Origin, OriginResolver
+from ...errors import Unauthorized
 from ...process.logs import serving
-from .syntax import target_path
+from .access_log import AccessLog
+from .reply import NO_STORE, Reply, encode_head
 
-if TYPE_CHECKING:
-    from .site import Site
+MAX_BODY = 1_048_576
+CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
+EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
 
-CLIENT_GONE = 499  # what nginx calls it; no client ever gets to see this
-MAX_NESTING = 64
-
-T = TypeVar("T")
+_log = Logger()
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
-_JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: a long string must not cost a stack
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class Request(server.Request):
-    """twisted.web's request, with the client's address, an id, and no guessing."""
+    """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
 
-    channel: Any  # a solisync.web.wire.channel.Channel; None when the client has gone
+    `resource` is a leaf and serves every path.
+    """
+
+    channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
     content: BytesIO
-    site: "Site"
-    defaultContentType = None
-    head: bytes  # of the answer
-    private = False  # whether no cache may keep the answer
-    route = ""  # the template of the route that it took, once it did
-    player: str | None = None  # whose valid token it carried
-    _whole = False  # whether all of it has arrived
+    target: bytes  # the path in the request target, set by the channel
+    route = ""  # the template of its route, set by the app
+    private = False  # whether no cache may keep the reply, set by the app
+    player: str | None = None  # the user id in its access token, set by the app
+    _received = 0  # bytes of the body
+    _whole = False  # whether the body has arrived
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        # Klein leaves requests for the garbage collector: what is buffered in a lost connection must not wait for it.
+    def __init__(
+        self,
+        channel: Any,
+        queued: object,
+        *,
+        resource: IResource,
+        reactor: ReactorBase,
+        access_log: AccessLog,
+        resolver: OriginResolver,
+        cors_origins: frozenset[str],
+    ) -> None:
+        super().__init__(channel, queued, parsePOSTFormSubmission=False)
+        # Klein keeps requests in reference cycles: the buffers of a lost connection must not wait for the collector.
         del self.transport
-        self.site = self.channel.site  # from the beginning, and for longer than there is a channel
-        self.began: float = self.site.reactor.seconds()
+        self._resource = resource
+        self._access_log = access_log
+        self._resolver = resolver
+        self._cors_origins = cors_origins
+        self._seconds: Callable[[], float] = reactor.seconds
+        self._began = reactor.seconds()
+
+    def gotLength(self, length: int | None) -> None:
+        self.content = BytesIO()
+        if length is not None and length > MAX_BODY:
+            self.channel.refuse_body()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received > MAX_BODY:
+            self.channel.refuse_body()
+        else:
+            self.content.write(data)
 
     def process(self) -> None:
-        """Hand the request to the routes, in a shape that can't surprise them."""
+        """Render the resource, with a path and a method that klein reads as the dispatcher does.
+
+        A path has one spelling, without percent-encoding: else "/api%2Fme" would be "/api/me" here and another path to
+        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me"; it is shown
+        "%" for either, which is no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
+        """
         self._whole = True
-        serving.set({})  # it may have been read in the context of the one before it
-        self.path = target_path(self.uri) or self.path  # RFC 9112 §3.2.2: a whole URI is as good as a path
-        if not self.method.isupper():  # methods are case-sensitive (RFC 9110 §9.1), werkzeug's matching is not
+        serving.set({})  # this may run in the context of the request before it
+        self.path = self.target
+        if not self.method.isupper():
             self.method = b"UNKNOWN"
-        # What server.Request would do, without headers that are Reply's to send.
-        self.prepath, self.postpath = [], self.path[1:].split(b"/")
+        # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
+        plain = b"%" not in self.path and not self.path.startswith(b"//")
+        self.prepath, self.postpath = [], self.path[1:].split(b"/") if plain else [b"%"]
         try:
-            self.render(self.site.getResourceFor(self))
+            self.render(self._resource)
         except Exception:
             self.processingFailed(Failure())
 
+    def processingFailed(self, reason: Failure) -> Failure:
+        """Answer 500 when the resource itself fails. Twisted would send a page of HTML."""
+        _log.failure("could not process a request", reason)
+        if not self.startedWriting:
+            self.answer(Reply.error(500, "internal server error"))
+        return reason
+
     def connectionLost(self, reason: Failure) -> None:
-        """The client has gone; its request is logged all the same, if nobody has answered it."""
         unanswered = self._whole and not self.finished
         super().connectionLost(reason)
         if unanswered:
             self.code = CLIENT_GONE
-            self.site.log(self)
+            self._log_answer()
 
     def getRequestHostname(self) -> bytes:
-        """A constant: no route depends on the Host header, and klein would choke on a strange one."""
+        """A constant for klein, which fails on some values of Host. No route depends on that header."""
         return b"localhost"
 
     def fields(self, name: bytes) -> list[str]:
-        """The values of a header field, one for each line. Any byte may stand in them (RFC 9110 §5.5).
+        """The values of a header field, one for each line; any byte may occur in a value (RFC 9110 §5.5).
 
-        Twisted's getHeader fails on what is not UTF-8, when it is asked for text.
+        Twisted's getHeader raises UnicodeDecodeError for values that are not UTF-8.
         """
         values = self.requestHeaders.getRawHeaders(name, [])
         return [value.decode("latin-1") for value in values]
 
     def field(self, name: bytes) -> str | None:
-        """The value of a header field, None when there is none. Several lines make one list (RFC 9110 §5.3)."""
+        """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
 
-    @property
-    def is_last(self) -> bool:
-        """Whether its connection ends with it."""
-        return self.channel is None or not self.channel.persistent
-
-    @property
-    def age_seconds(self) -> float:
-        """Seconds since the request began to arrive."""
-        return self.site.reactor.seconds() - self.began
+    def body(self) -> bytes:
+        """The whole body."""
+        return self.content.getvalue()
 
     @cached_property
     def request_id(self) -> str:
-        """The client's X-Request-Id when it is a sane one, else a new one."""
+        """X-Request-Id, if the client sent a valid one, else a new id."""
         given = self.fields(b"X-Request-Id")
+        # Fast path: uuid4().hex, one call of the kernel and 10,000 instructions, see docs/performance.md
         return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else f"{getrandbits(128):032x}"
 
     @cached_property
     def caller(self) -> Origin:
-        """Where it comes from."""
+        """The client behind any trusted proxies."""
         peer = self.getClientAddress()
-        host = None if isinstance(peer, UNIXAddress) else peer.host  # one at a unix socket is trusted, and has no name
-        client = self.site.clients.find(host, tuple(self.fields(b"X-Forwarded-For")))
-        if client.forged:
-            self.site.warn_of_untrusted_proxy(host)
-        return client
+        host = None if isinstance(peer, UNIXAddress) else peer.host  # a peer at a unix socket is trusted
+        origin = self._resolver.resolve(host, tuple(self.fields(b"X-Forwarded-For")))
+        if origin.forged:
+            self._access_log.warn_of_untrusted_proxy(host)
+        return origin
 
     @property
     def bearer(self) -> str:
@@ -124,50 +158,55 @@ class Request(server.Request):
             raise Unauthorized
         return match[1]
 
-    def write(self, data: bytes) -> None:
-        """Send the answer, of which this is the whole body, and Reply.send has left the head here."""
-        if not self._disconnected:
-            self.startedWriting = True
-            self.channel.write(self.head if self.method == b"HEAD" else self.head + data)
+    @property
+    def allowed_origin(self) -> str | None:
+        """The Origin header, if it is one of the configured web origins."""
+        origins = self.fields(b"Origin")
+        return origins[0] if len(origins) == 1 and origins[0] in self._cors_origins else None
 
-    def answer(self, body: bytes) -> None:
-        """Send the answer with this body and be done, unless the client has gone."""
+    def cors_headers(self) -> list[tuple[str, str]]:
+        """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
+        if not self._cors_origins:
+            return []
+        origin = self.allowed_origin
+        if origin is None:
+            return [("Vary", "Origin")]
+        return [
+            ("Vary", "Origin"),
+            ("Access-Control-Allow-Origin", origin),
+            ("Access-Control-Expose-Headers", EXPOSED_HEADERS),
+        ]
+
+    def answer(self, reply: Reply) -> None:
+        """Send the reply and end the request, unless the client has gone."""
+        self.send(reply)
         if not self._disconnected:
-            self.write(body)
             self.finish()
 
-    def body(self) -> bytes:
-        """The whole body."""
-        return self.content.getvalue()
+    def send(self, reply: Reply) -> None:
+        """Write and log the reply, unless the client has gone; klein, where it dispatches, then ends the request."""
+        if self._disconnected:
+            return
+        self.code = reply.status
+        self.startedWriting = True
+        more = self.cors_headers()
+        if self.private and "Cache-Control" not in reply.headers:
+            more += NO_STORE.items()
+        if not self.channel.persistent:
+            more.append(("Connection", "close"))
+        head = encode_head(reply, self.request_id, more)
+        # Fast path: a second write, 7,000 instructions, see docs/performance.md
+        self.channel.write(head if self.method == b"HEAD" else head + reply.body)
+        self._log_answer()
 
-
-def read_json(body: bytes, shape: type[T]) -> T:
-    """Decode a JSON body strictly into `shape`; raises BadRequest that names the path of what is wrong."""
-    try:
-        body.decode("utf-8")  # all of it: msgspec looks only into the fields it builds
-        value: T = _decoder(shape).decode(body)  # type: ignore[arg-type]
-    except UnicodeDecodeError:
-        raise BadRequest("request body is not UTF-8") from None
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"request body: {error}") from None
-    except msgspec.DecodeError as error:
-        raise BadRequest(f"request body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels") from None
-    if nesting(body) > MAX_NESTING:
-        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels")
-    return value
-
-
-def nesting(body: bytes) -> int:
-    """How deep the arrays and objects of valid JSON nest; at least that, when there can't be too many."""
-    brackets = body.count(b"[") + body.count(b"{")
-    if brackets <= MAX_NESTING:
-        return brackets
-    steps = (_STEP[byte] for byte in _JSON_STRING.sub(b"", body) if byte in _STEP)
-    return max(accumulate(steps), default=0)
-
-
-@cache
-def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(shape)
+    def _log_answer(self) -> None:
+        self._access_log.answered(
+            client=self.caller.name,
+            user_id=self.player,
+            method=self.method,
+            path=self.path,
+            route=self.route,
+            status=self.code,
+            seconds=self._seconds() - self._began,
+            request_id=self.request_id,
+        )

@@ -1,7 +1,7 @@
-"""RFC 9112 where Twisted takes it easier.
+"""The syntax of requests, where Twisted accepts more than RFC 9112 allows.
 
-Whatever one reader of a connection takes for something else than another reader does can carry a hidden request past
-the first of them. Twisted has closed the known ways; here it is told to refuse also what it reads generously.
+Input that a proxy and a server parse differently can smuggle a request past the proxy (RFC 9112 §11.2). Twisted has
+closed the known ways; this module also refuses what Twisted reads leniently.
 """
 
 import re
@@ -27,24 +27,24 @@ _CHUNK_LINE = re.compile(
 )
 
 
-# Whether a line of a header can be refused at once: it has control characters, or continues the one before it.
+# A line of a header that contains control characters, or is folded, a continuation of the line before.
 is_malformed = re.compile(rb"\A[ \t]|" + _CONTROL).search
 
 
 def has_bare_line_end(rest: bytes | bytearray) -> bool:
-    """Whether what is left after splitting at CRLF holds a CR or an LF alone, of which no line can come any more."""
+    """Whether the rest after splitting at CRLF contains a CR or an LF alone, so that no valid line can follow."""
     return _BARE.search(rest) is not None
 
 
 def is_host(value: bytes) -> bool:
-    """Whether this is the value of a Host field: a name or an address, and maybe a port; it may be empty."""
+    """Whether this is a valid value of Host: a name or an address, with or without a port, or empty (RFC 9112 §3.2)."""
     return _HOST.fullmatch(value) is not None
 
 
 def target_path(target: bytes) -> bytes | None:
-    """The path in a request target, or None when it is neither a path, nor a whole URI, nor `*` (RFC 9112 §3.2).
+    """The path in a request target: a path, an absolute URI or `*` (RFC 9112 §3.2); None for anything else.
 
-    Any printable character may stand in it, because browsers leave some of those in queries that RFC 3986 excludes.
+    All printable characters but `#` are allowed: browsers send some that RFC 3986 excludes from queries.
     """
     if target == b"*":
         return target
@@ -57,7 +57,7 @@ def target_path(target: bytes) -> bytes | None:
 
 
 class Chunks(http._ChunkedTransferDecoder):
-    """The chunked coding (RFC 9112 §7.1), with extensions and trailers that are what they should be."""
+    """The chunked transfer coding (RFC 9112 §7.1), with its extensions and trailers checked."""
 
     def _dataReceived_CHUNK_LENGTH(self) -> bool:
         self._check(_CHUNK_LINE)

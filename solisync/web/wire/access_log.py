@@ -1,0 +1,81 @@
+"""The log lines and metrics of requests."""
+
+from time import time
+
+from twisted.logger import Logger, LogLevel
+
+from ...process.metrics import Metrics
+from .reply import Refusal
+
+PATH_BYTES = 256  # our own paths are shorter; a pipe keeps lines whole up to 4,096 bytes, from any number of workers
+
+_log = Logger()
+
+
+class AccessLog:
+    """Writes one line for each reply and each refused connection, and counts them.
+
+    Nothing that may be secret is logged: no query string, no header but X-Request-Id, no body.
+    """
+
+    def __init__(self, *, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._warned = False
+
+    def answered(
+        self,
+        *,
+        client: str,
+        user_id: str | None,
+        method: bytes,
+        path: bytes,
+        route: str,
+        status: int,
+        seconds: float,
+        request_id: str,
+    ) -> None:
+        """Log and count a reply. `route` is the template of the path, empty when no route took the request."""
+        verb = method.decode("ascii")
+        shown = path[:PATH_BYTES].decode("ascii", "backslashreplace")
+        milliseconds = round(seconds * 1000, 1)
+        self._metrics.answered(verb if route else "", route, status, seconds)
+        # Fast path: Logger.info(), 30,000 instructions, see docs/performance.md
+        _log.observer(
+            {
+                "log_logger": _log,
+                "log_level": LogLevel.info,
+                "log_namespace": _log.namespace,
+                "log_source": None,
+                "log_format": "{line}",
+                "log_time": time(),
+                "line": f"{client} {verb} {shown} {status} {milliseconds} ms {request_id}",
+                "client": client,
+                "user_id": user_id,
+                "method": verb,
+                "route": route or None,
+                "path": shown,
+                "status": status,
+                "milliseconds": milliseconds,
+                "request_id": request_id,
+            }
+        )
+
+    def refused(self, refusal: Refusal, *, client: object, request_id: str) -> None:
+        """Log and count a refused connection; `request_id` is empty if there was no request yet."""
+        self._metrics.requests.labels("", "", refusal.status).inc()
+        _log.info(
+            "{client} refused: {status} {message} {request_id}",
+            client=client,
+            request_id=request_id,
+            **refusal._asdict(),
+        )
+
+    def warn_of_untrusted_proxy(self, peer: str | None) -> None:
+        """Warn, once in each process, that X-Forwarded-For came from a peer that is not a trusted proxy."""
+        if not self._warned:
+            self._warned = True
+            _log.warn(
+                "ignoring X-Forwarded-For from {peer}, which is not in SOLISYNC_TRUSTED_PROXIES;"
+                " if it is your proxy, every player behind it shares one rate limit until you list it there",
+                peer=peer,
+            )
