@@ -178,3 +178,36 @@ def test_the_transcript_of_the_readme_has_every_step_of_the_smoke_check():
     steps = re.findall(r'self\._(step|refused)\("(?!clean up)([^"]+)"', source)
     expected = [f"{name} is refused" if kind == "refused" else name for kind, name in steps]
     assert re.findall(r"^    ok   (.+)$", DOCS["README.md"], re.M) == expected
+
+
+REFERENCE = re.compile(r'(docs/[\w-]+\.md) "([^"]+)"')
+SOURCES_WITH_REFERENCES = [
+    path for folder in ("solisync", "tests", "bench") for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+
+def headings(page):
+    """The headings of a page of docs/."""
+    return set(re.findall(r"^#+ (.+)$", (ROOT / page).read_text("utf-8"), re.M))
+
+
+def test_every_reference_to_the_docs_exists():
+    """Where code names a section of docs/, that page has a heading of those words."""
+    references = {
+        (path.name, page, heading)
+        for path in SOURCES_WITH_REFERENCES
+        for page, heading in REFERENCE.findall(" ".join(path.read_text("utf-8").split()))
+    }
+    assert len(references) > 20
+    assert not [each for each in references if each[2] not in headings(each[1])]
+
+
+def test_a_section_sign_follows_its_document():
+    """Every § in code follows the name of a public standard: no other document's sections are cited."""
+    standards = re.compile(r"(RFC \d+|Fetch standard)( §[\d.]+(,| and)?)+")
+    assert not [
+        (path.name, line.strip())
+        for path in SOURCES_WITH_REFERENCES
+        for line in path.read_text("utf-8").splitlines()
+        if "§" in standards.sub("", line) and path.name != "test_docs.py"
+    ]
