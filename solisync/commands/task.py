@@ -1,4 +1,4 @@
-"""One run of a subcommand: what it was told, and what it works with."""
+"""The context of one run of a subcommand: arguments, settings, database and output."""
 
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The arguments in `chosen`, the settings and the environment they come from, and where to write."""
+    """The parsed arguments in `chosen`, the sources of the settings, and the output."""
 
     chosen: Namespace
     options: Mapping[str, str]
@@ -34,11 +34,11 @@ class Task:
 
     @property
     def settings(self) -> Settings:
-        """The settings of a command that doesn't serve; raises SettingsError."""
+        """The settings of the database and the log; raises SettingsError."""
         return Settings.from_environ(self.environ, self.options)
 
     async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Call `work` with a transaction on the database, for what may take long and changes nothing."""
+        """Call `work` with a transaction for reading, which may take as long as it needs."""
 
         async def checked(session: Session) -> T:
             await check_schema(session)
@@ -47,7 +47,7 @@ class Task:
         return await with_session(self.settings, self.reactor, checked)
 
     async def writing(self, work: Callable[[Database], Awaitable[T]]) -> T:
-        """Call `work` with the database as the service has it: in short transactions, run again if need be."""
+        """Call `work` with a Database, as in the service: with short transactions, which may be run again."""
         return await with_database(self.settings, self.reactor, work, migrating=False)
 
 
