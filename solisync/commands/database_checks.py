@@ -1,4 +1,4 @@
-"""What the doctor sees of the database: whether it can be used, by this role, with this schema, at this time."""
+"""The checks of `solisync doctor` on the database: server, clock, schema, and the rights of the role."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ CLOCK_SECONDS = 2.0
 
 
 async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Everything about the database; an embedded one that is not there yet is nothing bad."""
+    """Run all checks on the database; that an embedded one doesn't exist yet is only noted."""
     if settings.database_url is None:
         embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
         try:
@@ -74,7 +74,7 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
 
 
 def clock(ahead: timedelta, behind: timedelta) -> Finding:
-    """Judge by how much we are ahead of the database at least, or behind it."""
+    """Check the clock, given by how much this machine is ahead of the database at least, and behind it at least."""
     seconds = max(ahead, behind).total_seconds()
     if seconds > CLOCK_SECONDS:
         which = "ahead of" if ahead > behind else "behind"

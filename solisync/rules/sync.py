@@ -1,7 +1,7 @@
-"""Cloud saves: the shapes of a player's progress (docs/sync.md "The payload").
+"""Progress: message shapes, and documents with unknown fields (docs/sync.md "The payload").
 
-Fields that this server does not know, those of a newer client, are kept in `UnknownFields` byte for byte: else an old
-server would lose the data of a newer client.
+Fields that this version doesn't know, such as those of a newer client, are kept in `UnknownFields` byte for byte, so
+that an old server never loses a new client's data.
 """
 
 from datetime import date
@@ -105,7 +105,7 @@ class SyncAnswer(Struct, frozen=True):
 
 
 class UnknownFields(NamedTuple):
-    """Fields that this server doesn't know, by where they stood; of achievements by id."""
+    """The unknown fields of a payload, by the object in which they were; those of achievements by id."""
 
     payload: Unknown
     stats: Unknown
@@ -114,13 +114,13 @@ class UnknownFields(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A payload with its unknown fields: what is merged and stored."""
+    """A payload and its unknown fields: the unit of merging and storing."""
 
     payload: Payload
     unknown_fields: UnknownFields
 
     def encode(self) -> bytes:
-        """The document as JSON, the known fields first."""
+        """The document as JSON, known fields before unknown ones."""
         known, unknown_fields = self.payload, self.unknown_fields
         return _encode(
             structs.asdict(known)
@@ -142,7 +142,7 @@ def read_pushed(body: bytes) -> Document:
 
 
 def read_unknown(raw: bytes) -> UnknownFields:
-    """The fields of a valid payload that its shapes do not have."""
+    """The fields of a valid payload that are in none of the shapes."""
     payload = read_fields(raw)
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):
