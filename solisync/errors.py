@@ -41,19 +41,19 @@ class Unavailable(Refused):
 
 
 class DatabaseError(Exception):
-    """A statement failed, or its outcome is unknown; the client reads `internal server error`."""
+    """A statement failed, or its outcome is unknown; clients read `internal server error`."""
 
 
 class TransactionAborted(DatabaseError):
-    """The transaction left nothing behind (a deadlock, for example): it may be run again."""
+    """The transaction left nothing behind, as after a deadlock, so it may be run again."""
 
 
 class ConnectionLost(TransactionAborted):
-    """The connection ended under a statement, which left nothing behind unless that statement was committing."""
+    """The connection ended while a statement was running, which left nothing behind unless it was committing."""
 
 
 class Outdated(TransactionAborted):
-    """The database is no longer what it was when this connection was made (demoted, migrated): none so old is right."""
+    """The server was demoted or its schema migrated since the connection was made: others fail in the same way."""
 
 
 class ConnectionFailed(DatabaseError):
