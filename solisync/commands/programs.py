@@ -66,7 +66,7 @@ def _installed(name: str, settings: Settings, environ: Mapping[str, str], encryp
 
 
 def _major(program: Path) -> int:
-    try:
+    try:  # blocks the reactor, on which nothing else runs in a command
         said = subprocess.run([program, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
     except OSError:
         return 0

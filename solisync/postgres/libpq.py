@@ -2,7 +2,7 @@
 
 txpostgres makes the connection. Statements then run on psycopg2's connection itself, because a cursor of txpostgres
 takes the place of its connection in the reactor for every statement and delivers the result one turn of the reactor
-later: that was half of what a statement cost (docs/decisions.md "The database").
+later: that was half of the time of a statement.
 """
 
 import os
@@ -26,7 +26,7 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 async def connect(reactor: ReactorBase, dsn: str) -> "LibpqConnection":
     """Connect to the server that the DSN names; cancelling this gives up and leaves nothing in the reactor.
 
-    It waits without bound: libpq ignores connect_timeout when it connects asynchronously. Raises psycopg2.Error,
+    There is no time limit: libpq ignores connect_timeout when it connects asynchronously. Raises psycopg2.Error,
     ConnectionDone, ValueError or OSError.
     """
     attempt = _Attempt(reactor)

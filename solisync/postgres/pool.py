@@ -1,7 +1,6 @@
 """A pool of connections that keeps itself full, and lends each to one borrower at a time.
 
-The pool is solisync's own because that of txpostgres never replaces a dead connection, and lets borrowers wait without
-bound (docs/decisions.md "The database").
+Why it is not the pool of txpostgres: docs/decisions.md "The database".
 """
 
 from collections import deque

@@ -14,8 +14,8 @@ from twisted.logger import LogLevel, capturedLogs
 from solisync import service
 from solisync.client import ApiError
 from solisync.errors import ConnectionFailed, FatalError
-from solisync.postgres.database import RECONNECT_SECONDS
 from solisync.postgres.migrate import load_migrations, migrate
+from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.web import app
 from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import ROOT
@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
-from solisync.postgres.database import RECONNECT_SECONDS
+from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.web import app
 
