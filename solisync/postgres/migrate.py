@@ -18,10 +18,17 @@ from twisted.logger import Logger
 
 from ..errors import DatabaseError, FatalError, TransactionAborted
 from .connection import Connection
+from .statement import Row
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
 LOCK_WAIT_SECONDS = 300.0
+
+# The file of each table, which another one takes the place of when the table is rewritten.
+_FILES = """
+    SELECT oid, relname, relfilenode FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+"""
 
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _log = Logger()
@@ -120,7 +127,9 @@ async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
 async def _apply_one(connection: Connection, migration: Migration) -> None:
     _log.info("applying {name}", name=migration.name)
     try:
-        await connection.execute(f"BEGIN;\n{migration.sql}")
+        before = await connection.execute(f"BEGIN; {_FILES}")
+        await connection.execute(migration.sql)
+        await _check_no_rewrite(connection, migration, before)
         await connection.execute(
             "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
             (migration.number, migration.name, migration.checksum),
@@ -130,3 +139,17 @@ async def _apply_one(connection: Connection, migration: Migration) -> None:
         raise
     except DatabaseError as error:
         raise FatalError(f"solisync: {migration.name} failed: {error}") from error
+
+
+async def _check_no_rewrite(connection: Connection, migration: Migration, before: list[Row]) -> None:
+    """Raise FatalError when a table that was there before has been rewritten.
+
+    That is not MVCC-safe: what runs as EXECUTE on other nodes and waits for the table finds it empty afterwards.
+    """
+    after = {oid: file for oid, _, file in await connection.execute(_FILES)}
+    rewritten = ", ".join(name for oid, name, file in before if after.get(oid, file) != file)
+    if rewritten:
+        raise FatalError(
+            f"solisync: {migration.name} rewrites {rewritten}, which nodes that serve meanwhile would find empty;"
+            " nothing was changed"
+        )
