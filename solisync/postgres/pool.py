@@ -29,7 +29,10 @@ RECONNECT_SECONDS = 0.5
 
 
 class Pool:
-    """`size` connections with `statements` prepared, from `open` to `close`."""
+    """`size` connections with `statements` prepared, from `open` to `close`.
+
+    Borrowers may come before `open`: they wait, and are declined, as they are when the server is away.
+    """
 
     _log = Logger()
 
@@ -73,7 +76,11 @@ class Pool:
         self._hosts.extend(each_host(dsn))
         self._filling = Deferred.fromCoroutine(self._keep_full())
         self._filling.addErrback(self._log_unless_closed)
-        self._sweep.start(SWEEP_SECONDS, now=False).addErrback(self._log_unless_closed)
+        self._begin_sweep()
+
+    def _begin_sweep(self) -> None:
+        if not self._sweep.running:
+            self._sweep.start(SWEEP_SECONDS, now=False).addErrback(self._log_unless_closed)
 
     def _log_unless_closed(self, failure: Failure) -> None:
         if not self._closed:
@@ -106,6 +113,7 @@ class Pool:
             return connection
         if self._closed or len(self._waiting) >= BORROWERS:
             raise Unavailable
+        self._begin_sweep()  # the first borrower may come before `open`, and nothing else would decline it
         waiter: Deferred[Connection] = Deferred(self._waiting.__delitem__)
         self._waiting[waiter] = self._reactor.seconds() + BORROW_SECONDS
         return waiter
