@@ -48,6 +48,10 @@ class TransactionAborted(DatabaseError):
     """The transaction left nothing behind (a deadlock, for example): it may be run again."""
 
 
+class TimedOut(DatabaseError):
+    """A statement, or its wait for a lock, took longer than the server allows; its transaction left nothing behind."""
+
+
 class ConnectionLost(TransactionAborted):
     """The connection ended under a statement, which left nothing behind unless that statement was committing."""
 

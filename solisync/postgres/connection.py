@@ -12,7 +12,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectionDone
 
-from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted
+from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TimedOut, TransactionAborted
 from . import libpq
 from .dsn import each_address, each_host, with_defaults
 from .libpq import LibpqConnection, Parameters
@@ -27,6 +27,7 @@ SETTLED_SECONDS = 1.0  # how long after connecting an error is put down to the s
 _READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
+_TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
 # PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
 _UTC = "SET timezone = 'UTC'"
@@ -102,8 +103,8 @@ class Connection:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
         Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
-        when other connections would fail alike; ConnectionLost when the connection ended meanwhile (only the caller
-        knows whether a commit was on its way); else DatabaseError.
+        when other connections would fail alike; TimedOut when the server's limits ended it; ConnectionLost when the
+        connection ended meanwhile (only the caller knows whether a commit was on its way); else DatabaseError.
         """
         try:
             return await self._libpq.run(sql, parameters)
@@ -116,6 +117,8 @@ class Connection:
                 raise Outdated(_reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
                 raise TransactionAborted(_reason(error)) from error
+            if code in _TIMED_OUT:
+                raise TimedOut(_reason(error)) from error
             raise DatabaseError(_reason(error)) from error
 
     def _is_news(self, code: str) -> bool:
@@ -150,6 +153,11 @@ class Connection:
     def encrypted(self) -> bool:
         """Whether TLS protects the connection."""
         return self._libpq.encrypted
+
+    @property
+    def backend_pid(self) -> int:
+        """The process id of the server as it was told when connecting; a pooler tells one that is no server's."""
+        return self._libpq.backend_pid
 
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is closed, by either side."""

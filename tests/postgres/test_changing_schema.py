@@ -88,7 +88,7 @@ async def test_a_migration_that_rewrites_a_table_is_refused(reactor, empty_datab
         await migrate(reactor, empty_database, rewriting)
     await all_push_on(reactor, nodes)
     check_wins(empty_database, nodes)
-    column = "SELECT FROM information_schema.columns WHERE column_name = 'updated_at'"
+    column = "SELECT 1 FROM information_schema.columns WHERE column_name = 'updated_at'"
     assert run_sql(empty_database, column) == []
     assert await migrate(reactor, empty_database, MIGRATIONS[:PROGRESS]) == []
 
