@@ -20,7 +20,7 @@ from .staggered import staggered_race
 from .statement import Row, Statement, Step
 
 CONNECT_SECONDS = 3.0  # for each address of each host, the setup included
-SETTLED_SECONDS = 1.0  # how long after connecting an error is put down to the server and not to the connection's age
+SETTLED_SECONDS = 1.0  # how long after connecting a refusal to write is put down to the server as it has always been
 
 # SQLSTATEs after which a fresh connection is the cure: the server was demoted; a migration changed what a prepared
 # statement returns.
@@ -113,7 +113,7 @@ class Connection:
             if code in _LOST or code.startswith("08") or self._libpq.disconnected:
                 self.close()
                 raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
-            if code in (_READ_ONLY, _RESULT_CHANGED) and self._is_news(code):
+            if code == _RESULT_CHANGED or (code == _READ_ONLY and self._may_have_been_demoted):
                 raise Outdated(_reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
                 raise TransactionAborted(_reason(error)) from error
@@ -121,10 +121,11 @@ class Connection:
                 raise TimedOut(_reason(error)) from error
             raise DatabaseError(_reason(error)) from error
 
-    def _is_news(self, code: str) -> bool:
-        """Whether this may have become so since the connection was made; else a new one would fail in the same way."""
+    @property
+    def _may_have_been_demoted(self) -> bool:
+        """Whether the server may be read-only only since the connection was made; else a new one would fail alike."""
         age = self._libpq.reactor.seconds() - self._opened
-        return not 0 <= age < SETTLED_SECONDS or (code == _READ_ONLY and not self._was_read_only)
+        return not self._was_read_only or not 0 <= age < SETTLED_SECONDS
 
     @property
     def can_commit(self) -> bool:

@@ -47,6 +47,7 @@ class Pool:
         self._lent: dict[Connection, float] = {}  # with the time at which each is cut
         self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time at which each is declined
         self._retiring: set[Connection] = set()  # lent, and to be closed when they are given back
+        self._replacements = 0  # how often all connections were to be replaced
         self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
         self._reachable = True
         self._filling: Deferred[None] | None = None
@@ -147,11 +148,12 @@ class Pool:
     def replace_all(self, witness: Connection) -> None:
         """Replace every connection, because `witness` has found the server to be useless, and prefer the next host.
 
-        Idle ones are closed now, lent ones when they are given back. Does nothing when `witness` is being replaced
-        already: then its news is old.
+        Idle ones are closed now, lent ones when they are given back, and those that are being made when they are there.
+        Does nothing when `witness` is being replaced already: then its news is old.
         """
         if witness in self._retiring:
             return
+        self._replacements += 1
         self._hosts.rotate(-1)
         self._retiring |= self._lent.keys()
         for connection in self._idle[:]:
@@ -198,10 +200,13 @@ class Pool:
                 self._shrunk = Deferred()
                 await self._shrunk
                 continue
-            hosts = tuple(self._hosts)
+            hosts, replacements = tuple(self._hosts), self._replacements
             position, connection = await staggered_race(
                 self._reactor, [partial(self._keep_trying, host) for host in hosts]
             )
+            if self._replacements != replacements:  # its statements may be older than the change of the schema
+                connection.close()
+                continue
             self._hosts.remove(hosts[position])
             self._hosts.appendleft(hosts[position])
             if not self._reachable:
