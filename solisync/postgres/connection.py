@@ -32,8 +32,16 @@ _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starti
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
 _TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
-# PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
-_UTC = "SET timezone = 'UTC'"
+# Whatever the server, the database or the role prefers:
+# - PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
+# - A statement that waited for a lock relies on seeing what was committed meanwhile, which other levels hide from it.
+# - What is acknowledged must survive a crash of the server. For which standbys a commit waits as well, if synchronous
+#   commits are not off, is up to the operator.
+_SETTINGS = """
+    SET timezone = 'UTC';
+    SET default_transaction_isolation = 'read committed';
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+"""
 
 # Limits kept by the server: a node that vanished must not keep its locks.
 _TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
@@ -187,7 +195,7 @@ async def _connect_and_set_up(
 ) -> LibpqConnection:
     connection = await libpq.connect(reactor, with_defaults(dsn))
     try:
-        await connection.run("; ".join([_UTC, *([_TIMEOUTS] if bounded else [])]), None)
+        await connection.run("; ".join([_SETTINGS, *([_TIMEOUTS] if bounded else [])]), None)
         if statements:
             await _prepare(connection, statements)
     except BaseException:
