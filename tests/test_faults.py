@@ -285,3 +285,24 @@ async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
         assert await statuses() == [200, 200, 200, 200]
     finally:
         await running.service.stopService()
+
+
+@pytest.mark.parametrize(("held", "status"), [(2.0, 200), (10, 500)])
+async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
+    reactor, empty_database, monkeypatch, no_lost_failures, held, status
+):
+    """A request that doesn't get the lock of its player's row within the server's limit tries once more."""
+    monkeypatch.setattr(connection, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
+    running = await start(reactor, empty_database)
+    try:
+        ((user, _, token),) = players(empty_database, 1)
+        with closing(connect(empty_database)) as blocking:
+            blocking.cursor().execute("BEGIN; SELECT FROM users WHERE id = %s FOR UPDATE", (user,))
+            release = reactor.callLater(held, blocking.close)
+            answer = await running.ask("POST", "/api/leaderboard/opt-in", body={"display_name": "Ann"}, bearer=token)
+        assert answer.status == status
+        if release.active():
+            release.cancel()
+        no_lost_failures.clear()
+    finally:
+        await running.service.stopService()
