@@ -403,7 +403,7 @@ async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypat
     """When a step fails midway, the account is deleted all the same."""
 
     async def broken(client, username, password):
-        raise ApiError(500, "internal server error", None)
+        raise ApiError(500, "internal server error")
 
     monkeypatch.setattr(Client, "login", broken)
     with pytest.raises(FatalError, match="smoke check failed: 500 internal server error"):

@@ -49,7 +49,13 @@ def routes(
             limit=rate_limit.AUTH,
             body=Json(AuthRequest),
             answer=TokenPair,
-            errors=(409,),
+            errors=(
+                "username_length",
+                "username_characters",
+                "password_length",
+                "password_too_long",
+                "username_taken",
+            ),
         ),
         Route(
             method="POST",
@@ -59,7 +65,7 @@ def routes(
             limit=rate_limit.AUTH,
             body=Json(AuthRequest),
             answer=TokenPair,
-            errors=(401,),
+            errors=("invalid_credentials", "username_characters"),
         ),
         Route(
             method="POST",
@@ -69,7 +75,7 @@ def routes(
             limit=rate_limit.AUTH,
             body=Json(RefreshRequest),
             answer=TokenPair,
-            errors=(401,),
+            errors=("unauthorized",),
         ),
         Route(
             method="GET",
@@ -78,7 +84,7 @@ def routes(
             summary="Show one's own profile",
             protected=True,
             answer=Me,
-            errors=(404,),
+            errors=("user_not_found",),
         ),
         Route(
             method="DELETE",
@@ -94,9 +100,9 @@ def routes(
             handler=avatars.upload,
             summary="Set one's avatar",
             protected=True,
-            body=Upload(AVATAR_TYPES, too_large=Refusal(400, AVATAR_TOO_LARGE)),
+            body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
             answer=Me,
-            errors=(404,),
+            errors=("avatar_type", "avatar_signature", "user_not_found"),
             links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
         ),
         Route(
@@ -107,7 +113,7 @@ def routes(
             protected=True,
             conditional=True,
             answer_content=AVATAR_TYPES,
-            errors=(404,),
+            errors=("avatar_not_found",),
         ),
         Route(
             method="GET",
@@ -116,7 +122,7 @@ def routes(
             summary="Show one's stored progress",
             protected=True,
             answer=SyncAnswer,
-            errors=(404,),
+            errors=("user_not_found",),
         ),
         Route(
             method="POST",
@@ -126,7 +132,7 @@ def routes(
             protected=True,
             body=Json(Payload, read_pushed),
             answer=SyncAnswer,
-            errors=(404,),
+            errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
         ),
         Route(
             method="GET",
@@ -144,7 +150,7 @@ def routes(
             protected=True,
             body=Json(OptIn),
             answer=Ok,
-            errors=(404,),
+            errors=("display_name_empty", "display_name_length", "display_name_characters", "user_not_found"),
         ),
         Route(
             method="DELETE",
@@ -153,7 +159,7 @@ def routes(
             summary="Disappear from the leaderboard",
             protected=True,
             answer=Ok,
-            errors=(404,),
+            errors=("user_not_found",),
         ),
         Route(
             method="POST",
@@ -163,7 +169,7 @@ def routes(
             protected=True,
             body=Json(Replay, read_replay),
             answer=Uploaded,
-            errors=(404,),
+            errors=("replay_storage_full", "user_not_found"),
             links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
         ),
         Route(
@@ -181,7 +187,7 @@ def routes(
             summary="Get a replay as it was uploaded",
             conditional=True,
             answer=Replay,
-            errors=(404,),
+            errors=("replay_not_found",),
         ),
         Route(
             method="GET",
@@ -198,6 +204,7 @@ def routes(
             limit=rate_limit.ANALYTICS,
             body=Json(Batch, read_batch),
             answer=Receipt,
+            errors=("batch_too_large",),
         ),
         *(
             Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
@@ -233,6 +240,7 @@ def routes(
             handler=docs.asset,
             summary="A part of that page",
             conditional=True,
+            errors=("not_found",),
             listed=False,
         ),
     )
