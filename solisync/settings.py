@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from .access.client_address import Networks
+from .access.rate_limit import Limit
 from .errors import SettingsError
 from .settings_table import TABLE, Setting
 
@@ -54,6 +55,7 @@ class ServingSettings(Settings):
     listen: str
     trusted_proxies: Networks
     cors_origins: frozenset[str]
+    auth_limit: Limit
     workers: int
     stop_seconds: float
     metrics_listen: str | None

@@ -108,6 +108,15 @@ TABLE = (
         help="origins of browser clients, like https://play.example.org, separated by commas",
     ),
     Setting(
+        field="auth_limit",
+        variable="SOLISYNC_AUTH_LIMIT",
+        option="auth-limit",
+        metavar="REQUESTS/SECONDS",
+        read=values.auth_limit,
+        default="10/60",
+        help="how often one address may register, log in and refresh, in all",
+    ),
+    Setting(
         field="workers",
         variable="SOLISYNC_WORKERS",
         option="workers",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from solisync.access.rate_limit import AUTH, Limit
 from solisync.errors import SettingsError
 from solisync.settings import ServingSettings, Settings
 from solisync.settings_table import TABLE
@@ -33,6 +34,7 @@ def test_the_defaults_are_the_documented_ones():
     assert (settings.trusted_proxies, settings.cors_origins) == ((), frozenset())
     assert (settings.database_connections, settings.stop_seconds, settings.prepared_statements) == (8, 10, True)
     assert settings.analytics_days is None
+    assert settings.auth_limit == AUTH
 
 
 def test_an_empty_variable_is_an_unset_one():
@@ -129,6 +131,8 @@ def test_every_field_has_a_row_and_every_row_a_field():
     [
         ("SOLISYNC_DATABASE_CONNECTIONS", "1", "database_connections", 1),
         ("SOLISYNC_DATABASE_CONNECTIONS", "1000", "database_connections", 1000),
+        ("SOLISYNC_AUTH_LIMIT", "1/1", "auth_limit", Limit("auth", 1, 1)),
+        ("SOLISYNC_AUTH_LIMIT", "1000/3600", "auth_limit", Limit("auth", 1000, 3600)),
         ("SOLISYNC_STOP_SECONDS", "0", "stop_seconds", 0.0),
         ("SOLISYNC_STOP_SECONDS", "3600", "stop_seconds", 3600.0),
         ("SOLISYNC_PREPARED_STATEMENTS", "off", "prepared_statements", False),
@@ -153,6 +157,14 @@ def test_what_is_accepted(variable, value, field, expected):
         ("SOLISYNC_DATABASE_CONNECTIONS", "0000000010"),
         ("SOLISYNC_DATABASE_CONNECTIONS", "1" * 5000),
         ("SOLISYNC_DATABASE_CONNECTIONS", "٣"),
+        ("SOLISYNC_AUTH_LIMIT", "0/60"),
+        ("SOLISYNC_AUTH_LIMIT", "1001/60"),
+        ("SOLISYNC_AUTH_LIMIT", "10/0"),
+        ("SOLISYNC_AUTH_LIMIT", "10/3601"),
+        ("SOLISYNC_AUTH_LIMIT", "10"),
+        ("SOLISYNC_AUTH_LIMIT", "off"),
+        ("SOLISYNC_AUTH_LIMIT", "1\n/60"),
+        ("SOLISYNC_AUTH_LIMIT", "٣/60"),
         ("SOLISYNC_STOP_SECONDS", "-1"),
         ("SOLISYNC_STOP_SECONDS", "3600.1"),
         ("SOLISYNC_STOP_SECONDS", "nan"),

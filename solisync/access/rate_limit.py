@@ -26,7 +26,7 @@ class Limit:
     seconds: int
 
 
-AUTH = Limit("auth", most=10, seconds=60)
+AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 LIMITS = (AUTH, ANALYTICS)
 

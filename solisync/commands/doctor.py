@@ -47,7 +47,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         return
     for finding in await host_checks.listener(settings, task.reactor):
         yield finding
-    for finding in (*host_checks.disk(settings), *host_checks.proxies(settings)):
+    for finding in (*host_checks.disk(settings), *host_checks.proxies(settings), *host_checks.auth_limit(settings)):
         yield finding
     for finding in await database_checks.examine(settings, task.reactor):
         yield finding

@@ -48,6 +48,7 @@ def make_site(
     recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
     table = routes(
+        settings.auth_limit,
         accounts=Accounts(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),

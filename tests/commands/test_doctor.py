@@ -130,6 +130,12 @@ async def test_trusted_proxies_fit_the_endpoint(examine, listen, proxies, level)
     assert (level, "proxy") in await examine(wrong=level == "wrong", **environ)
 
 
+@pytest.mark.parametrize(("limit", "noted"), [("10/60", False), ("5/30", False), ("11/60", True), ("10/59", True)])
+async def test_a_wider_rate_limit_is_noted(examine, limit, noted):
+    """More logins a second than by default help whoever guesses passwords."""
+    assert (("note", "limit") in await examine(wrong=False, SOLISYNC_AUTH_LIMIT=limit)) is noted
+
+
 async def test_an_embedded_database_that_is_yet_to_come_is_fine(examine, place):
     """The first start makes it; its disk is looked at all the same, and nothing is made meanwhile."""
     found = await examine(wrong=False, DATABASE_URL="", SOLISYNC_DATA_DIR=place / "not" / "yet")
