@@ -58,6 +58,20 @@ TABLE = (
         help="a file with the secret that signs tokens, instead of JWT_SECRET (at least 32 bytes)",
     ),
     Setting(
+        field="jwt_secret_previous",
+        variable="JWT_SECRET_PREVIOUS",
+        read=values.secret,
+        help="a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
+        field="jwt_secret_previous",
+        variable="JWT_SECRET_PREVIOUS_FILE",
+        option="jwt-secret-previous-file",
+        metavar="FILE",
+        read=values.secret_file,
+        help="a file with a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
         field="database_url",
         variable="DATABASE_URL",
         read=values.dsn,

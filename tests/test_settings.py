@@ -10,7 +10,7 @@ from solisync.errors import SettingsError
 from solisync.settings import ServingSettings, Settings
 from solisync.settings_table import TABLE
 from solisync.settings_values import without_line_end
-from tests.harness.constants import SECRET
+from tests.harness.constants import PREVIOUS_SECRET, SECRET
 
 GIVEN = {"JWT_SECRET": SECRET}
 
@@ -80,6 +80,22 @@ def test_the_secret_may_come_from_a_file(tmp_path):
     assert problems(variables | GIVEN) == ["JWT_SECRET and JWT_SECRET_FILE are both set: keep one"]
     file.write_bytes(b"\xff" * 31 + b"\r\n")
     assert problems(variables) == ["JWT_SECRET_FILE must hold at least 32 bytes, it has 31"]
+
+
+def test_a_previous_secret_has_the_same_rules(tmp_path):
+    """It is as long, comes from a variable or a file, and is another one than the secret that signs."""
+    file = tmp_path / "secret"
+    file.write_text(PREVIOUS_SECRET + "\n")
+    assert read().jwt_secret_previous is None
+    assert read({"JWT_SECRET_PREVIOUS": PREVIOUS_SECRET}).jwt_secret_previous == PREVIOUS_SECRET.encode()
+    variables = {"JWT_SECRET_PREVIOUS": SECRET}
+    assert read(variables, {"jwt-secret-previous-file": str(file)}).jwt_secret_previous == PREVIOUS_SECRET.encode()
+    (same,) = problems(variables)
+    assert same.startswith("JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET")
+    assert SECRET not in same
+    (short,) = problems({"JWT_SECRET_PREVIOUS": "x" * 31})
+    assert short == "JWT_SECRET_PREVIOUS must hold at least 32 bytes, it has 31"
+    assert len(problems(variables | {"JWT_SECRET_PREVIOUS_FILE": str(file)})) == 1
 
 
 def test_an_option_that_names_a_file_beats_both_variables(tmp_path):

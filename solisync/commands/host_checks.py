@@ -47,17 +47,17 @@ def names(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield wrong("settings", f"{name} is no setting", advice)
 
 
-def secret(value: bytes) -> Finding:
-    """Check whether the signing secret looks random, by the entropy of its bytes."""
+def secret(name: str, value: bytes) -> Finding:
+    """Check whether a secret that tokens are verified with looks random, by the entropy of its bytes."""
     counts = Counter(value).values()
     bits = -sum(count * math.log2(count / len(value)) for count in counts)
     if bits < SECRET_BITS:
         return wrong(
             "secret",
-            "JWT_SECRET repeats itself: whoever guesses it can be any player",
+            f"{name} repeats itself: whoever guesses it can be any player",
             "take the output of: openssl rand -hex 32 (it logs everybody out)",
         )
-    return fine("secret", f"JWT_SECRET has {len(value)} bytes")
+    return fine("secret", f"{name} has {len(value)} bytes")
 
 
 def secret_file(file: Path) -> Iterator[Finding]:

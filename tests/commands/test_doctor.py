@@ -75,6 +75,8 @@ async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
     assert "repeats itself" in (await examine(JWT_SECRET="password" * 4))["wrong", "secret"]
     random = b64encode(bytes(range(7, 224, 7))).decode()
     assert ("ok", "secret") in await examine(wrong=False, JWT_SECRET=random)
+    found = await examine(JWT_SECRET=random, JWT_SECRET_PREVIOUS="password" * 4)
+    assert "JWT_SECRET_PREVIOUS repeats itself" in found["wrong", "secret"]
     file = place / "secret"
     file.write_text(random)
     file.chmod(0o640)
