@@ -48,6 +48,10 @@ class TransactionAborted(DatabaseError):
     """The transaction was rolled back for a reason that may not recur, such as a deadlock: it may be run again."""
 
 
+class TimedOut(DatabaseError):
+    """A statement, or its wait for a lock, took longer than the server allows; its transaction left nothing behind."""
+
+
 class ConnectionLost(TransactionAborted):
     """The connection was lost during a statement, which is rolled back unless it was committing."""
 

@@ -1,7 +1,7 @@
 """Deleting expired rows in the background, in small batches, so that no request takes longer for it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -64,9 +64,9 @@ class Housekeeping:
             await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
             await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))
             if self._analytics_days is not None:
-                before = self._now() - timedelta(days=self._analytics_days)
-                await self._prune_all(lambda transaction: analytics.prune(transaction, before, most=BATCH))
-                await self._prune_all(lambda transaction: analytics.prune_names(transaction, before, most=BATCH))
+                old = {"days": self._analytics_days, "most": BATCH}
+                await self._prune_all(lambda transaction: analytics.prune(transaction, self._now(), **old))
+                await self._prune_all(lambda transaction: analytics.prune_names(transaction, self._now(), **old))
         except (DatabaseError, Unavailable) as error:
             self._log.warn("housekeeping is put off for a minute: {error}", error=error)
 

@@ -17,7 +17,8 @@ from twisted.internet.task import LoopingCall
 from ..errors import FatalError
 from ..postgres import introspection
 from ..postgres.connection import Connection
-from ..postgres.migrate import apply, load_migrations, migrating
+from ..postgres.migrate import apply, load_migrations
+from ..postgres.migration_lock import migrating
 from ..postgres.transaction import Transaction
 from ..storage import counts, schema
 from .output import PROGRESS_SECONDS, bytes_shown
@@ -87,7 +88,7 @@ async def restore(task: Task) -> None:
                 writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
                 commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
                 await programs.pipe(*commands, heard=lambda line: _report(task, line))
-            await apply(connection, load_migrations())
+            await apply(task.reactor, connection, load_migrations())
             players = await counts.players(Transaction(connection))
         task.progress.clear()
         text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"

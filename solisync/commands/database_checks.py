@@ -56,7 +56,9 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
         kind = "embedded in " + str(settings.data_dir) if settings.database_url is None else "named by DATABASE_URL"
         yield fine("database", f"PostgreSQL {server.version}, {kind}")
     yield clock(before - theirs, theirs - after)
-    wanted = settings.workers * settings.database_connections + 1
+    if await introspection.is_pooled(connection):
+        yield _pooler(settings.prepared_statements)
+    wanted = settings.workers * settings.database_connections + 2
     if settings.database_url is not None and wanted > server.connections:
         yield wrong(
             "database",
@@ -81,6 +83,12 @@ def clock(ahead: timedelta, behind: timedelta) -> Finding:
         text = f"this machine's clock is {seconds:.1f} s {which} the database's"
         return wrong("clock", text, "set both by NTP: tokens expire by this one, rate limits by the other")
     return fine("clock", "this machine and the database agree on the time")
+
+
+def _pooler(prepared_statements: bool) -> Finding:
+    if prepared_statements:
+        return note("pooler", "there is one before the database", "in transaction mode, --no-prepared-statements")
+    return fine("pooler", "there is one before the database, and statements are not prepared")
 
 
 def _schema(number: int) -> Finding:

@@ -1,7 +1,5 @@
 """`solisync sessions`: listing and ending the sessions of players."""
 
-from datetime import UTC, datetime
-
 from ..access.tokens import REFRESH_LIFETIME
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
@@ -10,7 +8,6 @@ from .output import Column
 from .task import Task, player
 
 COLUMNS = (Column("refreshed_at", 19), Column("expires_at", 19))
-END_OF_TIME = datetime(9999, 12, 30, tzinfo=UTC)
 BATCH = 10_000
 
 
@@ -45,7 +42,7 @@ async def _revoke_everyone(task: Task, database: Database) -> int:
     """End most sessions in small batches, then the rest under a lock, which is brief so: all players wait for it."""
     total, deleted = 0, BATCH
     while deleted == BATCH:
-        deleted = await database.autocommit(sessions.prune, END_OF_TIME, most=BATCH)
+        deleted = await database.autocommit(sessions.revoke_some, most=BATCH)
         total += deleted
         task.progress.report(f"{total:,} sessions ended")
     task.progress.clear()

@@ -118,6 +118,11 @@ class LibpqConnection:
         """One of psycopg2's TRANSACTION_STATUS constants, known to libpq without asking the server."""
         return int(self._connection.get_transaction_status())
 
+    @property
+    def backend_pid(self) -> int:
+        """The process id of the server that libpq was told when it connected."""
+        return int(self._connection.info.backend_pid)
+
     def parameter(self, name: str) -> str | None:
         """What the server has reported for one of its settings; None for one that it doesn't report."""
         return self._connection.get_parameter_status(name)  # type: ignore[no-any-return]
