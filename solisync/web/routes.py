@@ -1,6 +1,6 @@
 """The route table, the source of dispatch, authorisation, rate limits, bodies and the OpenAPI document."""
 
-from ..access import rate_limit
+from ..access.rate_limit import ANALYTICS, Limit
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ..rules.analytics import Batch, Receipt, read_batch
 from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
@@ -26,6 +26,7 @@ from .wire.reply import Refusal
 
 
 def routes(
+    auth_limit: Limit,
     *,
     accounts: Accounts,
     sessions: Sessions,
@@ -38,7 +39,7 @@ def routes(
     health: Health,
     docs: Docs,
 ) -> tuple[Route, ...]:
-    """Every route of the service."""
+    """Every route of the service; those that begin or continue a session share `auth_limit`."""
     openapi = OpenApi(lambda: table)
     table = (
         Route(
@@ -46,7 +47,7 @@ def routes(
             path="/api/auth/register",
             handler=accounts.register,
             summary="Create an account and begin its first session",
-            limit=rate_limit.AUTH,
+            limit=auth_limit,
             body=Json(AuthRequest),
             answer=TokenPair,
             errors=(
@@ -62,7 +63,7 @@ def routes(
             path="/api/auth/login",
             handler=sessions.login,
             summary="Begin a session",
-            limit=rate_limit.AUTH,
+            limit=auth_limit,
             body=Json(AuthRequest),
             answer=TokenPair,
             errors=("invalid_credentials", "username_characters"),
@@ -72,7 +73,7 @@ def routes(
             path="/api/auth/refresh",
             handler=sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
-            limit=rate_limit.AUTH,
+            limit=auth_limit,
             body=Json(RefreshRequest),
             answer=TokenPair,
             errors=("unauthorized",),
@@ -201,7 +202,7 @@ def routes(
             path="/api/analytics",
             handler=analytics.receive,
             summary="Report what happened in a game",
-            limit=rate_limit.ANALYTICS,
+            limit=ANALYTICS,
             body=Json(Batch, read_batch),
             answer=Receipt,
             errors=("batch_too_large",),
