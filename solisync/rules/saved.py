@@ -8,14 +8,15 @@ from msgspec import Raw, Struct, structs
 from .fields import EPOCH, U64_MAX
 from .sync import (
     NEVER,
+    NO_UNKNOWN_FIELDS,
     Achievement,
     Document,
     Payload,
     Progress,
     Stats,
     Unknown,
-    UnknownFields,
     read_fields,
+    read_known,
     read_unknown,
 )
 
@@ -28,7 +29,7 @@ def default_document(user_id: str, now: datetime) -> Document:
     payload = Payload(
         user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
     )
-    return Document(payload, UnknownFields({}, {}, {}, {}))
+    return Document(payload, NO_UNKNOWN_FIELDS)
 
 
 def read_saved(raw: bytes) -> Document:
@@ -36,11 +37,14 @@ def read_saved(raw: bytes) -> Document:
 
     What doesn't fit such a field counts as absent: nobody had checked it.
     """
+    return read_known(raw) or Document(_read_payload(raw), read_unknown(raw))
+
+
+def _read_payload(raw: bytes) -> Payload:
     try:
-        payload = _decode(raw)
+        return _decode(raw)
     except msgspec.ValidationError:
-        payload = _decode(_repaired(raw))
-    return Document(payload, read_unknown(raw))
+        return _decode(_repaired(raw))
 
 
 def _repaired(raw: bytes) -> bytes:

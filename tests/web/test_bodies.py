@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
-from solisync.rules.json_body import MAX_NESTING, nesting, read_json
+from solisync.rules.json_body import MAX_NESTING, nests_too_deep, read_json
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.strategies import examples
@@ -108,9 +108,9 @@ async def test_no_body_is_worse_than_refused(server, full, path):
     assert statuses <= {200, 400, 401, 409, 503}
 
 
-@given(documents)
-def test_nesting_is_measured_as_json_nests(value):
-    """Brackets in strings don't count; few brackets are not worth measuring."""
+@given(documents, st.integers(0, MAX_NESTING), st.sampled_from(["[", "{", '\\"[', "]]}", "\\", '"']))
+def test_nesting_is_measured_as_json_nests(value, levels, text):
+    """Brackets in strings don't count, however the strings are spelled; the limit is exact."""
 
     def depth(value):
         if isinstance(value, list):
@@ -119,9 +119,11 @@ def test_nesting_is_measured_as_json_nests(value):
             return 1 + max(map(depth, value.values()), default=0)
         return 0
 
-    many_brackets = ["[{" * 3, '\\"[', [[]] * MAX_NESTING]
-    document = [many_brackets, value]
-    assert nesting(json.dumps(document).encode()) == depth(document)
+    document = value
+    for level in range(levels):
+        document = {text: text, "x": document} if level % 2 else [text, document, text]
+    document = [[[]] * MAX_NESTING, text * 3, document]
+    assert nests_too_deep(json.dumps(document).encode()) == (depth(document) > MAX_NESTING)
 
 
 @given(st.binary(max_size=300))

@@ -7,7 +7,7 @@ import pytest
 
 from solisync.rules.sync import PAYLOAD_MAX_BYTES
 from tests.harness.concurrency import gather
-from tests.harness.payloads import NIL, U32, U64, progress_of
+from tests.harness.payloads import NIL, U32, U64, encode, progress_of
 from tests.harness.postgres import truncate
 from tests.harness.strategies import examples, payloads
 from tests.web.calls import push
@@ -168,6 +168,32 @@ async def test_a_result_that_is_too_large_is_refused_and_nothing_stored(server):
     answer = await push(server, client, progress_of(zz_b=half))
     assert (answer.status, answer.json) == (400, {"error": "sync payload too large"})
     assert await pull(server, client) == first.json["merged"]
+
+
+async def test_a_merge_over_a_bound_is_refused_and_nothing_stored(server):
+    """Two halves that keep the bounds alone don't keep them together: 400 that names the bound."""
+    client = await server.player("ann")
+    first = await push(server, client, progress_of(progress__unlocked_card_backs=[*range(600)]))
+    assert first.status == 200
+    answer = await push(server, client, progress_of(progress__unlocked_card_backs=[*range(600, 1_200)]))
+    assert answer.status == 400
+    assert answer.json == {"error": "sync payload may have at most 1,000 unlocked card backs"}
+    assert await pull(server, client) == first.json["merged"]
+
+
+async def test_a_player_with_more_than_the_bounds_allow_can_go_on_playing(server):
+    """What was stored before there were bounds stays, is pulled, and may be pushed; nothing is added to it."""
+    client = await server.player("ann")
+    merged = (await push(server, client, progress_of())).json["merged"]
+    merged["progress"]["unlocked_card_backs"] = [*range(1_500)]
+    server.sql("UPDATE sync_states SET payload = %s", (encode(merged).decode(),))
+    merged = await pull(server, client)
+    merged["stats"]["games_won"] = merged["stats"]["games_played"] = 7
+    answer = await push(server, client, merged)
+    assert answer.status == 200
+    assert answer.json["merged"]["stats"]["games_won"] == 7
+    assert answer.json["merged"]["progress"]["unlocked_card_backs"] == [*range(1_500)]
+    assert (await push(server, client, progress_of(progress__unlocked_card_backs=[1_500]))).status == 400
 
 
 async def test_a_deleted_player_can_neither_push_nor_pull(server):
