@@ -37,6 +37,24 @@ def without_lone_surrogates(json: bytes, *, instead: bytes) -> bytes:
     return _LONE.sub(instead.replace(b"\\", rb"\\"), text).replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
 
 
+def sealed(json: bytes) -> bytes:
+    r"""JSON without escapes of surrogates, of which `unsealed` makes the same bytes again, whole or in parts.
+
+    "\ud800" becomes "\u0000d800", which is U+0000 and four more characters; so "\u0000" becomes "\u00000000".
+    """
+    text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER).replace(rb"\u0000", rb"\u00000000")
+    text = text.replace(rb"\ud", rb"\u0000d").replace(rb"\uD", rb"\u0000D")
+    return text.replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
+
+
+def unsealed(json: bytes) -> bytes:
+    """Undo `sealed`."""
+    if rb"\u0000" not in json:
+        return json
+    text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER).replace(rb"\u0000", rb"\u")
+    return text.replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
+
+
 def contains_nul(json: bytes) -> bool:
     """Whether a string in valid JSON has the character U+0000, which JSON can only spell as an escape."""
     return b"\\u0000" in json and _NUL.search(json) is not None

@@ -5,7 +5,9 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from .escapes import without_lone_surrogates
 from .fields import EPOCH, U64_MAX
+from .json_body import decode
 from .sync import (
     NEVER,
     NO_UNKNOWN_FIELDS,
@@ -20,7 +22,6 @@ from .sync import (
     read_unknown,
 )
 
-_decode = msgspec.json.Decoder(Payload).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -42,9 +43,9 @@ def read_saved(raw: bytes) -> Document:
 
 def _read_payload(raw: bytes) -> Payload:
     try:
-        return _decode(raw)
-    except msgspec.ValidationError:
-        return _decode(_repaired(raw))
+        return decode(raw, Payload)
+    except msgspec.DecodeError:
+        return decode(_repaired(without_lone_surrogates(raw, instead=rb"\ufffd")), Payload)
 
 
 def _repaired(raw: bytes) -> bytes:

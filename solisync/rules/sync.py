@@ -10,6 +10,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
+from ..errors import BadRequest
+from .escapes import has_surrogates, sealed, unsealed
 from .fields import U32, U64, U64_MAX, Checked, Time
 from .json_body import read_json
 
@@ -149,7 +151,14 @@ class Document(NamedTuple):
 
 def read_pushed(body: bytes) -> Document:
     """Decode what a device pushed; raises BadRequest with the path of the field that is wrong."""
-    return read_known(body) or Document(read_json(body, Payload), read_unknown(body))
+    known = read_known(body)
+    if known is not None:
+        return known
+    payload = read_json(body, Payload)
+    try:
+        return Document(payload, read_unknown(body))
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"request body: name of a field: {error}") from None
 
 
 def read_known(raw: bytes) -> Document | None:
@@ -165,7 +174,27 @@ def read_known(raw: bytes) -> Document | None:
 
 
 def read_unknown(raw: bytes) -> UnknownFields:
-    """The fields of a valid payload that its shapes do not have."""
+    """The fields of a valid payload that its shapes do not have; raises DecodeError for a name that is no text."""
+    if not has_surrogates(raw):
+        return _read_unknown(raw)
+    found = _read_unknown(sealed(raw))
+    return UnknownFields(
+        payload=_unsealed(found.payload),
+        stats=_unsealed(found.stats),
+        progress=_unsealed(found.progress),
+        achievements={_unsealed_name(name): _unsealed(fields) for name, fields in found.achievements.items()},
+    )
+
+
+def _unsealed(fields: Unknown) -> Unknown:
+    return {_unsealed_name(name): Raw(unsealed(bytes(value))) for name, value in fields.items()}
+
+
+def _unsealed_name(name: str) -> str:
+    return _decode_text(unsealed(_encode(name)))
+
+
+def _read_unknown(raw: bytes) -> UnknownFields:
     payload = read_fields(raw)
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):
