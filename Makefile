@@ -34,7 +34,7 @@ test: venv  ## run all tests, on a PostgreSQL of their own
 fire: venv  ## run the fire suite in full: faults, floods and fuzz (needs nginx and chromium; under 10 minutes)
 	$(BIN)/python -m pytest tests/fire --fire
 
-test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy and prometheus)
+test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer and prometheus)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows

@@ -1,6 +1,6 @@
-"""A typed client of the service: for tests, smoke checks and game tools.
+"""A typed HTTP client of the service, for tests, smoke checks and game tools (docs/protocol.md).
 
-It keeps the pair of tokens it was given, and when an access token is refused it refreshes once and tries again.
+It keeps the player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more.
 """
 
 from typing import Any, TypeVar, cast
@@ -26,7 +26,7 @@ REQUEST_SECONDS = 20.0
 
 
 class ApiError(Exception):
-    """The service answered with an error: `status`, the `message` it gave, and `retry_after` in seconds if it did."""
+    """An error answer: its `status` and `message`, and `retry_after` in seconds when the service gave one."""
 
     def __init__(self, status: int, message: str, retry_after: int | None) -> None:
         super().__init__(f"{status} {message}")
@@ -36,7 +36,10 @@ class ApiError(Exception):
 
 
 class Client:
-    """One player, or nobody yet, at `url` (without a trailing slash)."""
+    """The client of one player, anonymous until `register` or `login`; `url` is the root of the service.
+
+    Methods raise ApiError for an error answer, and what treq raises when there is no answer.
+    """
 
     def __init__(self, url: str, *, http: Any = treq, headers: dict[str, str] | None = None) -> None:
         self._url = url.rstrip("/")
@@ -44,18 +47,16 @@ class Client:
         self._headers = headers or {}
         self.tokens: TokenPair | None = None
 
-    # Accounts and sessions.
-
     async def register(self, username: str, password: str) -> TokenPair:
-        """Create an account; from now on the client is this player."""
+        """Create an account; the client is this player's from then on."""
         return await self._begin("/api/auth/register", AuthRequest(username, password))
 
     async def login(self, username: str, password: str) -> TokenPair:
-        """Begin a session; from now on the client is this player."""
+        """Begin a session; the client is this player's from then on."""
         return await self._begin("/api/auth/login", AuthRequest(username, password))
 
     async def refresh(self) -> TokenPair:
-        """Spend the refresh token for a new pair."""
+        """Exchange the refresh token for a new pair."""
         assert self.tokens is not None, "register or log in first"
         return await self._begin("/api/auth/refresh", RefreshRequest(self.tokens.refresh_token))
 
@@ -64,7 +65,7 @@ class Client:
         return await self._as_player("GET", "/api/me", Me)
 
     async def upload_avatar(self, image: bytes, media_type: str) -> Me:
-        """Make this image the player's avatar."""
+        """Replace the player's avatar by this image."""
         return await self._as_player("PUT", "/api/me/avatar", Me, body=image, content_type=media_type)
 
     async def avatar(self, avatar_url: str) -> bytes:
@@ -72,39 +73,37 @@ class Client:
         return await self._as_player("GET", avatar_url, bytes)
 
     async def delete_account(self) -> Ok:
-        """Delete the player and forget the tokens."""
+        """Delete the account and forget the tokens."""
         done = await self._as_player("DELETE", "/api/account", Ok)
         self.tokens = None
         return done
-
-    # Progress, leaderboard, daily challenge.
 
     async def pull(self) -> SyncAnswer:
         """The player's stored progress."""
         return await self._as_player("GET", "/api/sync/pull", SyncAnswer)
 
     async def push(self, payload: Payload) -> SyncAnswer:
-        """Merge this progress into the stored one; the answer has the result."""
+        """Merge this progress into the stored one; returns the result."""
         return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=payload)
 
     async def leaderboard(self) -> list[Entry]:
-        """The best players who want to be seen."""
+        """The best of the players who have opted in."""
         return await self._as_player("GET", "/api/leaderboard", list[Entry])
 
     async def opt_in(self, display_name: str) -> Ok:
-        """Appear on the leaderboard under this name."""
+        """Show the player on the leaderboard, under this name."""
         return await self._as_player("POST", "/api/leaderboard/opt-in", Ok, body=OptIn(display_name))
 
     async def opt_out(self) -> Ok:
-        """Disappear from the leaderboard."""
+        """Hide the player from the leaderboard."""
         return await self._as_player("DELETE", "/api/leaderboard/opt-in", Ok)
 
     async def upload_replay(self, replay: bytes) -> str:
-        """Store a replay to the byte; the result is its id."""
+        """Store a replay byte for byte; returns its id."""
         return (await self._as_player("POST", "/api/replays", Uploaded, body=msgspec.Raw(replay))).id
 
     async def recent_replays(self, limit: int = RECENT_DEFAULT) -> list[Recent]:
-        """The newest replays of everybody."""
+        """The newest replays of all players."""
         return await self._call("GET", f"/api/replays/recent?limit={limit}", list[Recent])
 
     async def replay(self, replay_id: str) -> bytes:
@@ -116,24 +115,20 @@ class Client:
         return await self._call("GET", "/api/daily-challenge", DailyChallenge)
 
     async def report(self, batch: Batch) -> Receipt:
-        """Tell what happened in a game; may be repeated, an event counts once."""
+        """Report events of a game; a batch may be repeated, for each event counts once."""
         return await self._call("POST", "/api/analytics", Receipt, body=batch)
 
-    # Health.
-
     async def live(self) -> Alive:
-        """Whether the process answers."""
+        """The liveness of the process."""
         return await self._call("GET", "/api/health", Alive)
 
     async def ready(self) -> Ready:
-        """Whether the service can do its work."""
+        """The readiness of the service; raises ApiError when it is not ready."""
         return await self._call("GET", "/api/health/ready", Ready)
 
     async def openapi(self) -> dict[str, Any]:
         """The OpenAPI document."""
         return await self._call("GET", "/api/openapi.json", dict[str, Any])
-
-    # One request.
 
     async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
         self.tokens = await self._call("POST", path, TokenPair, body=body)
@@ -163,7 +158,10 @@ class Client:
         content_type: str = JSON,
         token: str | None = None,
     ) -> T:
-        """The answer decoded into `shape`, or as it came when that is bytes; a body of bytes is sent as it is."""
+        """Send one request; returns the answer decoded into `shape`, or undecoded when that is bytes.
+
+        A body of bytes is sent as it is, any other as JSON.
+        """
         headers = dict(self._headers)
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"

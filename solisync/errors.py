@@ -1,8 +1,8 @@
-"""What can go wrong, in the words of the domain; solisync.web.error_replies alone knows the HTTP statuses."""
+"""The exceptions of all packages. They have no HTTP statuses: solisync.web.error_replies maps them to answers."""
 
 
 class Refused(Exception):
-    """A request that was understood and is declined; `str(error)` is the text the client reads."""
+    """A request that is understood and declined; `str(error)` is the text that the client gets."""
 
 
 class BadRequest(Refused):
@@ -10,7 +10,7 @@ class BadRequest(Refused):
 
 
 class Unauthorized(Refused):
-    """No valid token, or no such credentials."""
+    """No valid token, or wrong credentials."""
 
     def __init__(self, message: str = "unauthorized") -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class Conflict(Refused):
 
 
 class TooMany(Refused):
-    """A rate limit is used up; `retry_after` says for how many whole seconds, at least 1."""
+    """A rate limit is used up; `retry_after` is in whole seconds, at least 1."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__("too many requests")
@@ -33,7 +33,7 @@ class TooMany(Refused):
 
 
 class Unavailable(Refused):
-    """The service itself declines for now; `retry_after` is in whole seconds."""
+    """The service declines the request for now; `retry_after` is in whole seconds."""
 
     def __init__(self, retry_after: int = 1) -> None:
         super().__init__("service unavailable")
@@ -41,19 +41,23 @@ class Unavailable(Refused):
 
 
 class DatabaseError(Exception):
-    """A statement failed, or its outcome is unknown; the client reads `internal server error`."""
+    """A statement failed, or its outcome is unknown; the client gets `internal server error`."""
 
 
 class TransactionAborted(DatabaseError):
-    """The transaction left nothing behind (a deadlock, for example): it may be run again."""
+    """The transaction was rolled back for a reason that may not recur, such as a deadlock: it may be run again."""
+
+
+class TimedOut(DatabaseError):
+    """A statement, or its wait for a lock, took longer than the server allows; its transaction left nothing behind."""
 
 
 class ConnectionLost(TransactionAborted):
-    """The connection ended under a statement, which left nothing behind unless that statement was committing."""
+    """The connection was lost during a statement, which is rolled back unless it was committing."""
 
 
 class Outdated(TransactionAborted):
-    """The database is no longer what it was when this connection was made (demoted, migrated): none so old is right."""
+    """The server was demoted, or the schema changed, since the connection was made: all older connections must go."""
 
 
 class ConnectionFailed(DatabaseError):
@@ -61,10 +65,10 @@ class ConnectionFailed(DatabaseError):
 
 
 class FatalError(SystemExit, Exception):
-    """The service can't start; the text is all that a person needs to read.
+    """A service can't start or go on, or a command can't do its work; the text says why, in one line.
 
-    A SystemExit, so that every door ends with that text and status 1 instead of a traceback; an Exception too,
-    because twistd passes only those from a daemon's child back to the shell.
+    A SystemExit, so that every entry point exits with that text and status 1 instead of a traceback; an Exception too,
+    because twistd reports only those from the daemon to the shell.
     """
 
 

@@ -1,7 +1,7 @@
-"""What is pruned in the background, in small batches, so that no request pays for it."""
+"""Deleting expired rows in the background, in small batches, so that no request takes longer for it."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -19,7 +19,10 @@ BATCH = 1_000
 
 
 class Housekeeping:
-    """Prunes expired refresh tokens, forgotten rate limits and old analytics every minute; survives its own errors."""
+    """Every minute deletes expired refresh tokens, unused rate limits and old analytics.
+
+    A round that fails is logged, and the next one tries again.
+    """
 
     _log = Logger()
 
@@ -33,30 +36,30 @@ class Housekeeping:
         self._loop.clock = reactor
 
     def start(self) -> None:
-        """Begin; the first round is in a minute, not in the crowd of a start."""
+        """Begin; the first round is in a minute, when the rush of a start is over."""
         self._loop.start(EVERY_SECONDS, now=False)
 
     def stop(self) -> None:
-        """End after the batch that runs."""
+        """Begin no further rounds."""
         if self._loop.running:
             self._loop.stop()
 
     def _round(self) -> "Deferred[None]":
-        # a round that fails must not be the last one
+        # a LoopingCall ends at the first failure
         return Deferred.fromCoroutine(self.prune()).addErrback(
             lambda failure: self._log.failure("a round failed", failure)
         )
 
     async def prune(self) -> None:
-        """One round: batch after batch, until there is nothing left to prune."""
+        """Run one round: batch after batch, until there is nothing left to delete."""
         longest = max(limit.seconds for limit in LIMITS)
         try:
             await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
             await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))
             if self._analytics_days is not None:
-                before = self._now() - timedelta(days=self._analytics_days)
-                await self._prune_all(lambda transaction: analytics.prune(transaction, before, most=BATCH))
-                await self._prune_all(lambda transaction: analytics.prune_names(transaction, before, most=BATCH))
+                old = {"days": self._analytics_days, "most": BATCH}
+                await self._prune_all(lambda transaction: analytics.prune(transaction, self._now(), **old))
+                await self._prune_all(lambda transaction: analytics.prune_names(transaction, self._now(), **old))
         except (DatabaseError, Unavailable) as error:
             self._log.warn("housekeeping is put off for a minute: {error}", error=error)
 

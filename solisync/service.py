@@ -27,7 +27,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from . import __version__, supervisor
+from . import __version__
 from .access import passwords
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
@@ -45,7 +45,7 @@ from .rules.merge import CONFLICT_FIELDS
 from .settings import ServingSettings
 from .settings_table import unknown_variables
 from .storage import STATEMENTS
-from .supervisor import Supervisor
+from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.build import make_site
 from .web.wire.site import Site
 
@@ -64,7 +64,7 @@ def make_daemon(
     *,
     uid: int | None = None,
     log_to: int = 2,
-    command: Sequence[str] = supervisor.COMMAND,
+    command: Sequence[str] = COMMAND,
 ) -> Daemon:
     """The service in one process or in several, as the settings say; `environ` and `options` are their source.
 
@@ -78,7 +78,7 @@ def make_daemon(
     return Supervisor(
         settings=settings,
         reactor=reactor,
-        environ=supervisor.worker_environ(environ, options or {}),
+        environ=worker_environ(environ, options or {}),
         embedded=_make_embedded(settings, reactor),
         metrics=SharedMetrics(),
         uid=uid,

@@ -1,4 +1,4 @@
-"""The twistd doors: `twistd solisync` (through the plugin) and solisync.tac."""
+"""The entry points for twistd: `twistd solisync` (through the plugin) and solisync.tac."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ from .settings_table import TABLE, without_option
 
 
 class Options(TwistedOptions):
-    """The settings that are no secrets; without an option, its environment variable counts."""
+    """An option for each setting that has one; without the option, the environment variable counts."""
 
     optParameters = [  # noqa: RUF012
         [setting.option, None, None, setting.description] for setting in TABLE if setting.option and not setting.flag
@@ -43,28 +43,28 @@ class Options(TwistedOptions):
         sys.exit(0)
 
     def given(self) -> dict[str, str]:
-        """What stood on the command line, as ServingSettings.from_environ takes it."""
+        """The options on the command line, by name, as for ServingSettings.from_environ."""
         flags = {setting.option: setting.flag for setting in TABLE if setting.flag}
         return {name: flags.get(name) or value for name, value in self.items() if value is not None and value != 0}
 
 
 def makeService(options: Options) -> IService:
-    """What twistd calls for `twistd solisync`; raises SystemExit when the settings are wrong."""
+    """Called by `twistd solisync`; raises SystemExit when the settings are wrong."""
     twistd: Mapping[str, Any] = options.parent or {}
     out = sys.stdout.fileno()
     with _plain_exit():
         settings = ServingSettings.from_environ(os.environ, options.given())
-        # in the background there is no standard output for workers to log to, and a log file of twistd's is not theirs
+        # workers log to standard output, which a daemon has not; a log file of twistd's can't be shared with them
         if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):
             raise FatalError("solisync: several workers need the foreground and standard output: twistd -n solisync")
         daemon = make_daemon(settings, _reactor(), os.environ, options.given(), uid=twistd.get("uid"), log_to=out)
     if settings.log_format == "text" or twistd.get("logger") or twistd.get("syslog"):
-        return daemon  # twistd knows how to log that
+        return daemon  # twistd logs it
     return _Logging(daemon, _log_file(twistd))
 
 
 def service_from_environment(environ: Mapping[str, str]) -> IService:
-    """The service for a .tac file: one process that logs as twistd does. Raises SystemExit when settings are wrong."""
+    """The service for a .tac file: one process, logged by twistd. Raises SystemExit when the settings are wrong."""
     with _plain_exit():
         settings = ServingSettings.from_environ(environ)
         if settings.workers > 1 or settings.log_format != "text":
@@ -77,17 +77,17 @@ def _plain_exit() -> Iterator[None]:
     try:
         yield
     except FatalError as error:
-        raise SystemExit(str(error)) from None  # and no Exception, of which twistd prints a traceback for a .tac
+        raise SystemExit(str(error)) from None  # FatalError is an Exception too: twistd would print its traceback
 
 
 def _reactor() -> Any:
-    from twisted.internet import reactor  # not at import: twistd installs the one it was asked for first
+    from twisted.internet import reactor  # not at import: twistd first installs the reactor of its --reactor option
 
     return reactor
 
 
 def _log_file(twistd: Mapping[str, Any]) -> Any:
-    """Where twistd would log."""
+    """The file that twistd would log to."""
     name = twistd.get("logfile")
     if name == "-" or (twistd.get("nodaemon") and not name):
         return sys.stdout
@@ -95,7 +95,7 @@ def _log_file(twistd: Mapping[str, Any]) -> Any:
 
 
 class _Logging(MultiService):
-    """A service that brings its own log observer to the application that it becomes a part of."""
+    """A service that gives the application which it becomes a part of its own log observer, for JSON lines."""
 
     def __init__(self, daemon: Daemon, out: Any) -> None:
         super().__init__()

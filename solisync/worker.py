@@ -1,4 +1,4 @@
-"""The door of a worker process: the whole service, at a socket that its parent has bound (workers.py)."""
+"""The entry point of a worker process: the whole service, on a socket inherited from its parent, the Supervisor."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from .supervisor import LIFELINE, READY, SOCKET
 
 
 class _Lifeline(FileDescriptor):
-    """Standard input, which ends when the parent wants this worker to leave, and with the parent, however that ends."""
+    """Standard input: the parent closes it to stop this worker, and the kernel does when the parent has died."""
 
     reactor: Any
 
@@ -26,17 +26,17 @@ class _Lifeline(FileDescriptor):
         return LIFELINE
 
     def doRead(self) -> Exception:
-        return CONNECTION_DONE  # nobody writes there; some reactors call this at the end of a pipe
+        return CONNECTION_DONE  # nothing is ever written there; some reactors call this at the end of a pipe
 
     def connectionLost(self, reason: Failure) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)  # which may be on its way from somebody else: one way to stop, once
+        os.kill(os.getpid(), signal.SIGTERM)  # so that this and a SIGTERM from elsewhere are one stop
 
 
 def main(bcrypt_cost: int = passwords.COST) -> None:
-    """Serve until told to stop, or until the parent is gone."""
+    """Serve until a signal, or until standard input ends."""
     from twisted.internet import reactor
 
-    # A terminal sends these to the parent too, which decides what they mean.
+    # A terminal sends these to all processes of its foreground group: it is for the parent to act on them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     settings = ServingSettings.from_environ(os.environ)

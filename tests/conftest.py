@@ -232,12 +232,13 @@ def no_old_connections():
     """Close a test's connections after it: one that the service closes for being idle would break a later test."""
     yield
     if pool.cache_info().currsize:
-        pytest_twisted.blockon(pool().closeCachedConnections())
+        pytest_twisted.blockon(pool(True).closeCachedConnections())
 
 
 @pytest.fixture(scope="session")
 def shared_service(reactor, shared_dsn):
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn)))
+    running.keeps_connections = True
     freeze_heap()
     yield running
     pytest_twisted.blockon(running.service.stopService())

@@ -20,18 +20,21 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Unavailable
+from solisync.postgres import pool
 from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.postgres.statement import Statement
+from solisync.service import make_service
+from solisync.settings import ServingSettings
 from solisync.web import app
 from tests.harness.concurrency import at_once
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import FAST_BCRYPT, PASSWORD
 from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import QUICK, connect, run_sql, truncate
-from tests.harness.processes import postmaster
-from tests.harness.service import refused
+from tests.harness.processes import free_port, postmaster
+from tests.harness.service import Running, environment, refused
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 HEAL_SECONDS = 2.0
@@ -239,3 +242,20 @@ async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, serv
     while not (entries := await player.leaderboard()):
         await deferLater(reactor, 0.01)
     assert [entry.display_name for entry in entries] == ["Ann"]
+
+
+@pytest.mark.parametrize("path", ["/health/ready", "/api/replays/recent"])
+async def test_a_service_without_its_database_declines_soon(reactor, monkeypatch, path):
+    """While a start can't reach the database, a request that needs it waits as for any connection, and gets a 503."""
+    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
+    dsn = f"host=127.0.0.1 port={free_port()} user=solisync"
+    service = make_service(ServingSettings.from_environ(environment(dsn)), reactor, bcrypt_cost=FAST_BCRYPT)
+    service.privilegedStartService()
+    service.startService()
+    try:
+        began = time.monotonic()
+        answer = await Running(service, dsn).ask("GET", path)
+        assert time.monotonic() - began < 2
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    finally:
+        await service.stopService()

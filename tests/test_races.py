@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from random import Random
+from uuid import uuid4
 
 import bcrypt
 import pytest
@@ -12,11 +13,12 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
+from solisync.access.tokens import Tokens
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
 from tests.harness.concurrency import at_once
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.entry_points import SERVE
 from tests.harness.http_requests import ask, refresh
 from tests.harness.players import players
@@ -201,3 +203,15 @@ async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, 
     assert max(pruned) <= 100
     assert expired(shared_dsn) == 0
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens") == [(280,)]
+
+
+async def test_a_refresh_on_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(shared_dsn, database):
+    """Four weeks ahead of the database, it leaves sessions that end within that time."""
+    truncate(shared_dsn)
+    (user, token, _), (other, _, _) = players(shared_dsn, 2)
+    run_sql(shared_dsn, "INSERT INTO refresh_tokens VALUES (gen_random_uuid(), %s, now() + interval '1 h')", (other,))
+    ahead = datetime.now(UTC) + timedelta(days=28)
+    spent = Tokens(SECRET.encode()).read_refresh(token, ahead).jti
+    new = {"jti": str(uuid4()), "expires": ahead + timedelta(days=30)}
+    assert await database.autocommit(sessions.rotate, user, spent=spent, now=ahead, **new)
+    assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens WHERE user_id = %s", (other,)) == [(2,)]

@@ -69,7 +69,7 @@ async def test_a_worker_leaves_even_if_the_signal_is_lost(reactor):
 async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initialized, place):
     """SIGINT to the whole process group, as a terminal sends it, ends with status 0 and leaves nothing."""
     process = start(launch, *SOLISYNC, "--workers", "2", data_dir=initialized(place / "data"))
-    await ready(reactor, process.client())
+    await deferToThread(wait_until_ready, process, 2)
     left = workers(process)
     os.killpg(process.pid, signal.SIGINT)
     assert await deferToThread(process.popen.wait, 20) == 0

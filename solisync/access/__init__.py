@@ -1,1 +1,1 @@
-"""Who calls, and how often: tokens, passwords, client addresses, rate limits."""
+"""Tokens, passwords, rate limits, and the addresses of clients."""

@@ -1,8 +1,8 @@
-"""Rate limits that hold across processes and nodes, because PostgreSQL counts (contract §3, §10).
+"""Rate limits that hold across processes and nodes, because PostgreSQL counts (docs/security.md "Bounds").
 
-A sliding log refuses nobody early and admits nobody late: after a refusal nothing can change until the oldest
-admitted request leaves the window. So a process that was told "in n seconds" remembers that, and a flood of refused
-requests costs no statement.
+The algorithm is a sliding log: a request is admitted if fewer than `most` were in the `seconds` before it. After a
+refusal that can't change until the oldest admitted request leaves the window, so each process remembers how long that
+takes, and a flood of refused requests costs no statements.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from ..errors import TooMany
 from ..postgres.database import Database
 from ..storage import rate_limits
 
-REMEMBERED = 10_000  # refused clients kept in memory; forgetting one costs a statement, nothing else
+REMEMBERED = 10_000  # refused clients kept in memory; forgetting one costs a statement
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `most` requests of one client in any `seconds`, shared by all routes that name it."""
+    """At most `most` requests of one client in any `seconds`, in all routes with this limit together."""
 
     name: str
     most: int
@@ -32,7 +32,7 @@ LIMITS = (AUTH, ANALYTICS)
 
 
 class RateLimiter:
-    """Admits requests or raises TooMany."""
+    """Counts requests and raises TooMany for those above a limit."""
 
     def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
         self._database = database
@@ -40,12 +40,12 @@ class RateLimiter:
         self._refused_until: dict[str, float] = {}
 
     async def admit(self, limit: Limit, client: str) -> None:
-        """Count a request of `client`; raises TooMany, and then it does not count."""
+        """Count a request of `client`, a bucket of an origin; raises TooMany without counting it."""
         bucket = f"{limit.name}:{client}"
         now = self._reactor.seconds()
         until = self._refused_until.get(bucket)
         if until is not None:
-            if now < until <= now + limit.seconds:  # else it is over, or the clock was set back
+            if now < until <= now + limit.seconds:  # else that time is over, or the clock was set back
                 raise TooMany(ceil(until - now))
             del self._refused_until[bucket]
         wait = await self._database.autocommit(rate_limits.hit, bucket, most=limit.most, seconds=limit.seconds)

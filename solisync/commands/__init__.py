@@ -1,1 +1,1 @@
-"""The subcommands of `solisync`: what an operator does with the database, beside a running service or without one."""
+"""The commands: `solisync` and its subcommands, and `solisync-reset-password` (docs/administration.md)."""

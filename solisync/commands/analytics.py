@@ -1,4 +1,4 @@
-"""`solisync analytics`: what games have reported, for other programs to look at."""
+"""`solisync analytics`: exporting events for other programs."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ async def export(task: Task) -> None:
 
 
 def json_of(event: StoredEvent) -> str:
-    """An event as a JSON object in which the payload is to the byte what was sent, but for line ends."""
+    """An event as a JSON object, with its payload byte for byte."""
     return to_json(dict(zip(FIELDS, _values(event), strict=True)) | {"payload": msgspec.Raw(event.payload.encode())})
 
 
@@ -62,5 +62,5 @@ def _csv(task: Task) -> Callable[[list[StoredEvent]], None]:
 
 
 def _in_one_line(json: str) -> str:
-    """JSON with line ends between its tokens, the only place for them, made into a line of JSON Lines."""
+    """JSON in one line: raw line ends, which JSON has only between tokens, are replaced by spaces."""
     return json.replace("\n", " ").replace("\r", " ") + "\n"

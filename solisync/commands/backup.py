@@ -1,7 +1,7 @@
-"""`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's own format.
+"""`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's custom format.
 
-The file has no refresh tokens, and neither takes restore any from a file that does: a session that was ended since must
-not come back.
+Refresh tokens are neither backed up nor restored, also from a file that has some: a session that was ended after the
+backup must not come back.
 """
 
 import os
@@ -17,7 +17,8 @@ from twisted.internet.task import LoopingCall
 from ..errors import FatalError
 from ..postgres import introspection
 from ..postgres.connection import Connection
-from ..postgres.migrate import apply, load_migrations, migrating
+from ..postgres.migrate import apply, load_migrations
+from ..postgres.migration_lock import migrating
 from ..postgres.transaction import Transaction
 from ..storage import counts, schema
 from .output import PROGRESS_SECONDS, bytes_shown
@@ -28,8 +29,8 @@ from .task import Task
 MAGIC = b"PGDMP"
 LEFT_OUT = ("refresh_tokens", "rate_limits")
 
-# Which timeouts a server knows depends on its version, so `SET a_timeout = 0`, with which pg_restore begins, becomes a
-# statement that does nothing where there is none of that name. What follows the beginning stays as it is.
+# pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
+# have. This sed script makes each a statement that does nothing where there is no such timeout. The rest is unchanged.
 _AS_SERVER_KNOWS = (
     r"1,/^SET check_function_bodies /s/^SET \([a-z_]*_timeout\) = 0;$"
     r"/SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = '\1';/"
@@ -40,7 +41,7 @@ _TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
 
 
 async def backup(task: Task) -> None:
-    """Write the database into a file, which is there whole or not at all."""
+    """Write the database into a file, which appears when it is complete."""
     settings, file = task.settings, Path(task.chosen.file).absolute()
 
     async def dump(dsn: str) -> None:
@@ -63,7 +64,7 @@ async def backup(task: Task) -> None:
 
 
 async def restore(task: Task) -> None:
-    """Fill an empty database from a file, all of it or nothing, and bring its schema up to date."""
+    """Restore a file into an empty database in one transaction, and bring the schema up to date."""
     settings, file = task.settings, Path(task.chosen.file).absolute()
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
@@ -81,13 +82,13 @@ async def restore(task: Task) -> None:
             with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="solisync-") as chosen:
                 chosen.write("\n".join(wanted))
                 chosen.flush()
-                # The COMMIT comes from pg_restore, as the last thing it writes, so without its end there is none.
+                # COMMIT is the last that pg_restore writes: when it fails midway, nothing is committed.
                 reading = ["--single-transaction", "--no-owner", "--no-privileges", "--verbose"]
                 reading += [f"--use-list={chosen.name}", "--file=-", str(file)]
                 writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
                 commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
                 await programs.pipe(*commands, heard=lambda line: _report(task, line))
-            await apply(connection, load_migrations())
+            await apply(task.reactor, connection, load_migrations())
             players = await counts.players(Transaction(connection))
         task.progress.clear()
         text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
@@ -109,7 +110,7 @@ async def _contents(programs: Programs, program: str, file: Path) -> str:
 
 
 def _wanted(file: Path, listed: str) -> list[str]:
-    """What to restore, from the list of what the file has."""
+    """The lines of the file's table of contents that are to be restored."""
     lines = [line for line in listed.splitlines() if not line.startswith(";")]
     if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
         raise FatalError(f"solisync: {file} is no backup of a solisync database")
@@ -118,7 +119,7 @@ def _wanted(file: Path, listed: str) -> list[str]:
 
 @contextmanager
 def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
-    """A file beside `file`, for its owner alone, that takes its name when all went well."""
+    """A temporary file beside `file`, readable by its owner alone, that is renamed to it on success."""
     if not force and os.path.lexists(file):
         raise FatalError(f"solisync: {file} exists: take another name, or say --force")
     if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
@@ -137,7 +138,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def _watched(task: Task, unfinished: Path) -> Iterator[Callable[[str], None]]:
-    """Report the table that is being written, and how much there is; yields what is to hear pg_dump's lines."""
+    """Report the table that is being dumped, and the size so far; yields a function for the lines of pg_dump."""
     place = "the schema"
 
     def hear(line: str) -> None:

@@ -1,16 +1,16 @@
-"""Completion of the `solisync` command in shells, made from its parser for whoever asks, so that it is never stale."""
+"""Shell completion of the `solisync` command, generated from its parser, so that it is never out of date."""
 
 import argparse
 from collections.abc import Iterator
 
 import shtab
 
-COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # what the metavar of an argument says about its value
+COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # by the metavar of an argument
 SHELLS = ("bash", "zsh", "fish")
 
 
 class PrintCompletion(argparse.Action):
-    """Prints the script for a shell, and exits."""
+    """Prints the completion script for a shell, and exits."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: object, shell: object, option_string: str | None = None

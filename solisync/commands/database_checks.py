@@ -1,4 +1,4 @@
-"""What the doctor sees of the database: whether it can be used, by this role, with this schema, at this time."""
+"""The checks of `solisync doctor` on the database: server, clock, schema, and the rights of the role."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ CLOCK_SECONDS = 2.0
 
 
 async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Everything about the database; an embedded one that is not there yet is nothing bad."""
+    """Run all checks on the database; that an embedded one doesn't exist yet is only noted."""
     if settings.database_url is None:
         embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
         try:
@@ -56,7 +56,9 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
         kind = "embedded in " + str(settings.data_dir) if settings.database_url is None else "named by DATABASE_URL"
         yield fine("database", f"PostgreSQL {server.version}, {kind}")
     yield clock(before - theirs, theirs - after)
-    wanted = settings.workers * settings.database_connections + 1
+    if await introspection.is_pooled(connection):
+        yield _pooler(settings.prepared_statements)
+    wanted = settings.workers * settings.database_connections + 2
     if settings.database_url is not None and wanted > server.connections:
         yield wrong(
             "database",
@@ -74,13 +76,19 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
 
 
 def clock(ahead: timedelta, behind: timedelta) -> Finding:
-    """Judge by how much we are ahead of the database at least, or behind it."""
+    """Check the clock, given by how much this machine is ahead of the database at least, and behind it at least."""
     seconds = max(ahead, behind).total_seconds()
     if seconds > CLOCK_SECONDS:
         which = "ahead of" if ahead > behind else "behind"
         text = f"this machine's clock is {seconds:.1f} s {which} the database's"
         return wrong("clock", text, "set both by NTP: tokens expire by this one, rate limits by the other")
     return fine("clock", "this machine and the database agree on the time")
+
+
+def _pooler(prepared_statements: bool) -> Finding:
+    if prepared_statements:
+        return note("pooler", "there is one before the database", "in transaction mode, --no-prepared-statements")
+    return fine("pooler", "there is one before the database, and statements are not prepared")
 
 
 def _schema(number: int) -> Finding:

@@ -1,4 +1,4 @@
-"""`solisync doctor`: what is wrong, or may go wrong, and what to do about it."""
+"""`solisync doctor`: checks of the settings, the host and the database, with advice for what is wrong."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from .task import Task
 
 
 async def examine(task: Task) -> None:
-    """Look at one thing after the other and say what was found; fails when something is wrong."""
+    """Run all checks and write their findings as they come; raises FatalError when something is wrong."""
     problems = 0
     async for finding in _findings(task):
         problems += finding.level == "wrong"
@@ -60,7 +60,7 @@ def _secret_is_set(task: Task) -> bool:
 
 
 def _with_some_secret(task: Task) -> dict[str, str]:
-    """The environment as a service sees it, where somebody has set a secret: a person's shell needs none."""
+    """The environment with a placeholder for the signing secret if none is set, as in the shell of an operator."""
     return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
 
 

@@ -1,4 +1,4 @@
-"""`solisync users export`: everything that is stored about a player, but for what would let somebody be them."""
+"""`solisync users export`: everything that is stored about a player, except password hash and refresh tokens."""
 
 from base64 import b64encode
 
@@ -11,7 +11,7 @@ from .task import Task, no_such_player, player
 
 
 async def export(task: Task) -> None:
-    """Write one JSON document: replays, progress and events in it are to the byte what the game sent."""
+    """Write one JSON document; replays, progress and payloads of events are in it byte for byte."""
 
     async def write(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)

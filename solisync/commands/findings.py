@@ -1,11 +1,11 @@
-"""What the doctor says about one thing."""
+"""The findings of `solisync doctor`."""
 
 from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`level` is ok, note (may be intended) or wrong; `advice` says what to do, if there is something to do."""
+    """The result of one check: `level` is ok, note (may be intended) or wrong; `advice` says what to do about it."""
 
     level: str
     subject: str
@@ -14,20 +14,20 @@ class Finding:
 
     @property
     def record(self) -> dict[str, object]:
-        """The same for programs."""
+        """The fields of the finding, for JSON."""
         return asdict(self)
 
 
 def fine(subject: str, text: str) -> Finding:
-    """All is well."""
+    """A check that has passed."""
     return Finding("ok", subject, text)
 
 
 def note(subject: str, text: str, advice: str | None = None) -> Finding:
-    """Something to know, or to change if it isn't intended."""
+    """A check that has found something which may be intended."""
     return Finding("note", subject, text, advice)
 
 
 def wrong(subject: str, text: str, advice: str) -> Finding:
-    """Something that keeps the service from working as it should."""
+    """A check that has found something which keeps the service from working as it should."""
     return Finding("wrong", subject, text, advice)

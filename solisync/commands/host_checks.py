@@ -1,4 +1,4 @@
-"""What the doctor sees without the database: names of variables, the secret, the port, the disk, the proxy."""
+"""The checks of `solisync doctor` without the database: variables, secret, port, disk, proxies."""
 
 import errno
 import http.client
@@ -36,18 +36,18 @@ from .output import bytes_shown
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern
 DISK_BYTES = 2**30
 ASK_SECONDS = 3.0
-IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter of a unix socket
-EVERYBODY = 1  # networks of so few bits, or fewer, are half of all addresses
+IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter for a unix socket
+EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of all addresses, or more
 
 
 def names(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Variables that look like ours and aren't."""
+    """Check for variables that begin like settings and are none."""
     for name, advice in unknown_variables(environ):
         yield wrong("settings", f"{name} is no setting", advice)
 
 
 def secret(value: bytes) -> Finding:
-    """Whether the signing secret looks random; nobody can tell for sure."""
+    """Check whether the signing secret looks random, by the entropy of its bytes."""
     counts = Counter(value).values()
     bits = -sum(count * math.log2(count / len(value)) for count in counts)
     if bits < SECRET_BITS:
@@ -60,17 +60,17 @@ def secret(value: bytes) -> Finding:
 
 
 def secret_file(file: Path) -> Iterator[Finding]:
-    """Whether others may read the file with the secret."""
+    """Check that not everybody may read the file with the secret."""
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
     except OSError:
-        return  # the settings have said so
+        return  # reported with the settings
     if mode & 0o004:
         yield wrong("secret", f"everybody on this machine may read {file}", f"chmod o-r {file}")
 
 
 def disk(settings: Settings) -> Iterator[Finding]:
-    """How much room the embedded database has."""
+    """Check the free space for the embedded database."""
     if settings.database_url is not None:
         return
     place = settings.data_dir
@@ -82,7 +82,7 @@ def disk(settings: Settings) -> Iterator[Finding]:
 
 
 def proxies(settings: ServingSettings) -> Iterator[Finding]:
-    """Whether the trusted proxies fit the endpoint."""
+    """Check that the trusted proxies fit the endpoint."""
     endpoint = serverFromString(None, settings.listen) if settings.listen.startswith(("tcp", "ssl", "unix")) else None
     wide = [network for network in settings.trusted_proxies if network.prefixlen <= EVERYBODY]
     if wide:
@@ -106,7 +106,7 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
 
 
 async def listener(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Whether the port is free, or who is there."""
+    """Check that the port is free, or that this version serves there."""
     where = settings.listen
     try:
         await maybeDeferred(listen(reactor, where, Factory()).stopListening)
@@ -127,7 +127,7 @@ async def listener(settings: ServingSettings, reactor: ReactorBase) -> list[Find
 
 
 def _ask(endpoint: object) -> str | None:
-    """The version of the solisync that serves there, or None when it is something else."""
+    """The version of the solisync that serves at an endpoint, None when it is another program; blocks."""
     connection = http.client.HTTPConnection("localhost")
     match endpoint:
         case UNIXServerEndpoint():
@@ -139,7 +139,7 @@ def _ask(endpoint: object) -> str | None:
             host = endpoint._interface if endpoint._interface not in ("", "0.0.0.0", "::") else local  # noqa: S104
             connection.sock = socket.create_connection((host, endpoint._port), ASK_SECONDS)
             if isinstance(endpoint, SSL4ServerEndpoint):
-                trusting = ssl._create_unverified_context()  # noqa: S323  it is asked for its version and told nothing
+                trusting = ssl._create_unverified_context()  # noqa: S323  no secret is sent
                 connection.sock = trusting.wrap_socket(connection.sock)
         case _:
             return None

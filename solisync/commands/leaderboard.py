@@ -1,4 +1,4 @@
-"""`solisync leaderboard`: taking a player's entry off the board, and putting it back."""
+"""`solisync leaderboard`: hiding a player's entry, and showing it again."""
 
 from ..errors import NotFound
 from ..postgres.database import Database
@@ -7,7 +7,7 @@ from .task import Task, player
 
 
 async def hide(task: Task) -> None:
-    """Hide a player's entry; it keeps its bests."""
+    """Hide a player's entry; the bests in it are kept."""
     await _set_visible(task, False)
 
 

@@ -1,4 +1,4 @@
-"""The `solisync` command: the service in the foreground, and what a person does around it."""
+"""The `solisync` command: the service in the foreground, and the commands of operators."""
 
 import argparse
 import os
@@ -13,7 +13,7 @@ from .smoke import smoke
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point of the `solisync` command."""
+    """The entry point of the `solisync` command."""
     parser = command_parser()
     chosen = parser.parse_args(arguments)
     options = {
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """The parser of the `solisync` command."""
+    """The command line parser of `solisync`."""
     parser = argparse.ArgumentParser(
         prog="solisync",
         description="The HTTP backend of a solitaire game. Without one of the commands below it serves until it is"

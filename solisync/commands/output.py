@@ -1,7 +1,7 @@
-r"""What a command writes: lines for people, or JSON for programs; and its progress, on standard error.
+r"""The output of a command, as text or as JSON Lines, and its progress on standard error.
 
-Names and documents come from players. What a terminal might obey in them (control characters, also those of Unicode) is
-written as an escape: always in the lines for people, and in JSON, which programs want to the byte, on a terminal.
+Names and documents come from players, so they may hold control characters (those of Unicode included) that a terminal
+would obey. These are escaped in text always, and in JSON only on a terminal: programs get that byte for byte.
 """
 
 import re
@@ -14,27 +14,27 @@ from typing import Any, TextIO
 
 import msgspec
 
-PROGRESS_SECONDS = 0.2  # between two looks at the progress on a terminal
-PROGRESS_LINE_SECONDS = 5.0  # the same where each is a line of its own
+PROGRESS_SECONDS = 0.2  # between two reports on a terminal, where each overwrites the one before
+PROGRESS_LINE_SECONDS = 5.0  # between two reports elsewhere, where each is a line of its own
 
 _UNSAFE_IN_JSON = re.compile(r"[^\n\x20-\x7e]")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the field of a record under this heading, and how wide its texts mostly are."""
+    """A column of a table: the field that it shows, which is also its heading, and the width for most values."""
 
     field: str
     width: int
     right: bool = False
 
     def fit(self, text: str) -> str:
-        """The text, filled up to the width of the column."""
+        """The text, padded to the width of the column."""
         return text.rjust(self.width) if self.right else text.ljust(self.width)
 
 
 class Output:
-    """Writes records and sentences to `stream`: as JSON, one object in each line, or for people."""
+    """Writes records and sentences to `stream`, as text or (`json`) as one object in each line."""
 
     def __init__(self, stream: TextIO, *, json: bool) -> None:
         self.json = json
@@ -42,18 +42,18 @@ class Output:
         self._stream = stream
 
     def say(self, text: str, **facts: object) -> None:
-        """A sentence for people; for programs the facts in it."""
+        """Write a sentence; in JSON, the facts in it."""
         self.raw(to_json(facts) + "\n") if self.json else self._stream.write(harmless(text) + "\n")
 
     def table(self, columns: Sequence[Column]) -> Callable[[dict[str, object]], None]:
-        """Write the headings; returns what writes a record below them, which may have fields that aren't shown."""
+        """Write the headings; returns a function that writes one record. JSON has all its fields, text the columns."""
         if self.json:
             return lambda record: self.raw(to_json(record) + "\n")
         self._cells(columns, [column.field.replace("_", " ").upper() for column in columns])
         return lambda record: self._cells(columns, [shown(record[column.field]) for column in columns])
 
     def facts(self, record: dict[str, object]) -> None:
-        """One record, a line for each field."""
+        """Write one record, in text with a line for each field."""
         if self.json:
             self.raw(to_json(record) + "\n")
             return
@@ -62,11 +62,11 @@ class Output:
             self._stream.write(f"{name.replace('_', ' '):<{width}}  {shown(value)}\n")
 
     def raw(self, json: str) -> None:
-        """JSON as it is; on a terminal with escapes for everything that is not plain ASCII."""
+        """Write JSON unchanged; on a terminal with escapes for everything outside of printable ASCII."""
         self._stream.write(_UNSAFE_IN_JSON.sub(_escape, json) if self.terminal else json)
 
     def text(self, text: str) -> None:
-        """Text that is no JSON as it is, but for a terminal."""
+        """Write text that is not JSON, such as CSV, unchanged; on a terminal with control characters escaped."""
         self._stream.write("\n".join(map(harmless, text.split("\n"))) if self.terminal else text)
 
     def _cells(self, columns: Sequence[Column], cells: list[str]) -> None:
@@ -75,7 +75,7 @@ class Output:
 
 
 class Progress:
-    """Says on standard error how far a command has come: on a terminal in one line, else, if `wanted`, now and then."""
+    """Reports the progress of a command: on a terminal in one line, elsewhere, if `wanted`, in a line now and then."""
 
     def __init__(self, stream: TextIO, *, wanted: bool = False) -> None:
         self._stream = stream
@@ -84,7 +84,7 @@ class Progress:
         self._next = 0.0
 
     def report(self, text: str, *, now: bool = False) -> None:
-        """Show this, unless something else was shown a moment ago and it needn't be `now`."""
+        """Show the text, unless the last report was a moment ago and this one need not be `now`."""
         moment = time.monotonic()
         if self._shown and (now or moment >= self._next):
             self._next = moment + (PROGRESS_SECONDS if self._terminal else PROGRESS_LINE_SECONDS)
@@ -92,20 +92,20 @@ class Progress:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Leave the line to what is written next."""
+        """Clear the line on a terminal, before other output."""
         if self._terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
     def end(self, text: str) -> None:
-        """The last report, which stays."""
+        """Show the last report, which stays on the terminal."""
         self.report(text, now=True)
         if self._terminal:
             self._stream.write("\n")
 
 
 def harmless(text: str) -> str:
-    """The text in one line, with escapes for what a terminal might obey or hide."""
+    """The text in one line, with escapes for characters that a terminal would obey or not show."""
     if text.isprintable():
         return text
     return "".join(
@@ -115,7 +115,7 @@ def harmless(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as people read it, in one line."""
+    """A value as text in one line."""
     match value:
         case None:
             return "-"
@@ -128,7 +128,7 @@ def shown(value: object) -> str:
 
 
 def bytes_shown(count: float) -> str:
-    """A number of bytes as people read it."""
+    """A number of bytes with a binary unit."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.{0 if unit == 'B' else 1}f} {unit}"
@@ -137,12 +137,12 @@ def bytes_shown(count: float) -> str:
 
 
 def to_json(value: Any) -> str:
-    """The value as JSON in one line; times in UTC, as everywhere."""
+    """The value as JSON in one line."""
     return msgspec.json.encode(value).decode()
 
 
 def _escape(match: re.Match[str]) -> str:
-    # JSON has such characters only inside of strings, but for white space, which may be any white space
+    # outside of strings, JSON has no such characters but white space, of which one is as good as another
     character = match[0]
     if character < " ":
         return " "
@@ -151,7 +151,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def confirm(question: str) -> None:
-    """Ask on the terminal; raises SystemExit unless the answer is yes, with status 2 where there is nobody to ask."""
+    """Ask on the terminal; raises SystemExit unless the answer is yes, with status 2 where there is no terminal."""
     if not sys.stdin.isatty():
         sys.stderr.write("solisync: this destroys something and there is nobody to ask: say --yes\n")
         raise SystemExit(2)

@@ -1,7 +1,8 @@
-"""pg_dump, pg_restore and psql: which of those that are installed are taken, and how they are run.
+"""Choosing and running pg_dump, pg_restore and psql.
 
-There are those of the embedded PostgreSQL, which know nothing of TLS, and those in PATH. To dump, the one is taken that
-is closest to the server's version and not older, so that old programs can read the file too; to restore, the newest.
+There are the programs of the embedded PostgreSQL, which are built without TLS, and those in PATH. A dump is made by the
+one that is closest to the server's version and not older, so that old programs can read the file too; the newest
+restores it.
 """
 
 import os
@@ -29,7 +30,7 @@ from ..postgres.dsn import without_password
 from ..settings import Settings
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
-_COMPLAINT = re.compile(r"(?: error: |:<stdin>:\d+: )(.*)")  # psql writes the latter, with a line of its input
+_COMPLAINT = re.compile(r"(?: error: |:<stdin>:\d+: )(.*)")  # the latter by psql, with a line of its input
 _LOST_READER = -signal.SIGPIPE
 _INHERITED = ("HOME", "PATH")  # beside libpq's own variables: where ~/.pgpass and certificates are
 
@@ -44,7 +45,7 @@ async def find_closest(name: str, settings: Settings, environ: Mapping[str, str]
 
 
 def find_newest(name: str, settings: Settings, environ: Mapping[str, str], *, encrypted: bool = False) -> str:
-    """The path of the newest program there is, with TLS if `encrypted`; raises FatalError."""
+    """The path of the newest program, with TLS if `encrypted`; raises FatalError when there is none."""
     installed = _installed(name, settings, environ, encrypted)
     if not installed:
         raise _missing(name, encrypted)
@@ -57,7 +58,7 @@ def _missing(needed: str, encrypted: bool) -> FatalError:
 
 
 def _installed(name: str, settings: Settings, environ: Mapping[str, str], encrypted: bool) -> list[tuple[int, str]]:
-    """The major version and path of each that works."""
+    """The major version and path of each working program of this name."""
     in_path = shutil.which(name, path=environ.get("PATH"))
     places = [] if encrypted else [find_binaries(settings.data_dir, None) / name]
     places += [] if in_path is None else [Path(in_path)]
@@ -65,7 +66,7 @@ def _installed(name: str, settings: Settings, environ: Mapping[str, str], encryp
 
 
 def _major(program: Path) -> int:
-    try:
+    try:  # blocks the reactor, on which nothing else runs in a command
         said = subprocess.run([program, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
     except OSError:
         return 0
@@ -74,7 +75,7 @@ def _major(program: Path) -> int:
 
 
 class Programs:
-    """Runs programs on the database of this DSN."""
+    """Runs PostgreSQL's client programs on the database of this DSN, its password in their environment."""
 
     def __init__(self, *, reactor: ReactorBase, dsn: str, environ: Mapping[str, str]) -> None:
         try:
@@ -89,15 +90,15 @@ class Programs:
             self._environment["PGPASSWORD"] = password
 
     async def run(self, *words: str, heard: Callable[[str], None] = lambda line: None) -> str:
-        """Run a program to its end and return what it wrote; `heard` gets each line of its standard error.
+        """Run a program and return its output; `heard` is called with each line of its standard error.
 
-        Raises FatalError, with what it complained of there, when it fails. When this is cancelled, the program is
-        stopped first.
+        Raises FatalError with the errors in those lines when the program fails. A cancelled run ends when the program
+        has been interrupted.
         """
         return await self.pipe(words, heard=heard)
 
     async def pipe(self, *commands: Sequence[str], heard: Callable[[str], None] = lambda line: None) -> str:
-        """Like `run`, with several programs, each of which reads what the one before it writes."""
+        """Like `run`, for a pipeline of programs; returns the output of the last."""
         programs = [_Program(words, heard) for words in commands]
         self._start(programs)
         try:
@@ -110,7 +111,7 @@ class Programs:
                 await program.wait()
             raise
         if failed := [program for program in programs if program.status]:
-            # The first of them failed by itself, unless it only lost its reader.
+            # The first that failed is the cause, unless it was ended by SIGPIPE because a later one had failed.
             cause = next((program for program in failed if program.status != _LOST_READER), failed[0])
             said = " / ".join(cause.complaints) or f"status {cause.status}"
             raise FatalError(f"solisync: {Path(cause.words[0]).name} failed: {said}")
@@ -127,7 +128,7 @@ class Programs:
                     program, program.words[0], program.words, env=self._environment, childFDs=ends
                 )
         finally:
-            for end in chain.from_iterable(between):  # ours, without which they close when the programs end
+            for end in chain.from_iterable(between):  # this process's own ends, or the pipes would outlive the programs
                 os.close(end)
 
 
@@ -142,13 +143,13 @@ class _Program(ProcessProtocol):
         self._waiting: Deferred[None] = Deferred()
 
     def wait(self) -> Deferred[None]:
-        """Fires at the end; cancelling it leaves the program running."""
+        """A Deferred that fires when the program has ended; cancelling it leaves the program running."""
         if self.status is None:
             self._waiting = Deferred()
         return self._waiting
 
     def interrupt(self) -> None:
-        """Stop it as Ctrl-C would, upon which those of PostgreSQL also cancel what the server does for them."""
+        """Send SIGINT, upon which PostgreSQL's programs also cancel their statement on the server."""
         with suppress(ProcessExitedAlready):
             self.transport.signalProcess("INT")  # type: ignore[union-attr]
 
@@ -164,7 +165,7 @@ class _Program(ProcessProtocol):
                 self.complaints.append(found[1])
 
     def processEnded(self, reason: Failure) -> None:
-        end = reason.value  # like subprocess, the negative number of the signal that ended it
+        end = reason.value  # of a signal the negative number, as in subprocess
         self.status = 0 if reason.check(ProcessDone) else getattr(end, "exitCode", None) or -(getattr(end, "signal", 0))
         if not self._waiting.called:
             self._waiting.callback(None)

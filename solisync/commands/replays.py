@@ -1,4 +1,4 @@
-"""`solisync replays`: removing what should not be shown."""
+"""`solisync replays`: deleting replays."""
 
 from ..errors import NotFound
 from ..postgres.database import Database
@@ -8,7 +8,7 @@ from .task import Task
 
 
 async def delete(task: Task) -> None:
-    """Delete the replays that exist, and fail if one of them doesn't."""
+    """Delete those of the given replays that exist; raises NotFound for the others."""
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
 
     async def change(database: Database) -> None:

@@ -1,7 +1,7 @@
-"""The reset script: a new password for a player, read from standard input (contract §11).
+"""`solisync-reset-password NAME` and `solisync --reset-password NAME`.
 
-Both `solisync-reset-password NAME` and `solisync --reset-password NAME` end here. No HTTP server, no JWT_SECRET; the
-password is in no argument, no variable and no log.
+The new password is read from standard input, so that it is in no argument, no variable and no log. See
+docs/operations.md "A player forgot their password".
 """
 
 import argparse
@@ -26,7 +26,7 @@ from .task import no_such_player
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The `solisync-reset-password` command."""
+    """The entry point of the `solisync-reset-password` command."""
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
         description="Give a player a new password, read from standard input, and end all their sessions.",
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def reset(username: str, settings: Settings) -> None:
-    """Read the new password, replace the old one, say so in one line, and exit."""
+    """Read the new password, replace the old one, print one line, and exit."""
     try:
         password = check_new_password(_read_password())  # before the reactor runs, or Ctrl-C would have to wait
     except BadRequest as error:

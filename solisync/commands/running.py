@@ -1,4 +1,4 @@
-"""Work on the database without the HTTP service: for the commands, beside a running service or without one."""
+"""Running a command on the reactor and on the database, beside a running service or without one."""
 
 import os
 import sys
@@ -56,13 +56,13 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
             raise SystemExit(str(error)) from None  # and no Exception, of which react prints a traceback
         except (Refused, DatabaseError) as error:
             raise SystemExit(harmless(" ".join(str(error).split()))) from None
-        except BrokenPipeError:  # whoever reads has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain when it leaves
+        except BrokenPipeError:  # the reader, such as `head`, has ended
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would print an error at exit
             raise SystemExit(1) from None
         except OSError as error:
             place = "" if error.filename is None else f": {error.filename}"
             raise SystemExit(f"solisync: {error.strerror or error}{place}") from None
-        except Exception:  # a mistake of ours
+        except Exception:  # a bug
             traceback.print_exc()
             raise SystemExit(1) from None
         finally:

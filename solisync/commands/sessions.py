@@ -1,6 +1,4 @@
-"""`solisync sessions`: who is logged in, and ending that."""
-
-from datetime import UTC, datetime
+"""`solisync sessions`: listing and ending the sessions of players."""
 
 from ..access.tokens import REFRESH_LIFETIME
 from ..postgres.database import Database
@@ -10,12 +8,11 @@ from .output import Column
 from .task import Task, player
 
 COLUMNS = (Column("refreshed_at", 19), Column("expires_at", 19))
-END_OF_TIME = datetime(9999, 12, 30, tzinfo=UTC)
 BATCH = 10_000
 
 
 async def show_list(task: Task) -> None:
-    """The live sessions of a player: when each was begun or last refreshed, and when it ends unless refreshed again."""
+    """List a player's sessions: when each was begun or last refreshed, and when it ends unless refreshed again."""
 
     async def show(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
@@ -27,7 +24,7 @@ async def show_list(task: Task) -> None:
 
 
 async def revoke(task: Task) -> None:
-    """End the sessions of a player, or of everybody."""
+    """End the sessions of one player, or of all."""
 
     async def change(database: Database) -> None:
         if task.chosen.everyone:
@@ -42,10 +39,10 @@ async def revoke(task: Task) -> None:
 
 
 async def _revoke_everyone(task: Task, database: Database) -> int:
-    """Most of them in small batches, then the rest under a lock, which so is brief: everybody waits for it."""
+    """End most sessions in small batches, then the rest under a lock, which is brief so: all players wait for it."""
     total, deleted = 0, BATCH
     while deleted == BATCH:
-        deleted = await database.autocommit(sessions.prune, END_OF_TIME, most=BATCH)
+        deleted = await database.autocommit(sessions.revoke_some, most=BATCH)
         total += deleted
         task.progress.report(f"{total:,} sessions ended")
     task.progress.clear()

@@ -1,4 +1,7 @@
-"""The smoke check: one whole session against a running service, step by step, leaving one nameless event behind."""
+"""The smoke check: a new player uses a running service, from the registration to the deletion of the account.
+
+One anonymous analytics event stays behind.
+"""
 
 import secrets
 import string
@@ -27,9 +30,9 @@ PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgA
 
 
 async def smoke(url: str, reactor: ReactorBase) -> str:
-    """Play one session at `url`, printing each step; returns the last line. Raises FatalError at the first failure.
+    """Run the check at `url`, printing each step; returns the last line. Raises FatalError at the first failure.
 
-    The account it makes is deleted also when a step fails, or when this is cancelled.
+    The account is deleted also when a step fails, or when the check is cancelled.
     """
     if not url.startswith(("http://", "https://")):
         raise FatalError(f"smoke check failed: {url!r} must begin with http:// or https://")
@@ -99,7 +102,7 @@ class _Smoke:
             await self._step("clean up: delete account", self._client.delete_account)
 
     async def _step(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
-        """One call, waiting out a rate limit as the service asks."""
+        """Make one call and print its outcome; a rate limit is waited out, as Retry-After says."""
         waited = 0
         while True:
             try:
@@ -116,7 +119,7 @@ class _Smoke:
                 return result
 
     async def _refused(self, name: str, status: int, call: Callable[[], Awaitable[object]]) -> None:
-        """One call that must be refused with `status`."""
+        """Make one call that must fail with `status`."""
 
         async def refused() -> None:
             try:
@@ -131,7 +134,7 @@ class _Smoke:
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, in one line; of a connection that broke, why it did."""
+    """The error in one line; for a connection that broke, the reasons."""
     if isinstance(error, ResponseFailed):
         reasons = [failure.value for failure in error.reasons]
         return "; ".join(_tls_error(reason) or str(reason) or type(reason).__name__ for reason in reasons)
@@ -139,7 +142,7 @@ def _why(error: Exception) -> str:
 
 
 def _tls_error(error: BaseException) -> str:
-    """OpenSSL's own words: its errors are lists of (library, function, reason)."""
+    """The reasons in an OpenSSL error, which is a list of (library, function, reason); "" for other errors."""
     if not isinstance(error, OpenSSLError) or not error.args:
         return ""
     return "TLS: " + ", ".join(reason for _, _, reason in error.args[0])

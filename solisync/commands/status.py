@@ -1,4 +1,4 @@
-"""`solisync status`: what is installed, which database it uses, and how much is in there."""
+"""`solisync status`: versions, the database, and the number of rows in it."""
 
 from dataclasses import asdict
 
@@ -14,7 +14,7 @@ from .task import Task
 
 
 async def show(task: Task) -> None:
-    """Look without changing anything, not even the schema."""
+    """Show the status without changing anything, the schema included."""
     settings = task.settings
 
     async def look(connection: Connection) -> None:

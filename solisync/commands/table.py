@@ -1,4 +1,4 @@
-"""The table of subcommands: what each is called, what it takes, and what it does. The parser is made from it."""
+"""The table of subcommands, from which their parsers are made: names, arguments, and the functions that run them."""
 
 import argparse
 import sys
@@ -23,7 +23,7 @@ NOUNS = {
     "replays": "the replays",
     "analytics": "what games have reported",
 }
-PLACES = ("data-dir", "database-url-file")  # the settings that say which database
+PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A subcommand: the `words` that name it, and the question that it asks first if it destroys something.
+    """A subcommand: its name in `words`, the function that runs it, and its arguments.
 
-    `either`: of its arguments exactly one must be given.
+    One that destroys data has a `question` to confirm first. `either`: exactly one of the arguments must be given.
     """
 
     words: str
@@ -175,7 +175,7 @@ COMMANDS = (
 
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands; parsed arguments then have `command`, None without one."""
+    """Add the subcommands to a parser; parsed arguments have the Command as `command`, or None."""
     parser.set_defaults(command=None)
     group = parser.add_subparsers(title="administration", metavar="COMMAND", help="--help after it tells more")
     nouns = {}
@@ -199,7 +199,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
         parser.add_argument("--yes", action="store_true", help="don't ask")
     group = parser.add_argument_group("settings")
     for setting in TABLE:
-        if setting.option in PLACES:  # without a default, or it would hide the same option before the command
+        if setting.option in PLACES:  # a default would override the same option in front of the subcommand
             group.add_argument(
                 f"--{setting.option}", metavar=setting.metavar, help=setting.description, default=argparse.SUPPRESS
             )

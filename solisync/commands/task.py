@@ -1,4 +1,4 @@
-"""One run of a subcommand: what it was told, and what it works with."""
+"""The context of one run of a subcommand: arguments, settings, database and output."""
 
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The arguments in `chosen`, the settings and the environment they come from, and where to write."""
+    """The parsed arguments in `chosen`, the sources of the settings, and the output."""
 
     chosen: Namespace
     options: Mapping[str, str]
@@ -35,7 +35,7 @@ class Task:
 
     @property
     def settings(self) -> Settings:
-        """The settings of a command that doesn't serve; raises SettingsError."""
+        """The settings of the database and the log; raises SettingsError."""
         return Settings.from_environ(self.environ, self.options)
 
     async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -48,7 +48,7 @@ class Task:
         return await with_connection(self.settings, self.reactor, checked)
 
     async def writing(self, work: Callable[[Database], Awaitable[T]]) -> T:
-        """Call `work` with the database as the service has it: in short transactions, run again if need be."""
+        """Call `work` with a Database, as in the service: with short transactions, which may be run again."""
         return await with_database(self.settings, self.reactor, work, migrating=False)
 
 

@@ -1,4 +1,4 @@
-"""`solisync users`: who plays, and what the service does for them."""
+"""`solisync users`: listing, showing, renaming and deleting players."""
 
 from ..errors import Conflict, DatabaseError
 from ..postgres.database import Database
@@ -15,7 +15,7 @@ COLUMNS = (Column("username", 32), Column("id", 36), Column("created_at", 19), C
 
 
 async def show_list(task: Task) -> None:
-    """The players by name, as many as were asked for."""
+    """List the players by name, up to the limit that was given."""
     left = task.chosen.limit
 
     async def show(transaction: Transaction) -> None:
@@ -34,7 +34,7 @@ async def show_list(task: Task) -> None:
 
 
 async def show_one(task: Task) -> None:
-    """What there is about a player, in numbers."""
+    """Show what is stored about a player, in numbers."""
 
     async def show(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
@@ -47,7 +47,7 @@ async def show_one(task: Task) -> None:
 
 
 async def rename(task: Task) -> None:
-    """Give a player another username, by the rules of registering."""
+    """Change a player's username, by the rules of registering."""
     username = check_username(task.chosen.username)
 
     async def change(database: Database) -> None:
@@ -66,7 +66,7 @@ async def rename(task: Task) -> None:
 
 
 async def delete(task: Task) -> None:
-    """Delete a player as they could themselves."""
+    """Delete a player, as DELETE /api/account does."""
 
     async def change(database: Database) -> None:
         found = await database.autocommit(player, task.chosen.user)

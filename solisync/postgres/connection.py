@@ -12,7 +12,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectionDone
 
-from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TransactionAborted
+from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TimedOut, TransactionAborted
 from . import libpq
 from .dsn import each_address, each_host, with_defaults
 from .libpq import LibpqConnection, Parameters
@@ -20,13 +20,14 @@ from .staggered import staggered_race
 from .statement import Row, Statement, Step
 
 CONNECT_SECONDS = 3.0  # for each address of each host, the setup included
-SETTLED_SECONDS = 1.0  # how long after connecting an error is put down to the server and not to the connection's age
+SETTLED_SECONDS = 1.0  # how long after connecting a refusal to write is put down to the server as it has always been
 
 # SQLSTATEs after which a fresh connection is the cure: the server was demoted; a migration changed what a prepared
 # statement returns.
 _READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
+_TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
 # PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
 _UTC = "SET timezone = 'UTC'"
@@ -102,8 +103,8 @@ class Connection:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
         Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
-        when other connections would fail alike; ConnectionLost when the connection ended meanwhile (only the caller
-        knows whether a commit was on its way); else DatabaseError.
+        when other connections would fail alike; TimedOut when the server's limits ended it; ConnectionLost when the
+        connection ended meanwhile (only the caller knows whether a commit was on its way); else DatabaseError.
         """
         try:
             return await self._libpq.run(sql, parameters)
@@ -112,16 +113,19 @@ class Connection:
             if code in _LOST or code.startswith("08") or self._libpq.disconnected:
                 self.close()
                 raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
-            if code in (_READ_ONLY, _RESULT_CHANGED) and self._is_news(code):
+            if code == _RESULT_CHANGED or (code == _READ_ONLY and self._may_have_been_demoted):
                 raise Outdated(_reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
                 raise TransactionAborted(_reason(error)) from error
+            if code in _TIMED_OUT:
+                raise TimedOut(_reason(error)) from error
             raise DatabaseError(_reason(error)) from error
 
-    def _is_news(self, code: str) -> bool:
-        """Whether this may have become so since the connection was made; else a new one would fail in the same way."""
+    @property
+    def _may_have_been_demoted(self) -> bool:
+        """Whether the server may be read-only only since the connection was made; else a new one would fail alike."""
         age = self._libpq.reactor.seconds() - self._opened
-        return not 0 <= age < SETTLED_SECONDS or (code == _READ_ONLY and not self._was_read_only)
+        return not self._was_read_only or not 0 <= age < SETTLED_SECONDS
 
     @property
     def can_commit(self) -> bool:
@@ -150,6 +154,11 @@ class Connection:
     def encrypted(self) -> bool:
         """Whether TLS protects the connection."""
         return self._libpq.encrypted
+
+    @property
+    def backend_pid(self) -> int:
+        """The process id of the server as it was told when connecting; a pooler tells one that is no server's."""
+        return self._libpq.backend_pid
 
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is closed, by either side."""

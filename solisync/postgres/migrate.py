@@ -1,14 +1,11 @@
 """Brings the database's schema up to this build: numbered SQL files, applied once each, in order, under a lock.
 
-The server frees the lock when the connection that holds it ends, also when its process was killed. Nodes that start
-together poll for the lock rather than wait inside PostgreSQL, where a waiting connection would block a CREATE INDEX
-CONCURRENTLY of the holder.
+A file is one transaction, or a single CREATE INDEX CONCURRENTLY, which can't be in one: then its first line is
+"-- concurrently". Settings are local to a transaction, so that a pooler in front of the server hands none of them on.
 """
 
 import hashlib
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +13,32 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import DatabaseError, FatalError, TransactionAborted
+from ..errors import ConnectionLost, DatabaseError, FatalError, Outdated, TimedOut, TransactionAborted
 from .connection import Connection
+from .migration_lock import BEGIN, migrating
+from .statement import Row
 
-LOCK_KEY = 0x736F6C6973796E63  # "solisync"
-POLL_SECONDS = 0.2
-LOCK_WAIT_SECONDS = 300.0
+# Whoever wants a table queues behind a migration that waits for the same table. So it gives up after a second, well
+# before the statements of the service do, and comes back when the queue has gone.
+LOCK_TIMEOUT = "1s"
+PAUSE_SECONDS = 5.0
+PATIENCE_SECONDS = 300.0
+
+# client_connection_check_interval: the server notices soon when this process was killed in the middle
+_BEGIN = f"{BEGIN}; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; SET LOCAL client_connection_check_interval = '1s'"
+
+# The file of each table, which another one takes the place of when the table is rewritten.
+_FILES = """
+    SELECT oid, relname, relfilenode FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+"""
 
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_MARK = "-- concurrently\n"
+_INDEX = re.compile(
+    _MARK + r"(?:\s*--[^\n]*\n)*\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+)\s+ON\s[^;]*;?\s*", re.IGNORECASE
+)
+
 _log = Logger()
 
 
@@ -39,6 +54,19 @@ class Migration:
     def checksum(self) -> str:
         """SHA-256 of the file, to detect one that was edited after it had been applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
+
+    @property
+    def index(self) -> str | None:
+        """The name of the index that the file creates concurrently; None for a file that is a transaction.
+
+        Raises FatalError when the file is marked as such and is something else.
+        """
+        if not self.sql.startswith(_MARK):
+            return None
+        found = _INDEX.fullmatch(self.sql)
+        if found is None:
+            raise FatalError(f"solisync: {self.name}: after {_MARK.strip()!r} comes one CREATE INDEX CONCURRENTLY")
+        return found[1]
 
 
 def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
@@ -65,36 +93,11 @@ async def migrate(reactor: ReactorBase, dsn: str, migrations: tuple[Migration, .
     than this build it only logs a warning: during a rolling upgrade the old nodes must be able to restart.
     """
     async with migrating(reactor, dsn) as connection:
-        return await apply(connection, migrations)
+        return await apply(reactor, connection, migrations)
 
 
-@asynccontextmanager
-async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]:
-    """A connection that holds the lock: meanwhile no other node migrates, and no service opens the database."""
-    connection = await Connection.open(reactor, dsn, bounded=False)
-    try:
-        # lock_timeout: a migration that can't get its table lock must not queue everybody else behind it for long;
-        # client_connection_check_interval: the server notices soon when this process was killed in the middle
-        await connection.execute("SET lock_timeout = '10s'; SET client_connection_check_interval = '1s'")
-        await _lock(reactor, connection)
-        yield connection
-    finally:
-        connection.close()
-
-
-async def _lock(reactor: ReactorBase, connection: Connection) -> None:
-    deadline = reactor.seconds() + LOCK_WAIT_SECONDS
-    while True:
-        ((locked,),) = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LOCK_KEY,))
-        if locked:
-            return
-        if reactor.seconds() > deadline:
-            raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
-        await deferLater(reactor, POLL_SECONDS)
-
-
-async def apply(connection: Connection, migrations: tuple[Migration, ...]) -> list[str]:
-    """Like `migrate`, on a connection that holds the lock."""
+async def apply(reactor: ReactorBase, connection: Connection, migrations: tuple[Migration, ...]) -> list[str]:
+    """Like `migrate`, on a connection that `migrating` has returned."""
     await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations (number int PRIMARY KEY, name text NOT NULL,"
         " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
@@ -103,7 +106,7 @@ async def apply(connection: Connection, migrations: tuple[Migration, ...]) -> li
     applied_now = []
     for migration in migrations:
         if migration.number not in applied:
-            await _apply_one(connection, migration)
+            await _apply_when_free(reactor, connection, migration)
             applied_now.append(migration.name)
         elif applied[migration.number][1] != migration.checksum:
             raise FatalError(f"solisync: {migration.name} was edited after this database had applied it")
@@ -117,16 +120,69 @@ async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
     return [(number, name, checksum) for number, name, checksum in rows]
 
 
-async def _apply_one(connection: Connection, migration: Migration) -> None:
+async def _apply_when_free(reactor: ReactorBase, connection: Connection, migration: Migration) -> None:
+    """Apply a migration; while others use its tables, try again after a pause, for PATIENCE_SECONDS."""
     _log.info("applying {name}", name=migration.name)
-    try:
-        await connection.execute(f"BEGIN;\n{migration.sql}")
-        await connection.execute(
-            "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
-            (migration.number, migration.name, migration.checksum),
+    apply_one = _apply_in_transaction if migration.index is None else _create_index
+    deadline = reactor.seconds() + PATIENCE_SECONDS
+    noticed = False
+    while True:
+        try:
+            await apply_one(connection, migration)
+        except (ConnectionLost, Outdated):
+            raise
+        except (TimedOut, TransactionAborted) as error:  # a lock that was not to be had, or a deadlock
+            if reactor.seconds() > deadline:
+                reason = f"its tables have been in use for {PATIENCE_SECONDS:g} s ({error})"
+                raise FatalError(f"solisync: {migration.name} failed: {reason}") from error
+            if not noticed:
+                _log.warn("{name} waits for tables that are in use: {error}", name=migration.name, error=error)
+                noticed = True
+        except DatabaseError as error:
+            raise FatalError(f"solisync: {migration.name} failed: {error}") from error
+        else:
+            return
+        if connection.can_roll_back:
+            await connection.execute("ROLLBACK")
+        await deferLater(reactor, PAUSE_SECONDS)
+
+
+async def _apply_in_transaction(connection: Connection, migration: Migration) -> None:
+    before = await connection.execute(f"{_BEGIN}; {_FILES}")
+    await connection.execute(migration.sql)
+    await _check_no_rewrite(connection, migration, before)
+    await _record(connection, migration)
+    await connection.execute("COMMIT")
+
+
+async def _check_no_rewrite(connection: Connection, migration: Migration, before: list[Row]) -> None:
+    """Raise FatalError when a table that was there before has been rewritten.
+
+    That is not MVCC-safe: what runs as EXECUTE on other nodes and waits for the table finds it empty afterwards.
+    """
+    after = {oid: file for oid, _, file in await connection.execute(_FILES)}
+    rewritten = ", ".join(name for oid, name, file in before if after.get(oid, file) != file)
+    if rewritten:
+        raise FatalError(
+            f"solisync: {migration.name} rewrites {rewritten}, which nodes that serve meanwhile would find empty;"
+            " nothing was changed"
         )
-        await connection.execute("COMMIT")
-    except TransactionAborted:
-        raise
-    except DatabaseError as error:
-        raise FatalError(f"solisync: {migration.name} failed: {error}") from error
+
+
+async def _create_index(connection: Connection, migration: Migration) -> None:
+    """Create an index concurrently, whatever an attempt that was killed has left of it: nothing, a part, or all."""
+    valid = await connection.execute(
+        "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (migration.index,)
+    )
+    if valid == [(False,)]:
+        await connection.execute(f"DROP INDEX CONCURRENTLY {migration.index}")
+    if valid != [(True,)]:
+        await connection.execute(migration.sql)
+    await _record(connection, migration)
+
+
+async def _record(connection: Connection, migration: Migration) -> None:
+    await connection.execute(
+        "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
+        (migration.number, migration.name, migration.checksum),
+    )

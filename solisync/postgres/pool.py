@@ -1,7 +1,6 @@
 """A pool of connections that keeps itself full, and lends each to one borrower at a time.
 
-The pool is solisync's own because that of txpostgres never replaces a dead connection, and lets borrowers wait without
-bound (docs/decisions.md "The database").
+Why it is not the pool of txpostgres: docs/decisions.md "The database".
 """
 
 from collections import deque
@@ -29,7 +28,10 @@ RECONNECT_SECONDS = 0.5
 
 
 class Pool:
-    """`size` connections with `statements` prepared, from `open` to `close`."""
+    """`size` connections with `statements` prepared, from `open` to `close`.
+
+    Borrowers may come before `open`: they wait, and are declined, as they are when the server is away.
+    """
 
     _log = Logger()
 
@@ -44,6 +46,7 @@ class Pool:
         self._lent: dict[Connection, float] = {}  # with the time at which each is cut
         self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time at which each is declined
         self._retiring: set[Connection] = set()  # lent, and to be closed when they are given back
+        self._replacements = 0  # how often all connections were to be replaced
         self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
         self._reachable = True
         self._filling: Deferred[None] | None = None
@@ -73,7 +76,11 @@ class Pool:
         self._hosts.extend(each_host(dsn))
         self._filling = Deferred.fromCoroutine(self._keep_full())
         self._filling.addErrback(self._log_unless_closed)
-        self._sweep.start(SWEEP_SECONDS, now=False).addErrback(self._log_unless_closed)
+        self._begin_sweep()
+
+    def _begin_sweep(self) -> None:
+        if not self._sweep.running:
+            self._sweep.start(SWEEP_SECONDS, now=False).addErrback(self._log_unless_closed)
 
     def _log_unless_closed(self, failure: Failure) -> None:
         if not self._closed:
@@ -106,6 +113,7 @@ class Pool:
             return connection
         if self._closed or len(self._waiting) >= BORROWERS:
             raise Unavailable
+        self._begin_sweep()  # the first borrower may come before `open`, and nothing else would decline it
         waiter: Deferred[Connection] = Deferred(self._waiting.__delitem__)
         self._waiting[waiter] = self._reactor.seconds() + BORROW_SECONDS
         return waiter
@@ -139,11 +147,12 @@ class Pool:
     def replace_all(self, witness: Connection) -> None:
         """Replace every connection, because `witness` has found the server to be useless, and prefer the next host.
 
-        Idle ones are closed now, lent ones when they are given back. Does nothing when `witness` is being replaced
-        already: then its news is old.
+        Idle ones are closed now, lent ones when they are given back, and those that are being made when they are there.
+        Does nothing when `witness` is being replaced already: then its news is old.
         """
         if witness in self._retiring:
             return
+        self._replacements += 1
         self._hosts.rotate(-1)
         self._retiring |= self._lent.keys()
         for connection in self._idle[:]:
@@ -190,10 +199,13 @@ class Pool:
                 self._shrunk = Deferred()
                 await self._shrunk
                 continue
-            hosts = tuple(self._hosts)
+            hosts, replacements = tuple(self._hosts), self._replacements
             position, connection = await staggered_race(
                 self._reactor, [partial(self._keep_trying, host) for host in hosts]
             )
+            if self._replacements != replacements:  # its statements may be older than the change of the schema
+                connection.close()
+                continue
             self._hosts.remove(hosts[position])
             self._hosts.appendleft(hosts[position])
             if not self._reachable:

@@ -1,1 +1,1 @@
-"""What every process has: start and stop, the listening port, logs, metrics, the audit log."""
+"""What every process needs: starting and stopping, the listening port, logs, metrics, the audit trail."""

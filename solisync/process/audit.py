@@ -1,4 +1,7 @@
-"""The audit trail: one line for each change to who may be whom, written where the change has been committed."""
+"""The audit trail: one log line for each authentication event, written when the event has been committed.
+
+See docs/security.md "Logs".
+"""
 
 from typing import Literal
 
@@ -12,9 +15,9 @@ _log = Logger(namespace=NAMESPACE)
 
 
 def audit(event: Event, *, user_id: str | None = None, reason: str | None = None) -> None:
-    """Log that `event` happened to this user; the request's client and id are added by the log itself.
+    """Log an event of this user; solisync.process.logs adds the client and the id of the request.
 
-    A name that somebody tried to log in with is never written down: it may be a password.
+    The username of a failed login is never logged: it may be a password that was typed into the wrong field.
     """
     about = "".join(f", {what}" for what in (user_id and f"user {user_id}", reason) if what)
     _log.info("{event}{about}", event=event, about=about, user_id=user_id, reason=reason)

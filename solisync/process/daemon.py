@@ -1,4 +1,8 @@
-"""What the root of a service tree can do, be it one process or the parent of several: end the process by itself."""
+"""The root of a service tree, and its run in the foreground.
+
+The base class of the service in one process and of the parent of several. twistd starts either by itself; `run` is for
+the `solisync` command and for workers.
+"""
 
 import atexit
 import gc
@@ -22,13 +26,13 @@ from ..errors import FatalError
 from . import listening, logs
 from .scrape import scrape_site
 
-# Almost everything that a request leaves behind has no cycles. At Python's own thresholds the search for them takes a
-# twelfth of the time of a push.
+# Fast path: Python's default thresholds, a tenth of a push, see docs/performance.md. Hardly anything that a request
+# leaves behind is in a reference cycle, so looking for cycles more often finds nothing.
 GC_THRESHOLDS = (5_000, 10, 10)
 
 
 class Daemon(Service):
-    """A service that listens; `failure` holds the reason when it had to stop by itself."""
+    """A service with a listening port; `failure` is the reason when it had to stop by itself."""
 
     _log = Logger()
     _port: IListeningPort | None = None
@@ -41,7 +45,7 @@ class Daemon(Service):
 
     @property
     def address(self) -> IAddress:
-        """Where the service listens, once it does."""
+        """The address of the port, once it is open."""
         assert self._port is not None
         return self._port.getHost()
 
@@ -54,12 +58,12 @@ class Daemon(Service):
             await maybeDeferred(self._scrapes.stopListening)
 
     def startService(self) -> None:
-        """Start; the base of what each kind of daemon does then."""
+        """Start; subclasses extend this."""
         super().startService()
         gc.set_threshold(*GC_THRESHOLDS)
 
     def stopService(self) -> Deferred[None]:
-        """Stop in good order; resolves when that is done."""
+        """Stop gracefully; the Deferred fires when that is done."""
         super().stopService()
         self._stopping = True
         return Deferred.fromCoroutine(self._stop())
@@ -68,6 +72,7 @@ class Daemon(Service):
         raise NotImplementedError
 
     def _give_up(self, failure: Failure) -> None:
+        """Log why the service can't go on, and stop the reactor."""
         if self._stopping or self.failure is not None:  # the reactor can't be stopped twice
             return
         if isinstance(failure.value, FatalError):
@@ -76,30 +81,33 @@ class Daemon(Service):
         else:
             self.failure = FatalError("solisync: could not start, see the log")
             self._log.failure("could not start", failure)
-        # twistd ends with status 0, or by the signal that stopped it; a supervisor takes both for a success
+        # twistd would exit with status 0 or by the signal that stopped it, which supervisors take for success
         atexit.register(_exit_1)
         self._reactor.callWhenRunning(self._reactor.stop)
 
 
 def run(daemon: Daemon, reactor: ReactorBase, *, log_format: str) -> None:
-    """Run a daemon in the foreground, logging to standard error; raises SystemExit when it had to stop by itself."""
+    """Run a daemon in the foreground until it is stopped, logging to standard error.
+
+    Raises FatalError when it can't start, SystemExit when it had to stop by itself.
+    """
     globalLogBeginner.beginLoggingTo([logs.observer(log_format, sys.stderr)], redirectStandardIO=False)
     daemon.privilegedStartService()
     daemon.startService()
 
     def stop() -> Deferred[None]:
-        _be_stopping()
+        _ignore_more_signals()
         return daemon.stopService()
 
     reactor.addSystemEventTrigger("before", "shutdown", stop)
-    reactor.callWhenRunning(_hear_one_signal)
+    reactor.callWhenRunning(_handle_one_signal)
     reactor.run()
     if daemon.failure is not None:
         sys.exit(1)  # the log has said why
 
 
-def _hear_one_signal() -> None:
-    """Have each of Twisted's handlers called once: to be stopped twice in one turn is an error to it."""
+def _handle_one_signal() -> None:
+    """Have Twisted's handlers called once in all: stopping a reactor that is about to stop is an error."""
     for number in (signal.SIGTERM, signal.SIGINT):
         stop = signal.getsignal(number)
         if callable(stop):
@@ -107,19 +115,19 @@ def _hear_one_signal() -> None:
 
 
 def _stop_once(stop: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
-    _be_stopping()
+    _ignore_more_signals()
     stop(number, frame)
 
 
-def _be_stopping() -> None:
-    """The next SIGTERM can't hurry a stop; the next Ctrl-C ends the process at once."""
-    signal.signal(signal.SIGTERM, lambda *_: None)  # of SIG_IGN Python complains when the next one is there already
+def _ignore_more_signals() -> None:
+    """Ignore SIGTERM from now on, which can't hurry a stop; a second Ctrl-C ends the process at once."""
+    signal.signal(signal.SIGTERM, lambda *_: None)  # with SIG_IGN, Python prints an error if one has just arrived
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _exit_1() -> None:
     for out in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads it any more
+        with suppress(OSError, ValueError):  # closed at the other end, or at this one
             out.flush()
     os._exit(1)

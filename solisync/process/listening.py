@@ -1,8 +1,8 @@
-"""The port: taken by this process for itself, or taken once and shared with worker processes.
+"""The listening port: bound by this process, or inherited from a parent or from systemd.
 
-Twisted would do all of it but two things. A port that it adopts from another process it also configures and cleans up:
-for a unix socket it changes the mode and, at the end, removes the file. And a port that it closes drops the connections
-which the kernel has accepted on its behalf. So what is inherited is accepted here, and what waits is accepted last.
+Twisted's own ports do all of it but two things. A socket that they adopt they also configure and clean up: they change
+the mode of a unix socket and remove its file at the end. So inherited sockets have an Acceptor of ours. And a port that
+closes resets the connections that wait to be accepted, so `stop` accepts these first.
 """
 
 import errno
@@ -27,16 +27,16 @@ from zope.interface import implementer
 
 from ..errors import FatalError
 
-BACKLOG = 1024  # connections that the kernel keeps until they are accepted; Twisted's 50 are few for a crowd
-PAUSE_SECONDS = 0.1  # how long to leave connections to the kernel when this process has no room for them
+BACKLOG = 1024  # connections that may wait to be accepted; with Twisted's 50, a burst of clients is slowed down
+PAUSE_SECONDS = 0.1  # before accepting is tried again when there were no file descriptors left
 
 
 def listen(
     reactor: ReactorBase, description: str, factory: IProtocolFactory, *, inherited: socket.socket | None = None
 ) -> IListeningPort:
-    """Begin to accept connections; on the socket `inherited` from a parent that has bound it, if there is one.
+    """Listen on an endpoint, or on the socket that was `inherited` from a parent which has bound it.
 
-    Raises FatalError, with one line that says why.
+    Raises FatalError, with one line that says why it is impossible.
     """
     endpoint = serverFromString(_Adopting(reactor, inherited), description)
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint):
@@ -51,10 +51,10 @@ def listen(
 
 
 def share(port: IListeningPort) -> int:
-    """Leave it to other processes to accept what arrives at `port`; returns the descriptor that they inherit."""
+    """Accept no connections at `port` in this process; returns the descriptor for other processes to accept at."""
     listening = cast(Any, port)
     listening.stopReading()
-    # Twisted would shut the socket down when it closes the port, in every process that has it.
+    # Closing the port, Twisted would shut the socket down, and that for every process that has it.
     listening._shouldShutdown = False
     return int(listening.fileno())
 
@@ -72,10 +72,10 @@ async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
 
 @implementer(IListeningPort)
 class Acceptor(FileDescriptor):
-    """Accepts connections at a listening socket where other processes may accept too."""
+    """A port on an inherited socket, where other processes may accept connections too."""
 
     _log = Logger()
-    numberAccepts = 1  # as tcp.Port calls it; one a turn, so that processes share what arrives
+    numberAccepts = 1  # as in tcp.Port: connections at each turn of the reactor; 1 shares them among the processes
     reactor: Any
     _stopped = False
 
@@ -102,7 +102,7 @@ class Acceptor(FileDescriptor):
         self._factory.doStop()
 
     def getHost(self) -> IAddress:
-        """Where the socket is bound."""
+        """The address that the socket is bound to."""
         name = self._socket.getsockname()
         if self._socket.family == socket.AF_UNIX:
             return UNIXAddress(name)
@@ -126,7 +126,7 @@ class Acceptor(FileDescriptor):
                 try:
                     self.reactor.adoptStreamConnection(connection.fileno(), connection.family, self._factory)
                 except OSError as error:
-                    if error.errno in (errno.EMFILE, errno.ENFILE):  # else it has been reset already
+                    if error.errno in (errno.EMFILE, errno.ENFILE):  # else the client has reset the connection already
                         self._pause(error)
                         return
 
@@ -137,20 +137,20 @@ class Acceptor(FileDescriptor):
 
 
 class _Adopting:
-    """The reactor as endpoints see it, except that a socket which others have bound is given to an Acceptor."""
+    """The reactor as endpoints see it, with Acceptors for inherited sockets and a longer backlog."""
 
     def __init__(self, reactor: Any, inherited: socket.socket | None) -> None:
         self._reactor = reactor
         self._inherited = inherited
 
     def adoptStreamPort(self, descriptor: int, family: int, factory: IProtocolFactory) -> IListeningPort:
-        """What `systemd:` calls; the endpoint closes the descriptor afterwards."""
+        """Called by `systemd:` endpoints, which close the descriptor afterwards."""
         return Acceptor(self._reactor, socket.socket(fileno=os.dup(descriptor)), factory)
 
     def listenTCP(
         self, port: int, factory: IProtocolFactory, backlog: int = BACKLOG, interface: str = ""
     ) -> IListeningPort:
-        """What `tcp:` calls."""
+        """Called by `tcp:` endpoints."""
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
         return cast(IListeningPort, self._reactor.listenTCP(port, factory, max(backlog, BACKLOG), interface))
@@ -158,29 +158,29 @@ class _Adopting:
     def listenSSL(
         self, port: int, factory: IProtocolFactory, contextFactory: Any, backlog: int = BACKLOG, interface: str = ""
     ) -> IListeningPort:
-        """What `ssl:` calls."""
+        """Called by `ssl:` endpoints."""
         return self.listenTCP(port, cast(Any, TLSMemoryBIOFactory(contextFactory, False, factory)), backlog, interface)
 
     def listenUNIX(
         self, address: str, factory: IProtocolFactory, backlog: int = BACKLOG, mode: int = 0o666, wantPID: int = 0
     ) -> IListeningPort:
-        """What `unix:` calls."""
+        """Called by `unix:` endpoints."""
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
         return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
 
 
 def _remove_stale_socket(path: str) -> None:
-    """Remove a socket on which nobody listens, left by a process that was killed.
+    """Remove a unix socket on which no process listens, left by one that was killed.
 
-    Twisted does so itself while its lock file is still there and no process has the number in it. In a container the
-    same numbers come back.
+    Twisted does so only when the process named in its lock file is gone. In a container another process soon has the
+    same id.
     """
     with suppress(OSError):
-        if not stat.S_ISSOCK(os.stat(path).st_mode):  # connecting to any other file is refused as well
+        if not stat.S_ISSOCK(os.stat(path).st_mode):  # connecting to any other file is refused too
             return
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)  # or it would wait for one whose queue is full
+        probe.setblocking(False)  # or connecting would wait while the backlog of a running service is full
         try:
             probe.connect(path)
         except ConnectionRefusedError:

@@ -1,7 +1,7 @@
-"""How log events become lines: text for people, or one JSON object a line for machines.
+"""Log lines: text for people, or one JSON object in each line for programs (docs/operations.md "Logs").
 
-Only the fields below ever reach a JSON line. Whatever else an event carries, which may be a secret, stays out; and what
-a request is about is added to every line that is logged while it is served.
+Only the fields in FIELDS reach a JSON line: other values in an event may be secrets. The client and the id of a request
+are added to every line that is logged while it is being handled.
 """
 
 import json
@@ -17,19 +17,20 @@ from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
 from zope.interface import provider
 
 FORMATS = ("text", "json")
-# What happened to whom, and whose request it was.
 FIELDS = ("event", "reason", "user_id", "client", "method", "route", "path", "status", "milliseconds", "request_id")
 
-serving: ContextVar[dict[str, object]] = ContextVar("serving", default={})  # noqa: B039  nobody changes the default
+# The client and the id of the request that is being handled.
+serving: ContextVar[dict[str, object]] = ContextVar("serving", default={})  # noqa: B039  the default is never changed
 
-_pid = cache(os.getpid)  # which asks the kernel every time
+# Fast path: a system call for each line, part of 73 of 493 thousand instructions a request, see docs/performance.md.
+_pid = cache(os.getpid)
 os.register_at_fork(after_in_child=_pid.cache_clear)
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def observer(style: str, out: IO[str]) -> ILogObserver:
-    """An observer that writes each event to `out` at once, in one of FORMATS."""
+    """A log observer that writes each event to `out` at once; `style` is one of FORMATS."""
     line = _json_line if style == "json" else _text_line
     flushes_itself = getattr(out, "line_buffering", False)  # as standard error does
 
@@ -40,7 +41,7 @@ def observer(style: str, out: IO[str]) -> ILogObserver:
             if not flushes_itself:
                 out.flush()
         except (OSError, ValueError):
-            pass  # a full disk or a closed terminal must not stop the service; there is nobody to tell
+            pass  # a full disk or a closed terminal must not stop the service, and there is no other log
 
     return cast(ILogObserver, observe)
 
@@ -78,7 +79,9 @@ def event_text(event: LogEvent) -> str:
 
 
 def _message(event: LogEvent) -> str:
-    """What Twisted makes of the event, in a tenth of the time, unless its format has calls in it or doesn't fit."""
+    """The message, as Twisted's formatEvent makes it."""
+    # Fast path: formatEvent, nine tenths of its time, see docs/performance.md. It remains for formats with calls in
+    # them, and for events that don't fit their format.
     template = event.get("log_format")
     if isinstance(template, str) and "()" not in template:
         with suppress(Exception):

@@ -1,1 +1,1 @@
-"""What is allowed and what follows from it: message shapes and decisions; pure, without I/O, clock or Twisted."""
+"""Message shapes and the decisions of each noun: pure functions of their arguments, without I/O, clock or Twisted."""

@@ -1,4 +1,4 @@
-"""Accounts: what clients send and get, and which usernames and passwords are accepted (contract §3)."""
+"""Accounts: message shapes, and the rules for usernames and passwords (docs/protocol.md "Sessions", "The player")."""
 
 import re
 from typing import Annotated
@@ -22,7 +22,8 @@ class AuthRequest(Struct, frozen=True):
         Meta(
             description="3-32 ASCII letters, digits and underscores, after trimming",
             examples=["ann"],
-            extra_json_schema={"pattern": r"^\s*[A-Za-z0-9_]{3,32}\s*$"},  # checked below, in words that players read
+            # for the OpenAPI document: `check_username` checks it, with error texts that players can read
+            extra_json_schema={"pattern": r"^\s*[A-Za-z0-9_]{3,32}\s*$"},
         ),
     ]
     password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8", examples=["correct horse"])]
@@ -60,7 +61,7 @@ def check_username(text: str) -> str:
 
 
 def username_to_look_up(text: str) -> str | None:
-    """Trim a username that claims to exist: None when nobody can have it; raises BadRequest for U+0000."""
+    """Trim the username of an existing player; None when no player can have it. Raises BadRequest for U+0000."""
     if "\0" in text:
         raise BadRequest("username must not contain U+0000")
     try:
@@ -70,7 +71,7 @@ def username_to_look_up(text: str) -> str | None:
 
 
 def check_new_password(text: str) -> bytes:
-    """The bytes of a password that a player wants to have; raises BadRequest."""
+    """Check a new password and return its bytes; raises BadRequest."""
     password = text.encode()
     if len(password) < PASSWORD_MIN_BYTES:
         raise BadRequest("password must be at least 8 characters")
@@ -80,12 +81,15 @@ def check_new_password(text: str) -> bytes:
 
 
 def avatar_url(user_id: str, extension: str | None) -> str | None:
-    """Where the avatar of a player is served, or None when there is none."""
+    """The path of a player's avatar, None when there is none."""
     return None if extension is None else f"/avatars/{user_id}.{extension}"
 
 
 def me(user_id: str, username: str | None, avatar_extension: str | None) -> Me:
-    """The profile of a player; raises Unauthorized for one without a name, met only in a database altered by hand."""
+    """The profile of a player.
+
+    Raises Unauthorized for a row without a username, which the schema doesn't allow: met in altered databases only.
+    """
     if username is None:
         raise Unauthorized
     return Me(user_id, username, avatar_url(user_id, avatar_extension))

@@ -1,8 +1,8 @@
-r"""Analytics: the shapes of batches and events, and their validation (docs/protocol.md "Analytics").
+r"""Analytics: message shapes, and the validation of events (docs/protocol.md "Analytics").
 
-Events are validated one by one, so that an invalid one does not cost the others. For that they are split off undecoded.
-Before that, halves of surrogate pairs, for which msgspec would refuse the whole batch, become U+0000, which is refused
-in each event as well.
+Events are validated one by one, so that an invalid one is rejected alone. So a batch is decoded with its events left as
+raw JSON. Because msgspec would refuse the whole batch for one half of a surrogate pair, those are first replaced by
+U+0000, which makes only the event that has it invalid.
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ EVENTS_MAX = 50
 PAYLOAD_MAX_BYTES = 4_096
 AHEAD_MAX = timedelta(hours=24)
 
-# the pattern is for the document; whether it holds is checked below, in words
+# the pattern is for the OpenAPI document: `validate` checks it, with error texts that developers can read
 Name = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": r"^[^\x00]+$"})]
 
 _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
@@ -33,7 +33,7 @@ class Event(Checked, frozen=True, kw_only=True):
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
     # "$" alone would accept a line end after the name
     event_type: Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,63}$(?!\n)", examples=["game_won"])]
-    # a factory, because msgspec can't describe a default of this type
+    # a factory, because msgspec can't put a default of type Raw into a JSON Schema
     payload: Annotated[Raw, Meta(description=f"any JSON of at most {PAYLOAD_MAX_BYTES} bytes, {{}} when absent")] = (
         msgspec.field(default_factory=lambda: Raw(b"{}"))
     )
@@ -58,7 +58,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class UndecodedBatch(Struct, frozen=True, kw_only=True):
-    """A batch whose events are not decoded yet."""
+    """A batch whose events are still raw JSON."""
 
     session_id: Name
     user_id: Name | None = None
@@ -82,7 +82,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 class ValidatedBatch(NamedTuple):
-    """A batch after validation; `events` has each of the accepted ids once."""
+    """The result of `validate`: `events` has each accepted id once, `accepted` counts repeated ones too."""
 
     session_id: str
     name: str | None
@@ -97,12 +97,12 @@ def read_batch(body: bytes) -> UndecodedBatch:
 
 
 def splittable(body: bytes) -> bytes:
-    """A copy of the body that msgspec decodes: with U+0000 for each half of a surrogate pair."""
+    """The body with U+0000 for each half of a surrogate pair, so that it can be decoded as an UndecodedBatch."""
     return without_lone_surrogates(body, instead=b"\\u0000")
 
 
 def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
-    """Validate every event of a batch; raises BadRequest for a rule that concerns the whole batch."""
+    """Validate every event of a batch; raises BadRequest when the batch as a whole breaks a rule."""
     if len(sent.events) > EVENTS_MAX:
         raise BadRequest(f"batch may contain at most {EVENTS_MAX} events")
     for field in ("session_id", "user_id"):
@@ -133,7 +133,7 @@ def _read_event(raw: bytes, now: datetime) -> Event:
 
 
 def name_of(user_id: str | None) -> str | None:
-    """The name in a batch, spelled so that deleting that player finds it: trimmed, as at login."""
+    """The name to store events under: trimmed like a username, a UUID in canonical form, so that erasure finds it."""
     name = (user_id or "").strip()
     return canonical_uuid(name) or name or None
 

@@ -1,7 +1,7 @@
-"""Avatars: which images are accepted, and what they are called (contract §5).
+"""Avatars: the accepted image formats (docs/protocol.md "The player").
 
-An image is known by its first bytes and is never decoded: what is served as one is sandboxed instead, so that no
-browser takes it for anything else.
+Images are checked by their first bytes and never decoded. They may so be broken or something else, which is why they
+are served with a policy that has browsers run nothing in them (docs/security.md "Uploads").
 """
 
 import re
@@ -11,7 +11,7 @@ from ..errors import BadRequest
 
 
 class Format(NamedTuple):
-    """An image format: how it is declared, what its URL ends with, and how its bytes begin."""
+    """An image format: its media type, the extension in its URL, and the signature that it begins with."""
 
     media_type: str
     extension: str
@@ -28,12 +28,12 @@ AVATAR_TYPES = tuple(image.media_type for image in FORMATS)
 AVATAR_TOO_LARGE = "avatar must be at most 1 MB"
 
 _BY_MEDIA_TYPE = {image.media_type: image for image in FORMATS}
-_BY_MEDIA_TYPE["image/jpg"] = _BY_MEDIA_TYPE["image/jpeg"]  # what some clients call it
+_BY_MEDIA_TYPE["image/jpg"] = _BY_MEDIA_TYPE["image/jpeg"]  # not registered, but sent by some clients
 _BY_EXTENSION = {image.extension: image for image in FORMATS}
 
 
 def check_avatar(content_type: str, image: bytes) -> str:
-    """The extension of an image that was declared as `content_type`; raises BadRequest when it can't be that."""
+    """The extension for an image of this Content-Type; raises BadRequest when type or signature are wrong."""
     declared = _BY_MEDIA_TYPE.get(content_type.partition(";")[0].strip(" \t").lower())
     if declared is None:
         raise BadRequest("avatar must be image/jpeg, image/png, image/webp or image/gif")
@@ -43,6 +43,6 @@ def check_avatar(content_type: str, image: bytes) -> str:
 
 
 def media_type(extension: str) -> str | None:
-    """The media type of avatars with this extension, or None when there are none."""
+    """The media type for an extension, None for an unknown one."""
     known = _BY_EXTENSION.get(extension)
     return None if known is None else known.media_type

@@ -1,4 +1,4 @@
-"""The daily challenge: a pure function of the UTC date, the same on every node for ever (contract §9)."""
+"""The daily challenge, a function of the UTC date alone (docs/protocol.md "The daily challenge")."""
 
 from datetime import UTC, date, datetime, time, timedelta
 

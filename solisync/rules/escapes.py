@@ -1,7 +1,7 @@
-r"""Escapes in JSON text that is looked at before it is decoded.
+r"""Escape sequences in JSON that is not decoded yet.
 
-JSON may spell what is no text: half of a surrogate pair, like "\ud800" alone (RFC 8259 §8.2). msgspec refuses a whole
-body for one of them, wherever it stands.
+JSON can spell half of a surrogate pair, such as "\ud800" alone, which is no character (RFC 8259 §8.2). msgspec refuses
+a whole body in which there is one, anywhere.
 """
 
 import re
@@ -56,5 +56,5 @@ def unsealed(json: bytes) -> bytes:
 
 
 def contains_nul(json: bytes) -> bool:
-    """Whether a string in valid JSON has the character U+0000, which JSON can only spell as an escape."""
+    """Whether a string in valid JSON contains U+0000, which JSON can only spell as an escape."""
     return b"\\u0000" in json and _NUL.search(json) is not None

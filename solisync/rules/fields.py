@@ -1,4 +1,4 @@
-"""Field types that several message shapes share: exact integer ranges, and times."""
+"""Field types of several message shapes: integers with exact ranges, and times."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -11,7 +11,7 @@ U32_MAX = 2**32 - 1
 U64_MAX = 2**64 - 1
 
 U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
-# msgspec's own bounds end at int64, so `Checked` looks at the upper one
+# msgspec's own bounds end at int64, so `Checked` checks the upper one
 U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
 Time = Annotated[datetime, Meta(tz=True)]
 
@@ -19,7 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Checked(Struct, frozen=True):
-    """A shape whose u64 fields have their bound and whose times are in UTC; else decoding fails, with its path."""
+    """A shape that checks the upper bound of its U64 fields, and converts its times to UTC, when it is decoded."""
 
     def __post_init__(self) -> None:
         for name in _unbounded(type(self)):

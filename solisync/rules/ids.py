@@ -1,4 +1,4 @@
-"""UUIDs: spelled in any of the ways of RFC 4122 in a body, and in one way only in a path (contract §0)."""
+"""UUIDs: accepted in any spelling of RFC 4122 in bodies, and in the canonical one alone in paths."""
 
 import re
 from uuid import UUID
@@ -9,11 +9,11 @@ _CANONICAL = re.compile(_HYPHENATED)
 
 
 def canonical_uuid(text: str) -> str | None:
-    """A UUID in whatever spelling (RFC 4122 §3, braces, bare digits) as the service spells it; None for other text."""
+    """A UUID in canonical spelling, given in that, as a URN (RFC 4122 §3), in braces or without hyphens; else None."""
     match = _UUID.fullmatch(text)
     return str(UUID(match[1] or match[2] or match[3])) if match else None
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` is a UUID as the service spells them, so that every thing has one address."""
+    """Whether `text` is a UUID in canonical spelling, the only one in paths, so that everything has one URL."""
     return _CANONICAL.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""The leaderboard: names, and which bests count (contract §8)."""
+"""The leaderboard: display names, and the bests that count (docs/protocol.md "The leaderboard")."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ class OptIn(Struct, frozen=True):
         Meta(
             description="1-32 code points after trimming, no control characters",
             examples=["Ann"],
-            extra_json_schema={"pattern": _PATTERN},  # checked below, in words that players read
+            # for the OpenAPI document: `check_display_name` checks it, with error texts that players can read
+            extra_json_schema={"pattern": _PATTERN},
         ),
     ]
 
@@ -42,7 +43,7 @@ class Entry(Struct, frozen=True):
 
 
 class Bests(NamedTuple):
-    """What can improve an entry; None leaves it as it is."""
+    """A score and a time in seconds that may improve an entry; None leaves the entry's as it is."""
 
     score: int | None
     seconds: int | None
@@ -79,7 +80,7 @@ def check_display_name(text: str) -> str:
 
 
 def bests_of(stats: Stats) -> Bests:
-    """The bests of a player's progress: scores of 0 and times of 0 or never don't count, scores end at 2^31-1."""
+    """The bests in a player's statistics: a score or time of 0 is none, and scores are capped at BEST_MAX."""
     seconds = stats.fastest_win_seconds
     return Bests(
         score=min(stats.best_single_score, BEST_MAX) or None,

@@ -1,7 +1,6 @@
-"""How two devices' progress becomes one (contract §7): pure functions of what was pushed, what is stored, and the time.
+"""Merging a pushed document with the stored one, field by field (docs/sync.md "How fields merge").
 
-Merging never lowers a best and never loses an unlock, an achievement or a date within the cap. Where only one of two
-values can stay, the rule of its field says whose; "pushed wins" is the last resort, never the first.
+Merging never lowers a best, and never loses an unlock, an achievement or a date within the newest HISTORY_DAYS.
 """
 
 from collections.abc import Iterable
@@ -46,7 +45,7 @@ CONFLICT_FIELDS = tuple(_REPORTED)
 
 
 def merge(pushed: Document, stored: Document | None, now: datetime) -> tuple[Document, list[SyncConflict]]:
-    """Merge a push into what is stored; a first push is merged with itself and keeps its own times."""
+    """The merged document and the conflicts; a first push is merged with itself and keeps its `last_modified` times."""
     base = stored or pushed
     new, old = pushed.payload, base.payload
     payload = Payload(
@@ -60,7 +59,7 @@ def merge(pushed: Document, stored: Document | None, now: datetime) -> tuple[Doc
 
 
 def level(total_xp: int) -> int:
-    """The level that this much experience gives: every 500 up to level 10, every 1,000 from there."""
+    """The level for this much experience: one for each 500 up to level 10, then one for each 1,000."""
     return min(total_xp // 500 if total_xp < 5_000 else 10 + (total_xp - 5_000) // 1_000, U32_MAX)
 
 
@@ -87,7 +86,7 @@ def _achievements(records: Iterable[Achievement]) -> list[Achievement]:
     merged: dict[str, Achievement] = {}
     for record in records:
         known = merged.get(record.id)
-        # most have not changed since the last push
+        # Fast path: merging records that are equal, 16 of 34 µs of a typical merge, see docs/performance.md
         merged[record.id] = record if known is None or known == record else _achievement(record, known)
     return [merged[name] for name in sorted(merged)]
 
@@ -133,7 +132,7 @@ def _later(pushed: date | None, stored: date | None) -> date | None:
 
 
 def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, int]]:
-    """The later week with its goals; weeks like 2026-W17 sort as text, and no week at all is the earliest."""
+    """The later week with its goals; weeks (like 2026-W17) are compared as text, and None is the earliest."""
     if pushed.weekly_goal_week_iso == stored.weekly_goal_week_iso:
         goals = dict(stored.weekly_goal_progress)
         for goal, count in pushed.weekly_goal_progress.items():

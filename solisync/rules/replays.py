@@ -1,7 +1,7 @@
-"""Replays: the top-level fields that the server reads (docs/protocol.md "Replays"); the rest is opaque.
+"""Replays: message shapes, and the header fields that are read from an upload (docs/protocol.md "Replays").
 
-A replay is JSON that is stored and returned byte for byte. The fields that the list of recent replays shows keep their
-spelling as well.
+A replay is JSON that is stored byte for byte. Of its top level only the header is decoded and checked; its numbers and
+times keep the spelling that they were uploaded with.
 """
 
 import re
@@ -70,7 +70,7 @@ class Uploaded(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What the list of recent replays shows of one; numbers are spelled as they were uploaded."""
+    """The header of a replay, as it is stored beside it; numbers are spelled as they were uploaded."""
 
     mode: str
     draw_mode: str
@@ -81,7 +81,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
     @property
     def bests(self) -> Bests:
-        """What the replay does for its player's leaderboard entry: a Classic one may improve it."""
+        """The score and time by which a Classic replay may improve its player's leaderboard entry."""
         if self.mode != "Classic":
             return NO_BESTS
         score, seconds = floor(float(self.final_score)), ceil(float(self.time_seconds))
@@ -118,12 +118,12 @@ def read_replay(body: bytes) -> ReceivedReplay:
 
 
 def decodable(body: bytes) -> bytes:
-    """A copy of the replay that msgspec decodes: with another character for each half of a surrogate pair."""
+    """A copy of the replay that can be decoded: with another character for each half of a surrogate pair."""
     return without_surrogates(body, digit=b"f")
 
 
 def read_header(fields: Fields) -> Header:
-    """What a replay says of itself, given its top-level fields; raises BadRequest that names the field."""
+    """The header, from the top-level fields of a replay; raises BadRequest that names the field."""
     return Header(
         mode=_mode(fields),
         draw_mode=_choice(fields, "draw_mode", DRAW_MODES),
@@ -135,7 +135,7 @@ def read_header(fields: Fields) -> Header:
 
 
 def recent_count(values: list[str]) -> int:
-    """How many recent replays are asked for, given every `limit` of a query; raises BadRequest."""
+    """The number of recent replays to list, given all values of `limit` in the query; raises BadRequest."""
     if not values:
         return RECENT_DEFAULT
     if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
@@ -168,7 +168,7 @@ def _number(fields: Fields, name: str, least: int) -> str:
 
 
 def _value(spelling: str) -> float | Decimal:
-    """The number; exact where a float would round it to the bound that it is over."""
+    """The value of a number; exact near NUMBER_MAX, where a float would be rounded to the bound that it exceeds."""
     value = float(spelling)
     return Decimal(spelling) if abs(value) == NUMBER_MAX else value
 

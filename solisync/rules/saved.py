@@ -1,4 +1,4 @@
-"""Progress that is not a fresh push: what a player has before the first one, and what is read back from storage."""
+"""Documents that are not pushed: the default one, and those read back from storage."""
 
 from datetime import datetime
 
@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def default_document(user_id: str, now: datetime) -> Document:
-    """What a player has who never pushed."""
+    """The document of a player who never pushed (docs/sync.md "Never pushed")."""
     payload = Payload(
         user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
     )
@@ -34,9 +34,10 @@ def default_document(user_id: str, now: datetime) -> Document:
 
 
 def read_saved(raw: bytes) -> Document:
-    """A document as it was stored, perhaps by an older version that didn't know some of today's fields.
+    """A stored document.
 
-    What doesn't fit such a field counts as absent: nobody had checked it.
+    An older version may have stored it, to which some fields of today were unknown, so that it didn't check them: a
+    value that doesn't fit such a field counts as absent.
     """
     return read_known(raw) or Document(_read_payload(raw), read_unknown(raw))
 
@@ -59,7 +60,7 @@ def _repaired(raw: bytes) -> bytes:
 
 
 def _fitting(fields: Unknown, default: Struct) -> Raw:
-    """The fields that fit the shape of `default`, and the default for the others."""
+    """The fields of the shape of `default`, with its value for those that are absent or don't fit."""
     values = structs.asdict(default)
     for field in structs.fields(default):
         try:

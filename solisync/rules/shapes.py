@@ -1,4 +1,4 @@
-"""Message shapes that more than one noun uses."""
+"""Message shapes of several nouns."""
 
 from msgspec import Struct
 

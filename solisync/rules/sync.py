@@ -1,7 +1,7 @@
-"""Cloud saves: the shapes of a player's progress (docs/sync.md "The payload").
+"""Progress: message shapes, and documents with unknown fields (docs/sync.md "The payload").
 
-Fields that this server does not know, those of a newer client, are kept in `UnknownFields` byte for byte: else an old
-server would lose the data of a newer client.
+Fields that this version doesn't know, such as those of a newer client, are kept in `UnknownFields` byte for byte, so
+that an old server never loses a new client's data.
 """
 
 from datetime import date
@@ -107,7 +107,7 @@ class SyncAnswer(Struct, frozen=True):
 
 
 class UnknownFields(NamedTuple):
-    """Fields that this server doesn't know, by where they stood; of achievements by id."""
+    """The unknown fields of a payload, by the object in which they were; those of achievements by id."""
 
     payload: Unknown
     stats: Unknown
@@ -124,13 +124,13 @@ NO_UNKNOWN_FIELDS = UnknownFields({}, {}, {}, {})
 
 
 class Document(NamedTuple):
-    """A payload with its unknown fields: what is merged and stored."""
+    """A payload and its unknown fields: the unit of merging and storing."""
 
     payload: Payload
     unknown_fields: UnknownFields
 
     def encode(self) -> bytes:
-        """The document as JSON, the known fields first."""
+        """The document as JSON, known fields before unknown ones."""
         known, unknown_fields = self.payload, self.unknown_fields
         if not any(unknown_fields):
             # Fast path: replaces a dict of each record, 90,000 instructions of a push, see docs/performance.md

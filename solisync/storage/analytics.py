@@ -63,23 +63,29 @@ STORE = Statement(
     """,
 )
 
+# Old by the database's clock too: the clock of a node may be a month ahead. In a subquery, because clock_timestamp() is
+# volatile, and an index is not used for what might differ from row to row.
 PRUNE = Statement(
     "prune_analytics",
     """
     DELETE FROM analytics_events WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM analytics_events WHERE received_at < $1::timestamptz
-        ORDER BY received_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM analytics_events
+        WHERE received_at < (SELECT least($1::timestamptz, clock_timestamp()) - make_interval(days => $2::int))
+        ORDER BY received_at LIMIT $3::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
 )
 
-# Before the day of $1, so that every event which refers to the name was received before $1.
+# Before that day, so that every event which refers to the name was received before that time.
 PRUNE_NAMES = Statement(
     "prune_analytics_names",
     """
     DELETE FROM analytics_names WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM analytics_names WHERE seen_on < ($1::timestamptz AT TIME ZONE 'UTC')::date
-        ORDER BY seen_on LIMIT $2::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM analytics_names
+        WHERE seen_on < (
+            SELECT (least($1::timestamptz, clock_timestamp()) AT TIME ZONE 'UTC')::date - $2::int
+        )
+        ORDER BY seen_on LIMIT $3::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
 )
@@ -125,14 +131,17 @@ async def store(
     return len(rows)
 
 
-async def prune(transaction: Transaction, before: datetime, *, most: int) -> int:
-    """Delete up to `most` events that were received before this time; returns how many."""
-    return len(await transaction.run(PRUNE, before, most))
+async def prune(transaction: Transaction, now: datetime, *, days: int, most: int) -> int:
+    """Delete up to `most` events that were received more than `days` before; returns how many.
+
+    Before `now`, or before the time of the database if that is earlier; so in `prune_names`.
+    """
+    return len(await transaction.run(PRUNE, now, days, most))
 
 
-async def prune_names(transaction: Transaction, before: datetime, *, most: int) -> int:
-    """Delete up to `most` names to which no event refers that was received since this time; returns how many."""
-    return len(await transaction.run(PRUNE_NAMES, before, most))
+async def prune_names(transaction: Transaction, now: datetime, *, days: int, most: int) -> int:
+    """Delete up to `most` names to which no event refers that was received in the last `days`; returns how many."""
+    return len(await transaction.run(PRUNE_NAMES, now, days, most))
 
 
 def received(transaction: Transaction, *, since: datetime, until: datetime) -> AsyncIterator[list[StoredEvent]]:

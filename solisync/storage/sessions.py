@@ -30,6 +30,9 @@ BEGIN_SESSION = Statement(
 # Pruning names rows by ctid, which can't change under the lock: it costs what it deletes, where "jti IN (…)" may be
 # planned as a scan of the whole table or as a subquery that is run, and locks more, for every row. Oldest first, so
 # that the index is used even before the table was first analyzed.
+#
+# What is pruned has expired by the database's clock too: the clock of a node may be a month ahead. In a subquery,
+# because clock_timestamp() is volatile, and the index is not used for what might differ from row to row.
 ROTATE = Statement(
     "rotate_session",
     """
@@ -41,7 +44,7 @@ ROTATE = Statement(
         RETURNING user_id
     ), expired AS (
         SELECT ctid FROM refresh_tokens
-        WHERE expires_at <= $3::timestamptz AND EXISTS (SELECT FROM spent)
+        WHERE expires_at <= (SELECT least($3::timestamptz, clock_timestamp())) AND EXISTS (SELECT FROM spent)
         ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED
     ), pruned AS (
         DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(SELECT ctid FROM expired))
@@ -56,7 +59,7 @@ PRUNE = Statement(
     "prune_sessions",
     """
     DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM refresh_tokens WHERE expires_at <= $1::timestamptz
+        SELECT ctid FROM refresh_tokens WHERE expires_at <= (SELECT least($1::timestamptz, clock_timestamp()))
         ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
@@ -74,6 +77,15 @@ LIST = Statement(
 # Every transaction that inserts a refresh token locks a player's row. This waits for those that hold such a lock, and
 # keeps out the others; reading goes on.
 LOCK_EVERYONE = Statement("admin_lock_everyone", "LOCK TABLE users IN EXCLUSIVE MODE", prepared=False)
+REVOKE_SOME = Statement(
+    "admin_revoke_some",
+    """
+    DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM refresh_tokens LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """,
+    prepared=False,
+)
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
@@ -90,7 +102,10 @@ async def rotate(
 
 
 async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
-    """Delete up to `most` expired refresh tokens that are not locked; returns how many."""
+    """Delete up to `most` refresh tokens that have expired, by `now` and by the database's clock, and are not locked.
+
+    Returns how many.
+    """
     return len(await transaction.run(PRUNE, now, most))
 
 
@@ -105,6 +120,11 @@ async def revoke(transaction: Transaction, user_id: str) -> int:
     Two statements on purpose: the lock waits for a refresh in flight, and the second statement then sees its token.
     """
     return len(await transaction.run_all((LOCK, user_id), (REVOKE, user_id)))
+
+
+async def revoke_some(transaction: Transaction, *, most: int) -> int:
+    """Delete up to `most` refresh tokens of anybody that are not locked; returns how many."""
+    return len(await transaction.run(REVOKE_SOME, most))
 
 
 async def revoke_everyone(transaction: Transaction) -> int:

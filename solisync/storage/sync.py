@@ -27,11 +27,26 @@ LOAD = Statement(
     """,
 )
 
+# LOAD runs as EXECUTE, whose snapshot is older than the lock of the table that it waits for. When an ALTER TABLE had
+# that lock and rewrote the table, LOAD finds no document where there is one. The first push of a player therefore
+# inserts and never overwrites: `exactly_one` (migrations/0006) aborts the transaction, and the next attempt finds it.
+SAVE_FIRST = Statement(
+    "sync_save_first",
+    """
+    WITH saved AS (
+        INSERT INTO sync_states (user_id, payload) VALUES ($1::uuid, $2::text)
+        ON CONFLICT (user_id) DO NOTHING
+        RETURNING true
+    )
+    SELECT exactly_one(count(*)) FROM saved
+    """,
+)
+
 SAVE = Statement(
     "sync_save",
     """
-    INSERT INTO sync_states (user_id, payload) VALUES ($1::uuid, $2::text)
-    ON CONFLICT (user_id) DO UPDATE SET payload = excluded.payload
+    WITH saved AS (UPDATE sync_states SET payload = $2::text WHERE user_id = $1::uuid RETURNING true)
+    SELECT exactly_one(count(*)) FROM saved
     """,
 )
 
@@ -62,6 +77,9 @@ async def load(transaction: Transaction, user_id: str) -> Saved | None:
     return maybe(lambda payload, *standing: Saved(encoded(payload), Standing(*standing)), rows)
 
 
-def saving(user_id: str, payload: bytes, bests: Bests | None, now: datetime) -> tuple[Step, ...]:
-    """Store the merged document, and improve the leaderboard entry by `bests` if any. Needs the lock of `load`."""
-    return ((SAVE, user_id, payload.decode()), *improving(user_id, bests, now))
+def saving(user_id: str, payload: bytes, bests: Bests | None, now: datetime, *, first: bool) -> tuple[Step, ...]:
+    """Store the merged document, and improve the leaderboard entry by `bests` if any. Needs the lock of `load`.
+
+    `first`: whether `load` found no document. The steps fail with TransactionAborted when that is not so.
+    """
+    return ((SAVE_FIRST if first else SAVE, user_id, payload.decode()), *improving(user_id, bests, now))

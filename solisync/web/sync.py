@@ -75,7 +75,8 @@ class Sync:
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
         try:
-            await transaction.commit_with(*sync.saving(player, payload, bests if improved else None, now))
+            steps = sync.saving(player, payload, bests if improved else None, now, first=stored is None)
+            await transaction.commit_with(*steps)
         finally:
             if improved:
                 self._board.invalidate()

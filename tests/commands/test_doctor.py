@@ -169,7 +169,7 @@ async def test_another_encoding_is_found(examine, postgres):
 async def test_too_few_connections_are_found(examine, shared_dsn):
     """A node that wants more than the server has."""
     found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="500")
-    assert "wants 501" in found["wrong", "database"]
+    assert "wants 502" in found["wrong", "database"]
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,13 @@ def take_all(server, taken):
     taken.append(mine)
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'solisync'"
     with mine.cursor() as cursor:
-        while True:
-            with contextlib.suppress(psycopg2.OperationalError):
-                while True:
-                    taken.append(psycopg2.connect(server.dsn))
-            cursor.execute(cut)
-            if not cursor.fetchall():
-                return
+        cursor.execute("SHOW max_connections")
+        most = int(cursor.fetchone()[0])
+        while len(taken) < most:
+            try:
+                taken.append(psycopg2.connect(server.dsn))
+            except psycopg2.OperationalError:
+                cursor.execute(cut)
 
 
 @pytest.mark.limit(120)

@@ -39,18 +39,18 @@ class Answer:
 
 
 @functools.cache
-def pool():
-    """The connections of `http_client`."""
+def pool(keep):
+    """The connections of `http_client`, which all clients share."""
     from twisted.internet import reactor
 
-    return HTTPConnectionPool(reactor)
+    return HTTPConnectionPool(reactor, persistent=keep)
 
 
-def http_client():
-    """A treq client; all of them share one connection pool."""
+def http_client(*, keep):
+    """A treq client, which can `keep` its connections for the next request."""
     from twisted.internet import reactor
 
-    return HTTPClient(Agent(reactor, pool=pool()))
+    return HTTPClient(Agent(reactor, pool=pool(keep)))
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -32,11 +32,18 @@ async def refused(call):
 
 
 class Reachable:
-    """A service with a `port` of this machine, a `url` and the `dsn` of its database."""
+    """A service with a `port` of this machine, a `url` and the `dsn` of its database.
+
+    Connections are kept between requests only where the service outlives its tests: when it stops, it leaves a second
+    to the clients of kept ones.
+    """
+
+    keeps_connections = False
 
     def client(self, address=None):
         """A client with an address of its own, as a trusted proxy would name it."""
-        return Client(self.url, http=http_client(), headers={"X-Forwarded-For": address or new_address()})
+        http = http_client(keep=self.keeps_connections)
+        return Client(self.url, http=http, headers={"X-Forwarded-For": address or new_address()})
 
     async def ask(self, method, path, headers=None, body=None, *, bearer=None, address=None):
         """One request as it is given: a bytes body is sent as it is, anything else as JSON."""
@@ -45,7 +52,8 @@ class Reachable:
             headers["Authorization"] = f"Bearer {bearer}"
         if body is not None and not isinstance(body, bytes):
             body = msgspec.json.encode(body)
-        response = await http_client().request(method, self.url + path, headers=headers, data=body)
+        http = http_client(keep=self.keeps_connections)
+        response = await http.request(method, self.url + path, headers=headers, data=body)
         return Answer(
             response.code,
             {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()},
@@ -73,8 +81,8 @@ class Running(Reachable):
         self.url = f"http://127.0.0.1:{self.port}"
 
 
-async def start(reactor, dsn, *, settings=None, **options):
-    """A running service of the test's own; stop it with `await running.service.stopService()`."""
+def begin(reactor, dsn, *, settings=None, **options):
+    """Start a service of the test's own, which is yet to get ready."""
     service = make_service(
         ServingSettings.from_environ(environment(dsn, **(settings or {}))),
         reactor,
@@ -82,7 +90,12 @@ async def start(reactor, dsn, *, settings=None, **options):
     )
     service.privilegedStartService()
     service.startService()
-    running = Running(service, dsn)
+    return Running(service, dsn)
+
+
+async def start(reactor, dsn, *, settings=None, **options):
+    """A running service of the test's own; stop it with `await running.service.stopService()`."""
+    running = begin(reactor, dsn, settings=settings, **options)
     await ready(reactor, running.client())
     return running
 

@@ -10,11 +10,14 @@ from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres import connection as connections
 from solisync.postgres import pool
+from solisync.postgres.statement import Statement
+from tests.harness.postgres import run_sql
 from tests.postgres.notes import (
     ADD,
     FAIL,
     FAR,
     LOCK,
+    PID,
     SLEEP,
     SLOW,
     add,
@@ -115,16 +118,30 @@ async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_da
     assert len(set(pids)) == 3
 
 
-@pytest.mark.parametrize("trouble", ["read-only", "0A000"])
-async def test_a_server_that_has_always_been_so_is_not_connected_to_again(make_database, dsn, trouble):
+async def test_a_result_type_may_change_again_and_again(make_database, dsn):
+    """However young the connections are, the work is run again on one that was made after the change."""
+    everything = Statement("everything", "SELECT * FROM notes")
+    database = make_database(size=4, statements=(everything, PID))
+    try:
+        for number in range(5):
+            await gatherResults([started(database.autocommit(pid)) for _ in range(4)])
+            run_sql(dsn, f"ALTER TABLE notes ADD COLUMN again{number} int")
+            for _ in range(4):
+                assert await database.autocommit(lambda transaction: transaction.run(everything)) == []
+    finally:
+        for number in range(5):
+            run_sql(dsn, f"ALTER TABLE notes DROP COLUMN IF EXISTS again{number}")
+
+
+async def test_a_server_that_has_always_been_read_only_is_not_connected_to_again(make_database, dsn):
     """When a fresh connection says it, another one would too: the work fails and nobody loses a connection."""
     attempts = []
 
     async def fail(transaction):
         attempts.append(await pid(transaction))
-        await (add(transaction, 1) if trouble == "read-only" else transaction.run(FAIL, trouble))
+        await add(transaction, 1)
 
-    database = make_database(to=f"{dsn} options='-c default_transaction_read_only={trouble == 'read-only'}'")
+    database = make_database(to=f"{dsn} options='-c default_transaction_read_only=on'")
     with pytest.raises(DatabaseError):
         await database.transact(fail)
     assert attempts == [await database.autocommit(pid)]

@@ -3,24 +3,31 @@
 Source: docs/operations.md "The database".
 """
 
-import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from twisted.internet.defer import gatherResults
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 
+from solisync import service
 from solisync.client import ApiError
-from solisync.errors import ConnectionFailed, FatalError
-from solisync.postgres.migrate import load_migrations, migrate
-from tests.harness.concurrency import wait_for
+from solisync.errors import ConnectionFailed, ConnectionLost, FatalError
+from solisync.postgres import migrate as runner
+from solisync.postgres import migration_lock
+from solisync.postgres.migrate import Migration, load_migrations, migrate
+from solisync.postgres.pool import RECONNECT_SECONDS
+from solisync.web import app
+from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import ROOT
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
-from tests.harness.postgres import run_sql
+from tests.harness.players import players
+from tests.harness.postgres import connect, run_sql
 from tests.harness.processes import run
-from tests.harness.service import ready
+from tests.harness.service import begin, ready
+from tests.harness.service import start as start_here
 
 SCRIPT = """
 import sys
@@ -98,53 +105,195 @@ async def test_a_newer_database_only_warns(reactor, serve, empty_database):
     node.stop()
 
 
-@pytest.mark.limit(60)
-async def test_eight_nodes_start_at_once(reactor, serve, empty_database):
+async def test_eight_nodes_start_at_once(reactor, empty_database):
     """On an empty database one of them migrates, and all of them come up."""
-    from twisted.internet.defer import Deferred
-
-    nodes = await gatherResults([Deferred.fromCoroutine(serve(empty_database)) for _ in range(8)])
+    with capturedLogs() as events:
+        nodes = await gather(8, lambda _: start_here(reactor, empty_database), range(8))
     files = [migration.name for migration in load_migrations()]
-    assert sum(node.log.count(f"applying {name}") for node in nodes for name in files) == len(files)
+    assert [event["name"] for event in events if "applying" in event["log_format"]] == files
     assert applied(empty_database) == files
     for node in nodes:
-        node.popen.send_signal(signal.SIGTERM)
-    for node in nodes:
-        node.stop()
+        await node.service.stopService()
 
 
 async def test_a_kill_in_the_middle_leaves_a_database_that_can_be_migrated(reactor, empty_database, folder):
     """kill -9 of a migrating process frees the lock and undoes the file it was at."""
     slow = folder(m0001_one="CREATE TABLE one ()", m0002_two="CREATE TABLE two (); SELECT pg_sleep(60)")
-    child = subprocess.Popen([sys.executable, "-c", SCRIPT, empty_database, str(slow)], cwd=ROOT)
-    asleep = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)' AND datname = current_database()"
-    wait_for(lambda: run_sql(empty_database, asleep) == [(1,)])
-    child.kill()
-    child.wait()
-    began = time.monotonic()
+    kill_when(empty_database, slow, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)'")
     whole = load_migrations(folder(m0002_two="CREATE TABLE two ()"))
     assert await migrate(reactor, empty_database, whole) == ["0002_two.sql"]
-    assert time.monotonic() - began < 5
 
 
-async def test_a_database_that_comes_late(reactor, launch, postgres):
-    """Until the database is there the service answers 503; about a second after it has appeared, it is ready."""
-    dsn = postgres.dsn.replace("dbname=postgres", "dbname=late")
-    service = start(launch, *SOLISYNC, dsn=dsn)
-    client = service.client()
-    wait_for(lambda: "waiting for the database" in service.log)
-    assert (await client.live()).status == "ok"
-    with pytest.raises(ApiError, match="503 service unavailable"):
-        await client.ready()
+async def test_a_database_that_comes_late(reactor, postgres, monkeypatch):
+    """Until the database is there the service answers 503; soon after it has appeared, it is ready."""
+    monkeypatch.setattr(service, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(app, "HANDLER_SECONDS", 0.2)
+    with capturedLogs() as events:
+        node = begin(reactor, postgres.dsn.replace("dbname=postgres", "dbname=late"))
+        client = node.client()
+        try:
+            assert (await client.live()).status == "ok"
+            with pytest.raises(ApiError, match="503 service unavailable"):
+                await client.ready()
+            await until(reactor, lambda: "waiting for the database" in str(events), 10)
+            run_sql(postgres.dsn, "CREATE DATABASE late")
+            began = time.monotonic()
+            await ready(reactor, client)
+            assert time.monotonic() - began < 10 * RECONNECT_SECONDS
+        finally:
+            await node.service.stopService()
+            run_sql(postgres.dsn, "DROP DATABASE IF EXISTS late WITH (FORCE)")
+    (warning,) = (event for event in events if "waiting for the database" in event["log_format"])
+    assert warning["log_level"] is LogLevel.warn
+
+
+def kill_when(dsn, folder, reached):
+    """Let a process migrate, and kill it when this query finds a row."""
+    child = subprocess.Popen([sys.executable, "-c", SCRIPT, dsn, str(folder)], cwd=ROOT)
+    wait_for(lambda: run_sql(dsn, reached))
+    child.kill()
+    child.wait()
+
+
+class Holding:
+    """A transaction of somebody else that has run a statement."""
+
+    def __init__(self, dsn, statement):
+        self._connection = connect(dsn)
+        self._cursor = self._connection.cursor()
+        self._cursor.execute("BEGIN")
+        self._cursor.execute(statement)
+
+    def end(self):
+        self._connection.close()
+
+
+def said(events, text):
+    """Whether something was logged that contains this."""
+    return any(text in formatEvent(event) for event in events)
+
+
+LOCKED = f"SELECT pg_advisory_lock({migration_lock.LOCK_KEY})"  # as version 0.1.0 does
+
+
+async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_database, folder, monkeypatch):
+    """It holds the same lock, for its session; who waits says so after a second, and migrates when it has gone."""
+    monkeypatch.setattr(migration_lock, "NOTICE_SECONDS", 0.1)
+    old = Holding(empty_database, LOCKED)
+    with capturedLogs() as events:
+        migrating = Deferred.fromCoroutine(
+            migrate(reactor, empty_database, load_migrations(folder(m0001_one="SELECT 1")))
+        )
+        await until(reactor, lambda: said(events, "another node is migrating, waiting"), 10)
+    assert not migrating.called
+    old.end()
+    assert await migrating == ["0001_one.sql"]
+
+
+async def test_a_node_that_migrates_keeps_the_version_before_waiting(reactor, empty_database):
+    """And leaves no lock behind, nor a setting that whoever gets its connection from a pooler would inherit."""
+    took = f"SELECT pg_try_advisory_lock({migration_lock.LOCK_KEY})"
+    own = "SELECT name, setting FROM pg_settings WHERE source = 'session' ORDER BY name"
+    async with migration_lock.migrating(reactor, empty_database) as connection:
+        before = await connection.execute(own)
+        await runner.apply(reactor, connection, load_migrations())
+        assert await connection.execute(own) == before
+        assert run_sql(empty_database, took) == [(False,)]
+    wait_for(lambda: run_sql(empty_database, took) == [(True,)])
+
+
+async def test_a_lost_lock_ends_the_migration(reactor, empty_database, folder):
+    """A node whose connection with the lock was cut must not go on beside the next one."""
+    slow = load_migrations(folder(m0001_one="SELECT pg_sleep(60)"))
+    migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, slow))
+    holders = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    asleep = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)' AND state = 'active'"
+    await until(reactor, lambda: run_sql(empty_database, asleep), 10)
+    run_sql(empty_database, f"SELECT pg_terminate_backend(pid) FROM ({holders}) AS holder")
+    with pytest.raises(ConnectionLost):
+        await migrating
+
+
+async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_database, folder, monkeypatch):
+    """Beside a backup, which holds a table for long, the service answers; the migration comes when that has ended."""
+    monkeypatch.setattr(runner, "PAUSE_SECONDS", 0.5)
+    running = await start_here(reactor, empty_database)
     try:
-        run_sql(postgres.dsn, "CREATE DATABASE late")
-        began = time.monotonic()
-        await ready(reactor, client)
-        assert time.monotonic() - began < 2
-        assert service.log.count("waiting for the database") == 1
-        assert service.stop() == 0
+        ((_, _, token),) = players(empty_database, 1)
+        backup = Holding(empty_database, "LOCK TABLE users IN ACCESS SHARE MODE")
+        wider = Migration(9999, "9999_wider.sql", "ALTER TABLE users ADD COLUMN wider int")
+        with capturedLogs() as events:
+            migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, (*load_migrations(), wider)))
+            await until(reactor, lambda: said(events, "applying 9999_wider.sql"), 10)
+            answers = []
+            while not said(events, "9999_wider.sql waits for tables that are in use") or len(answers) < 50:
+                answers.append(await running.ask("GET", "/api/me", bearer=token))
+                await deferLater(reactor, 0.05)
+        assert {answer.status for answer in answers} == {200}
+        assert not migrating.called
+        backup.end()
+        assert await migrating == ["9999_wider.sql"]
     finally:
-        run_sql(postgres.dsn, "DROP DATABASE IF EXISTS late WITH (FORCE)")
+        await running.service.stopService()
+
+
+async def test_patience_ends(reactor, empty_database, folder, monkeypatch):
+    """A table that is never free ends the start with one line, and nothing was changed."""
+    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 0.5)
+    await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one ()")))
+    backup = Holding(empty_database, "LOCK TABLE one IN ACCESS SHARE MODE")
+    with pytest.raises(FatalError, match=r"0002_two\.sql failed: its tables have been in use for 0\.5 s"):
+        await migrate(reactor, empty_database, load_migrations(folder(m0002_two="DROP TABLE one")))
+    backup.end()
+    assert applied(empty_database) == ["0001_one.sql"]
+
+
+INDEX = "-- concurrently\n-- for looking up\nCREATE UNIQUE INDEX CONCURRENTLY one_n ON one (n)\n    WHERE n > 0;\n"
+
+
+async def left_by_nobody(reactor, dsn, folder):
+    pass
+
+
+async def left_by_a_failure(reactor, dsn, folder):
+    """An invalid index: two rows were the same."""
+    run_sql(dsn, "INSERT INTO one VALUES (1), (1)")
+    with pytest.raises(FatalError, match=r"0002_index\.sql failed: could not create unique index"):
+        await migrate(reactor, dsn, load_migrations(folder))
+    run_sql(dsn, "DELETE FROM one")
+
+
+async def left_before_recording(reactor, dsn, folder):
+    """A whole index."""
+    run_sql(dsn, INDEX)
+
+
+async def left_in_the_middle(reactor, dsn, folder):
+    """A process that was killed, while the server goes on with its statement."""
+    other = Holding(dsn, "INSERT INTO one VALUES (7)")
+    kill_when(dsn, folder, "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('one_n')")
+    reactor.callLater(0.5, other.end)
+
+
+@pytest.mark.parametrize("left", [left_by_nobody, left_by_a_failure, left_before_recording, left_in_the_middle])
+async def test_an_index_is_created_concurrently(reactor, empty_database, folder, left, monkeypatch):
+    """Whatever an earlier attempt has left, beside a node that waits for the lock: in the end it is whole."""
+    monkeypatch.setattr(runner, "PAUSE_SECONDS", 0.2)
+    await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one (n int)")))
+    migrations = load_migrations(folder(m0002_index=INDEX))
+    await left(reactor, empty_database, folder())
+    nodes = await gatherResults([Deferred.fromCoroutine(migrate(reactor, empty_database, migrations)) for _ in "ab"])
+    assert sorted(nodes) == [[], ["0002_index.sql"]]
+    assert applied(empty_database) == ["0001_one.sql", "0002_index.sql"]
+    valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'one_n'::regclass"
+    assert run_sql(empty_database, valid) == [(True,)]
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1", "CREATE INDEX one_n ON one (n)", INDEX.partition("\n")[2] * 2])
+async def test_only_one_index_is_created_outside_of_a_transaction(reactor, empty_database, folder, sql):
+    """Nothing else could be healed after a kill in the middle."""
+    with pytest.raises(FatalError, match=r"0001_one\.sql: after '-- concurrently' comes one CREATE INDEX CONCURRENTLY"):
+        await migrate(reactor, empty_database, load_migrations(folder(m0001_one=f"-- concurrently\n{sql}")))
 
 
 async def test_no_database_is_a_failure_that_may_be_tried_again(reactor):

@@ -13,9 +13,11 @@ from solisync.errors import DatabaseError, TransactionAborted, Unavailable
 from solisync.postgres import connection as connections
 from solisync.postgres import pool, staggered
 from solisync.postgres.connection import Connection
+from solisync.postgres.database import Database
 from tests.harness.postgres import connect, run_sql
 from tests.postgres.notes import (
     FAIL,
+    PID,
     SCHEMA,
     add,
     backends,
@@ -135,6 +137,21 @@ async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database
     await busy
     assert all(failure.check(KeyError) for _, failure in await crowd)
     assert await database.autocommit(pid) == number
+
+
+async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn, monkeypatch):
+    """While the pool doesn't know of a server yet, work waits for BORROW_SECONDS; once it does, work is done."""
+    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
+    database = Database(reactor=reactor, size=1, statements=(PID,))
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        await database.autocommit(pid)
+    assert time.monotonic() - began < 10 * pool.BORROW_SECONDS
+    monkeypatch.setattr(pool, "BORROW_SECONDS", 20)
+    waiting = started(database.autocommit(pid))
+    database.open(dsn)
+    assert await waiting
+    await database.close(0)
 
 
 async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, reactor):

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync.errors import BadRequest
-from solisync.rules.leaderboard import bests_of, check_display_name
+from solisync.rules.leaderboard import NO_BESTS, Bests, Standing, bests_of, check_display_name
 from tests.harness.payloads import U32, U64
 from tests.rules.documents import example
 
@@ -53,3 +53,22 @@ def test_which_bests_count(score, seconds, expected):
     """No score and no time don't count; scores end where a client's i32 does, longer times don't count."""
     stats = example(stats__best_single_score=score, stats__fastest_win_seconds=seconds).payload.stats
     assert tuple(bests_of(stats)) == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "bests", "improved"),
+    [
+        (Standing(False, None, None), Bests(9, 9), False),
+        (Standing(True, None, None), Bests(9, None), True),
+        (Standing(True, None, None), Bests(None, 9), True),
+        (Standing(True, None, None), NO_BESTS, False),
+        (Standing(True, 9, 9), Bests(9, 9), False),
+        (Standing(True, 9, 9), Bests(8, 10), False),
+        (Standing(True, 9, 9), Bests(10, 10), True),
+        (Standing(True, 9, 9), Bests(8, 8), True),
+        (Standing(True, 9, 9), NO_BESTS, False),
+    ],
+)
+def test_what_improves_an_entry(entry, bests, improved):
+    """A higher score or a shorter time than the entry has, if there is an entry at all."""
+    assert entry.improved_by(bests) is improved

@@ -318,13 +318,22 @@ async def test_old_events_and_their_names_are_pruned_in_batches(server, database
     server.sql(
         "INSERT INTO analytics_names (name, seen_on) VALUES ('gone', current_date - 9), ('old', current_date - 6)"
     )
-    before = datetime.now(UTC) - timedelta(days=7)
-    assert await database.autocommit(analytics.prune, before, most=100) == 100
+    assert await database.autocommit(analytics.prune, datetime.now(UTC), days=7, most=100) == 100
     await keeper(database, reactor, None).prune()
     assert stored(server) == 153
     await keeper(database, reactor, 7).prune()
     assert (stored(server), names(server)) == (3, {"new": 3})
     assert server.sql("SELECT name FROM analytics_names ORDER BY 1") == [("new",), ("old",)]
+
+
+async def test_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(server, database, reactor):
+    """A month ahead of the database, a node deletes neither sessions nor events that others still count on."""
+    player = await server.player("ann")
+    await counted(server, batch(*events(3), user_id="new"))
+    wrong = datetime.now(UTC) + timedelta(days=31)
+    await Housekeeping(database=database, reactor=reactor, now=lambda: wrong, analytics_days=30).prune()
+    assert (stored(server), names(server)) == (3, {"new": 3})
+    assert await player.refresh()
 
 
 async def test_pruning_waits_for_nobody(server, database):
@@ -334,10 +343,10 @@ async def test_pruning_waits_for_nobody(server, database):
 
     async def hold_one(transaction):
         await transaction.run(HOLD)
-        return await database.autocommit(analytics.prune, soon, most=10)
+        return await database.autocommit(analytics.prune, soon, days=0, most=10)
 
     assert await database.transact(hold_one) == 2
-    assert await database.autocommit(analytics.prune, soon, most=10) == 1
+    assert await database.autocommit(analytics.prune, soon, days=0, most=10) == 1
 
 
 # Any body.

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from itertools import count, pairwise
+from itertools import pairwise
 from uuid import uuid4
 
 import pytest
@@ -248,12 +248,12 @@ async def test_readers_see_whole_images_while_writers_replace_them(serve, shared
     images = {number: image_of(number, extensions[number % len(extensions)]) for number in range(20)}
     whole = dict(images.values())
     me = await client.upload_avatar(*images[0])
-    seen, ends = Counter(), time.monotonic() + 3
+    seen = Counter()
 
     def write(number):
         connection = Connection(processes[number % 2].port)
         image, media_type = images[number]
-        while time.monotonic() < ends:
+        for _ in range(5):
             answer = connection.ask("PUT", "/api/me/avatar", image, bearer=token, headers={"Content-Type": media_type})
             assert answer.status == 200, answer
             assert answer.json["avatar_url"].endswith(extensions[number % len(extensions)])
@@ -262,9 +262,7 @@ async def test_readers_see_whole_images_while_writers_replace_them(serve, shared
     def read(number):
         connection = Connection(processes[number % 2].port)
         has = None
-        for turn in count():
-            if time.monotonic() > ends:
-                return
+        for turn in range(20):
             path = f"/avatars/{me.id}.{extensions[turn % len(extensions)]}"
             condition = {"If-None-Match": has} if has else {}
             answer = connection.ask("GET", path, bearer=token, headers=condition)
@@ -285,8 +283,8 @@ async def test_readers_see_whole_images_while_writers_replace_them(serve, shared
 
     await deferToThread(run)
     print(seen)
-    assert seen["written"] > 40
-    assert seen[200] > 40
+    assert seen["written"] == 100
+    assert seen[200] > 100
     for process in processes:
         assert "Traceback" not in process.log
     assert await client.avatar((await client.me()).avatar_url) in whole
@@ -307,16 +305,17 @@ assert content == image
 """
 
 
-async def test_a_full_avatar_does_not_hold_the_reactor(server):
+async def test_a_full_avatar_does_not_hold_the_reactor(server, full):
     """While 1 MB avatars go up and down, everybody else is served: no pause of ten times the target.
 
-    The best of three rounds counts, because other processes of a busy machine make pauses too.
+    What counts is the processor time of the reactor's thread; with --fire also the time that passes, of which the best
+    of three rounds is taken, because other processes of a busy machine make pauses too.
     """
     client = await server.player("ann")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     words = [sys.executable, "-c", CROWD, str(server.port), client.tokens.access_token, url, str(MAX_BODY)]
     rounds = []
-    for _ in range(3):
+    for _ in range(3 if full else 1):
         ticks = []
         ticking = LoopingCall(lambda ticks=ticks: ticks.append((time.perf_counter(), time.thread_time())))
         ticking.start(0.001)
@@ -324,6 +323,7 @@ async def test_a_full_avatar_does_not_hold_the_reactor(server):
         ticking.stop()
         assert done.returncode == 0, done.stderr
         rounds.append([max(new - old for old, new in pairwise(column)) for column in zip(*ticks, strict=True)])
-    pause, work = min(rounds)
-    print(f"longest pause {pause * 1000:.1f} ms, of it at most {work * 1000:.1f} ms the reactor's own work")
-    assert pause < 10 * HOLD_SECONDS
+    pause, work = map(min, zip(*rounds, strict=True))
+    print(f"longest pause {pause * 1000:.1f} ms, longest work of the reactor {work * 1000:.1f} ms")
+    assert work < 10 * HOLD_SECONDS
+    assert pause < 10 * HOLD_SECONDS or not full

@@ -1,0 +1,66 @@
+"""The lock under which one node at a time migrates: an advisory lock, in an open transaction on a second connection.
+
+A transaction keeps its server connection also behind a pooler in transaction mode, where a lock of the session would be
+left to whoever gets that connection next. The server frees the lock when the connection ends, also when the process was
+killed. Nodes that start together poll for the lock rather than wait inside PostgreSQL, where the snapshot of a waiting
+statement would block a CREATE INDEX CONCURRENTLY of the holder; a transaction of READ COMMITTED that waits for its next
+statement has none.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from ..errors import FatalError
+from .connection import Connection
+
+LOCK_KEY = 0x736F6C6973796E63  # "solisync"; version 0.1.0 locks it for its session, and the two exclude each other
+POLL_SECONDS = 0.2
+NOTICE_SECONDS = 1.0  # how long to wait before that is logged
+LOCK_WAIT_SECONDS = 300.0
+
+# Whatever time limits the role has: a migration may take long. Not every server knows each of them.
+BEGIN = """
+    BEGIN ISOLATION LEVEL READ COMMITTED;
+    SELECT set_config(name, '0', true) FROM pg_settings
+    WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
+"""
+
+_log = Logger()
+
+
+@asynccontextmanager
+async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]:
+    """A connection, while another one holds the lock: nobody else migrates, and no service opens the database.
+
+    When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed or ConnectionLost, and
+    FatalError after LOCK_WAIT_SECONDS.
+    """
+    holder = await Connection.open(reactor, dsn, bounded=False)
+    try:
+        await _lock(reactor, holder)
+        connection = await Connection.open(reactor, dsn, bounded=False)
+        holder.when_lost(connection.close)
+        yield connection
+    finally:
+        holder.close()
+
+
+async def _lock(reactor: ReactorBase, holder: Connection) -> None:
+    began = reactor.seconds()
+    noticed = False
+    await holder.execute(BEGIN)
+    while True:
+        ((locked,),) = await holder.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK_KEY,))
+        if locked:
+            return
+        waited = reactor.seconds() - began
+        if waited > LOCK_WAIT_SECONDS:
+            raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
+        if waited > NOTICE_SECONDS and not noticed:
+            _log.info("another node is migrating, waiting")
+            noticed = True
+        await deferLater(reactor, POLL_SECONDS)

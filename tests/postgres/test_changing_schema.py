@@ -1,0 +1,161 @@
+"""Migrations, and what operators do to tables by hand, beside nodes that serve: nobody loses what was acknowledged."""
+
+import pytest
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.threads import deferToThread
+
+from solisync import service as services
+from solisync.errors import FatalError
+from solisync.postgres.migrate import Migration, load_migrations, migrate
+from tests.harness.concurrency import until
+from tests.harness.payloads import progress_of
+from tests.harness.players import players
+from tests.harness.postgres import run_sql
+from tests.harness.service import start
+from tests.postgres.old_node import OldNode
+
+MIGRATIONS = load_migrations()
+PROGRESS = 2  # the first schema with progress in it
+PUSH = 6  # the first schema with what this version's push needs
+WINS = 400
+OTHERS = 20_000  # players who do nothing, so that to rewrite a table takes a while
+REWRITE = "ALTER TABLE sync_states ADD COLUMN updated_at timestamptz NOT NULL DEFAULT clock_timestamp()"
+
+pytestmark = pytest.mark.limit(60)
+
+
+def fill(dsn):
+    """Make many players with progress."""
+    run_sql(
+        dsn,
+        """
+        WITH made AS (
+            INSERT INTO users (id, username, password_hash, created_at)
+            SELECT gen_random_uuid(), 'other' || number, 'none', now() FROM generate_series(1, %s) AS number
+            RETURNING id
+        )
+        INSERT INTO sync_states (user_id, payload) SELECT id, '0' FROM made
+        """,
+        (OTHERS,),
+    )
+
+
+@pytest.fixture
+def old_nodes(empty_database, reactor):
+    """Bring the schema to a migration and let four nodes of version 0.1.0 push there."""
+    nodes = []
+
+    async def old_nodes(number):
+        await migrate(reactor, empty_database, MIGRATIONS[:number])
+        fill(empty_database)
+        for player, _, _ in players(empty_database, 4):
+            run_sql(empty_database, "INSERT INTO sync_states (user_id, payload) VALUES (%s, %s)", (player, str(WINS)))
+            nodes.append(OldNode(empty_database, player))
+        await all_push_on(reactor, nodes)
+        return nodes
+
+    yield old_nodes
+    for node in nodes:
+        node.stop()
+
+
+async def all_push_on(reactor, nodes):
+    """Wait until each node has had some more pushes acknowledged."""
+    before = [node.acknowledged for node in nodes]
+    await until(reactor, lambda: all(node.acknowledged > n + 10 for node, n in zip(nodes, before, strict=True)), 20)
+
+
+def check_wins(dsn, nodes):
+    """Stop the nodes; every win that was acknowledged must be in the database."""
+    wins = {node.player: str(WINS + node.stop()) for node in nodes}
+    assert dict(run_sql(dsn, "SELECT user_id::text, payload FROM sync_states WHERE payload <> '0'")) == wins
+
+
+@pytest.mark.parametrize("migration", MIGRATIONS[PROGRESS:], ids=lambda migration: migration.name)
+async def test_a_migration_costs_no_push_of_an_old_node(reactor, empty_database, old_nodes, migration):
+    """Each migration is applied while nodes of version 0.1.0 push: none fails, and every win is there afterwards."""
+    nodes = await old_nodes(migration.number - 1)
+    assert await migrate(reactor, empty_database, MIGRATIONS[: migration.number]) == [migration.name]
+    await all_push_on(reactor, nodes)
+    check_wins(empty_database, nodes)
+
+
+async def test_a_migration_that_rewrites_a_table_is_refused(reactor, empty_database, old_nodes):
+    """Before it commits, with one line and nothing changed: those who push meanwhile would find the table empty."""
+    nodes = await old_nodes(PROGRESS)
+    rewriting = (*MIGRATIONS[:PROGRESS], Migration(PROGRESS + 1, "0003_rewrite.sql", REWRITE))
+    with pytest.raises(FatalError, match=r"^solisync: 0003_rewrite\.sql rewrites sync_states, .*nothing was changed$"):
+        await migrate(reactor, empty_database, rewriting)
+    await all_push_on(reactor, nodes)
+    check_wins(empty_database, nodes)
+    column = "SELECT 1 FROM information_schema.columns WHERE column_name = 'updated_at'"
+    assert run_sql(empty_database, column) == []
+    assert await migrate(reactor, empty_database, MIGRATIONS[:PROGRESS]) == []
+
+
+class Pushing:
+    """Players of a service who have won and then push, over and over, from a device that knows nothing of it."""
+
+    def __init__(self, running):
+        self.running = running
+        self.players = players(running.dsn, 4)
+        self.statuses = []
+        self._ended = False
+
+    async def begin(self):
+        """Save what they have won, and begin to push."""
+        unlocked = {"id": "first_win", "unlocked": True, "unlock_date": None, "reward_granted": True}
+        for player in self.players:
+            await self._push(player, progress_of(stats__games_won=WINS, achievements=[unlocked]))
+        self.pushing = gatherResults([Deferred.fromCoroutine(self._go_on(player)) for player in self.players])
+
+    async def _push(self, player, payload):
+        answer = await self.running.ask("POST", "/api/sync/push", body=payload, bearer=player[2])
+        self.statuses.append(answer.status)
+
+    async def _go_on(self, player):
+        while not self._ended:
+            await self._push(player, progress_of())
+
+    async def end(self, reactor):
+        """Let them push some more, and see that nothing failed and nothing is lost."""
+        enough = len(self.statuses) + 20
+        await until(reactor, lambda: len(self.statuses) > enough, 20)
+        self._ended = True
+        await self.pushing
+        assert set(self.statuses) == {200}
+        for _, _, token in self.players:
+            merged = (await self.running.ask("GET", "/api/sync/pull", bearer=token)).json["merged"]
+            assert (merged["stats"]["games_won"], len(merged["achievements"])) == (WINS, 1)
+
+
+async def test_a_table_rewritten_by_hand_loses_nobody_a_win(reactor, empty_database):
+    """An operator's ALTER TABLE that rewrites the progress of all players costs those who push nothing."""
+    running = await start(reactor, empty_database)
+    try:
+        fill(empty_database)
+        pushing = Pushing(running)
+        await pushing.begin()
+        for _ in range(3):
+            await deferToThread(run_sql, empty_database, REWRITE)
+            await deferToThread(run_sql, empty_database, "ALTER TABLE sync_states DROP COLUMN updated_at")
+        await pushing.end(reactor)
+    finally:
+        await running.service.stopService()
+
+
+@pytest.mark.parametrize("migration", MIGRATIONS[PUSH:], ids=lambda migration: migration.name)
+async def test_a_migration_costs_no_push_of_this_version(reactor, empty_database, migration, monkeypatch):
+    """Each migration after those that a push needs is applied while a service on the schema before it serves."""
+    monkeypatch.setattr(services, "load_migrations", lambda: MIGRATIONS[: migration.number - 1])
+    running = await start(reactor, empty_database)
+    try:
+        fill(empty_database)
+        pushing = Pushing(running)
+        await pushing.begin()
+        if 500 in pushing.statuses:
+            pytest.skip(f"this version's push needs {migration.name} or a later one")
+        await migrate(reactor, empty_database, MIGRATIONS[: migration.number])
+        await pushing.end(reactor)
+    finally:
+        await running.service.stopService()
