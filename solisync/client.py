@@ -12,6 +12,7 @@ from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
 from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
+from .rules.json_body import decode
 from .rules.leaderboard import Entry, OptIn
 from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
 from .rules.shapes import ErrorBody, Ok
@@ -111,7 +112,7 @@ class Client:
 
     async def replay(self, replay_id: str) -> bytes:
         """A replay as it was uploaded."""
-        return bytes(await self._call("GET", f"/api/replays/{replay_id}", msgspec.Raw))
+        return await self._call("GET", f"/api/replays/{replay_id}", bytes)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""
@@ -179,7 +180,7 @@ class Client:
         if response.code == 200 and shape is bytes:
             return cast(T, content)
         if response.code == 200:
-            return msgspec.json.decode(content, type=shape)
+            return decode(content, shape)
         code = response.headers.getRawHeaders("Error-Code", [None])[0]
         retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]
         raise ApiError(

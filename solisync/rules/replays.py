@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
-from .escapes import without_lone_surrogates
+from .escapes import without_surrogates
 from .fields import U64, U64_MAX, Time
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
@@ -118,8 +118,8 @@ def read_replay(body: bytes) -> ReceivedReplay:
 
 
 def decodable(body: bytes) -> bytes:
-    """A copy of the replay that can be decoded: with U+FFFD for each half of a surrogate pair."""
-    return without_lone_surrogates(body, instead=b"\\ufffd")
+    """A copy of the replay that can be decoded: with another character for each half of a surrogate pair."""
+    return without_surrogates(body, digit=b"f")
 
 
 def read_header(fields: Fields) -> Header:

@@ -11,6 +11,7 @@ from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.metrics import Metrics
+from ..rules.bounds import check_bounds
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -65,7 +66,9 @@ class Sync:
             raise NotFound("user_not_found", "user not found")
         now = self._now()
         stored = None if saved.payload is None else read_saved(saved.payload)
+        check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
         merged, conflicts = merge(pushed, stored, now)
+        check_bounds(merged, stored)
         payload = merged.encode()
         if len(payload) > PAYLOAD_MAX_BYTES:
             raise BadRequest("sync_too_large", "sync payload too large")

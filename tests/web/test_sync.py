@@ -7,10 +7,10 @@ import pytest
 
 from solisync.rules.sync import PAYLOAD_MAX_BYTES
 from tests.harness.concurrency import gather
-from tests.harness.payloads import NIL, U32, U64, progress_of
+from tests.harness.payloads import NIL, U32, U64, encode, progress_of
 from tests.harness.postgres import truncate
 from tests.harness.strategies import examples, payloads
-from tests.web.calls import push
+from tests.web.calls import opt_in, push
 
 
 async def pull(server, client):
@@ -168,6 +168,77 @@ async def test_a_result_that_is_too_large_is_refused_and_nothing_stored(server):
     answer = await push(server, client, progress_of(zz_b=half))
     assert (answer.status, answer.json) == (400, {"error": "sync payload too large"})
     assert await pull(server, client) == first.json["merged"]
+
+
+HALVES = rb"""{"zz": "half \ud800 of \uDFFF a pair, \ud83d\ude00, \\ud800 \u0000 0000", "zz_\ud83d\ude00": "\udc00", """
+
+
+async def test_half_a_surrogate_pair_in_an_unknown_field_is_kept_as_its_escape(server):
+    """Wherever the field stands, pull gives it to the byte as it was pushed, also after another device's push."""
+    client = await server.player("ann")
+    record = {"id": "\U0001f600", "unlocked": True, "unlock_date": None, "reward_granted": False}
+    payload = progress_of(achievements=[record], progress__weekly_goal_progress={"\U0001f600\0": 1})
+    body = encode(payload).replace(b'"stats": {', b'"stats": ' + HALVES).replace(b'{"id"', HALVES + b'"id"')
+    body = HALVES + body.replace(b'"progress": {', b'"progress": ' + HALVES)[1:]
+    assert body.count(rb"half \ud800 of") == 4
+    answer = await push(server, client, body)
+    assert answer.status == 200, answer
+    for pushed in (body, encode(payload), body):
+        assert (await push(server, client, pushed)).status == 200
+        pulled = await server.ask("GET", "/api/sync/pull", bearer=client.tokens.access_token)
+        for field in HALVES[1:-2].split(b', "'):
+            name, _, value = field.strip(b'"').partition(b'": ')
+            assert pulled.content.count(b'":' + value) == 4, name
+    opted_in = await opt_in(server, client, "Ann")
+    assert opted_in.status == 200  # for which the stored progress is read
+    merged = (await client.pull()).merged
+    assert [record.id for record in merged.achievements] == ["\U0001f600"]
+    assert merged.progress.weekly_goal_progress == {"\U0001f600\0": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"achievements": [{"id": "\ud800", "unlocked": True, "unlock_date": None, "reward_granted": True}]},
+        {"progress__weekly_goal_progress": {"\ud800": 1}},
+        {"progress__weekly_goal_week_iso": "2026-W17\udfff"},
+        {"stats__\ud800": 1},
+        {"\udfff": 1},
+    ],
+    ids=["id", "goal", "week", "name in stats", "name"],
+)
+async def test_half_a_surrogate_pair_is_no_text(server, change):
+    """In a field that the server knows, and in a name, it is a 400."""
+    client = await server.player("ann")
+    answer = await push(server, client, progress_of(zz="\ud83d\ude00 \ud800", **change))
+    assert answer.status == 400
+    assert answer.json["error"].startswith("request body")
+
+
+async def test_a_merge_over_a_bound_is_refused_and_nothing_stored(server):
+    """Two halves that keep the bounds alone don't keep them together: 400 that names the bound."""
+    client = await server.player("ann")
+    first = await push(server, client, progress_of(progress__unlocked_card_backs=[*range(600)]))
+    assert first.status == 200
+    answer = await push(server, client, progress_of(progress__unlocked_card_backs=[*range(600, 1_200)]))
+    assert answer.status == 400
+    assert answer.json == {"error": "sync payload may have at most 1,000 unlocked card backs"}
+    assert await pull(server, client) == first.json["merged"]
+
+
+async def test_a_player_with_more_than_the_bounds_allow_can_go_on_playing(server):
+    """What was stored before there were bounds stays, is pulled, and may be pushed; nothing is added to it."""
+    client = await server.player("ann")
+    merged = (await push(server, client, progress_of())).json["merged"]
+    merged["progress"]["unlocked_card_backs"] = [*range(1_500)]
+    server.sql("UPDATE sync_states SET payload = %s", (encode(merged).decode(),))
+    merged = await pull(server, client)
+    merged["stats"]["games_won"] = merged["stats"]["games_played"] = 7
+    answer = await push(server, client, merged)
+    assert answer.status == 200
+    assert answer.json["merged"]["stats"]["games_won"] == 7
+    assert answer.json["merged"]["progress"]["unlocked_card_backs"] == [*range(1_500)]
+    assert (await push(server, client, progress_of(progress__unlocked_card_backs=[1_500]))).status == 400
 
 
 async def test_a_deleted_player_can_neither_push_nor_pull(server):
