@@ -190,6 +190,15 @@ async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_databas
     assert await migrating == ["0001_one.sql"]
 
 
+def test_a_command_says_what_it_waits_for(launch, empty_database):
+    """`solisync --migrate` is not silent for minutes while another node migrates."""
+    other = Holding(empty_database, LOCKED)
+    command = launch(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
+    wait_for(lambda: "another node is migrating, waiting" in command.log, 20)
+    other.end()
+    assert command.popen.wait(20) == 0
+
+
 async def test_a_node_that_migrates_keeps_the_version_before_waiting(reactor, empty_database):
     """And leaves no lock behind, nor a setting that whoever gets its connection from a pooler would inherit."""
     took = f"SELECT pg_try_advisory_lock({migration_lock.LOCK_KEY})"

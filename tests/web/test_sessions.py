@@ -2,15 +2,18 @@
 
 import statistics
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import bcrypt
 import pytest
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from solisync.access.tokens import Tokens
+from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, SECRET
-from tests.harness.postgres import truncate
+from tests.harness.postgres import connect, truncate
 from tests.harness.service import refused, start
 
 
@@ -134,6 +137,20 @@ async def test_a_refresh_prunes_what_has_expired(server):
     client.tokens = fresh
     await client.refresh()
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(2,)]
+
+
+async def test_a_login_shows_the_database_no_hash(reactor, server):
+    """No statement of a login has the password's hash in its text, which the server may log and shows to its users."""
+    client = await server.player("ann")
+    ((password_hash,),) = server.sql("SELECT password_hash FROM users")
+    with closing(connect(server.dsn)) as blocking:
+        blocking.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
+        login = Deferred.fromCoroutine(client.login("ann", PASSWORD))
+        waiting = "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        ((query,),) = await until(reactor, lambda: server.sql(waiting), 10)
+    assert "begin_session" in query
+    assert password_hash not in query
+    await login
 
 
 class Wall(Clock):

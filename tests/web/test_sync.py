@@ -8,6 +8,7 @@ import pytest
 from solisync.rules.sync import PAYLOAD_MAX_BYTES
 from tests.harness.concurrency import gather
 from tests.harness.payloads import NIL, U32, U64, encode, progress_of
+from tests.harness.players import players
 from tests.harness.postgres import truncate
 from tests.harness.strategies import examples, payloads
 from tests.web.calls import opt_in, push
@@ -302,21 +303,19 @@ async def test_pushes_of_many_players_do_not_deadlock(serve, shared_dsn, no_dead
     """1,000 pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
     truncate(shared_dsn)
     nodes = [await serve(shared_dsn), await serve(shared_dsn)]
-    players = await gather(100, lambda number: nodes[number % 2].player(f"player_{number}"), range(100))
+    tokens = [access for _, _, access in players(shared_dsn, 100)]
     chance = random.Random(7)
     order = [number for number in range(100) for _ in range(10)]
     chance.shuffle(order)
     statuses = []
 
     async def send(index):
-        client = players[order[index]]
         if index % 20 == 0:
-            answer = await nodes[index % 2].ask(
-                "POST", "/api/leaderboard/opt-in", body={"display_name": "x"}, bearer=client.tokens.access_token
-            )
+            path, body = "/api/leaderboard/opt-in", {"display_name": "x"}
         else:
-            payload = progress_of(stats__best_single_score=index + 1, progress__unlocked_card_backs=[index])
-            answer = await push(nodes[index % 2], client, payload)
+            path = "/api/sync/push"
+            body = progress_of(stats__best_single_score=index + 1, progress__unlocked_card_backs=[index])
+        answer = await nodes[index % 2].ask("POST", path, body=body, bearer=tokens[order[index]])
         statuses.append(answer.status)
 
     for offset in range(0, 1_000, 100):
