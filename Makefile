@@ -33,7 +33,7 @@ run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an e
 test: venv  ## run all tests, on a PostgreSQL of their own
 	$(BIN)/python -m pytest
 
-fire: venv  ## run the fire suite in full: faults, floods and fuzz (needs nginx and chromium; under 10 minutes)
+fire: venv  ## run the fire suite in full: faults, floods and fuzz (needs nginx, chromium, openapi-python-client; 10 minutes)
 	$(BIN)/python -m pytest tests/fire --fire
 
 test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer and prometheus)

@@ -1,7 +1,7 @@
 """What a route is. solisync.web.routes has the table of all routes."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import msgspec
@@ -65,14 +65,17 @@ class Route:
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
 
-    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `answer` is a message
-    shape or a list of one, or `answer_content` the media types of another reply; `query` has the shape of one value;
-    `errors` are the codes of the handler's own errors; `links` names routes that continue from the answer, with the
-    places in it of the variables of their paths. Routes that are not `listed` are left out.
+    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `name` is that of the
+    method of solisync.client, and `tag` groups routes by noun; `answer` is a message shape or a list of one, or
+    `answer_content` the media types of another reply; `query` has the shape of one value; `errors` are the codes of the
+    handler's own errors; `links` has the names of routes that continue from the answer, with the places in it of the
+    variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str
     path: str
+    name: str
+    tag: str
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
@@ -102,6 +105,12 @@ class Route:
         if self.limit is not None:
             codes.append("rate_limited")
         return (*codes, *self.errors)
+
+
+def aliased(route: Route, *, alias: str) -> tuple[Route, Route]:
+    """A route, and the same at another path."""
+    described = f"Alias of {route.method} {route.path}"
+    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described)
 
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
