@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SECRET := .dev/jwt-secret
 PORT ?= 8080
+AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv run test fire test-deploy soak bench bench-growth bench-instructions lint format smoke clean
@@ -25,8 +26,9 @@ $(SECRET):
 	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
 
 run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+	@echo 'One address may log in $(AUTH_LIMIT) (requests/seconds), to play with; by default it is 10/60.'
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
-	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
+	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
 
 test: venv  ## run all tests, on a PostgreSQL of their own
 	$(BIN)/python -m pytest

@@ -26,11 +26,15 @@ REQUEST_SECONDS = 20.0
 
 
 class ApiError(Exception):
-    """An error answer: its `status` and `message`, and `retry_after` in seconds when the service gave one."""
+    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds when the service gave one.
 
-    def __init__(self, status: int, message: str, retry_after: int | None) -> None:
+    `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
+    """
+
+    def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(f"{status} {message}")
         self.status = status
+        self.code = code
         self.message = message
         self.retry_after = retry_after
 
@@ -177,8 +181,11 @@ class Client:
             return cast(T, content)
         if response.code == 200:
             return decode(content, shape)
+        code = response.headers.getRawHeaders("Error-Code", [None])[0]
         retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]
-        raise ApiError(response.code, _message(content), int(retry_after) if retry_after else None)
+        raise ApiError(
+            response.code, _message(content), code=code, retry_after=int(retry_after) if retry_after else None
+        )
 
 
 def _message(content: bytes) -> str:

@@ -1,6 +1,6 @@
 """Deleting expired rows in the background, in small batches, so that no request takes longer for it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from twisted.internet.base import ReactorBase
@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from .access.rate_limit import LIMITS
+from .access.rate_limit import LIMITS, Limit
 from .errors import DatabaseError, Unavailable
 from .postgres.database import Database
 from .postgres.transaction import Transaction
@@ -27,10 +27,17 @@ class Housekeeping:
     _log = Logger()
 
     def __init__(
-        self, *, database: Database, reactor: ReactorBase, now: Callable[[], datetime], analytics_days: int | None
+        self,
+        *,
+        database: Database,
+        reactor: ReactorBase,
+        now: Callable[[], datetime],
+        analytics_days: int | None,
+        limits: Sequence[Limit] = LIMITS,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
+        self._limits = limits
         self._now = now
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -52,7 +59,7 @@ class Housekeeping:
 
     async def prune(self) -> None:
         """Run one round: batch after batch, until there is nothing left to delete."""
-        longest = max(limit.seconds for limit in LIMITS)
+        longest = max(limit.seconds for limit in self._limits)
         try:
             await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
             await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))

@@ -30,7 +30,7 @@ from twisted.logger import Logger
 from . import __version__
 from .access import passwords
 from .access.passwords import Passwords
-from .access.rate_limit import LIMITS
+from .access.rate_limit import ANALYTICS, LIMITS
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
 from .postgres.database import Database
@@ -121,7 +121,13 @@ def make_service(
         embedded=_make_embedded(settings, reactor),
         migrations=migrations,
         database=database,
-        housekeeping=Housekeeping(database=database, reactor=reactor, now=now, analytics_days=settings.analytics_days),
+        housekeeping=Housekeeping(
+            database=database,
+            reactor=reactor,
+            now=now,
+            analytics_days=settings.analytics_days,
+            limits=(settings.auth_limit, ANALYTICS),
+        ),
         site=site,
         metrics=metrics,
         sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),

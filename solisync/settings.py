@@ -3,7 +3,7 @@
 Two classes, so that a command which has no signing secret can't sign with an empty one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from operator import attrgetter
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from .access.client_address import Networks
+from .access.rate_limit import Limit
 from .errors import SettingsError
 from .settings_table import TABLE, Setting
 
@@ -41,9 +42,15 @@ class Settings:
                 values[name] = _value(list(rows), environ, options or {})
             except ValueError as error:
                 problems.append(str(error))
+        problems += cls._conflicts(values)
         if problems:
             raise SettingsError(problems)
         return cls(**values)
+
+    @classmethod
+    def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
+        """What is wrong with values that are right by themselves; those that are not are missing."""
+        yield from ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +58,21 @@ class ServingSettings(Settings):
     """What else the service needs."""
 
     jwt_secret: bytes = field(repr=False)
+    jwt_secret_previous: bytes | None = field(repr=False)
     listen: str
     trusted_proxies: Networks
     cors_origins: frozenset[str]
+    auth_limit: Limit
     workers: int
     stop_seconds: float
     metrics_listen: str | None
     replay_quota_mib: int
     analytics_days: int | None
+
+    @classmethod
+    def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
+        if values.get("jwt_secret_previous") is not None and values["jwt_secret_previous"] == values.get("jwt_secret"):
+            yield "JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET: take it away, or name the other one"
 
 
 def _value(rows: Sequence[Setting], environ: Mapping[str, str], options: Mapping[str, str | None]) -> Any:

@@ -58,6 +58,20 @@ TABLE = (
         help="a file with the secret that signs tokens, instead of JWT_SECRET (at least 32 bytes)",
     ),
     Setting(
+        field="jwt_secret_previous",
+        variable="JWT_SECRET_PREVIOUS",
+        read=values.secret,
+        help="a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
+        field="jwt_secret_previous",
+        variable="JWT_SECRET_PREVIOUS_FILE",
+        option="jwt-secret-previous-file",
+        metavar="FILE",
+        read=values.secret_file,
+        help="a file with a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
         field="database_url",
         variable="DATABASE_URL",
         read=values.dsn,
@@ -106,6 +120,15 @@ TABLE = (
         read=values.origins,
         default="",
         help="origins of browser clients, like https://play.example.org, separated by commas",
+    ),
+    Setting(
+        field="auth_limit",
+        variable="SOLISYNC_AUTH_LIMIT",
+        option="auth-limit",
+        metavar="REQUESTS/SECONDS",
+        read=values.auth_limit,
+        default="10/60",
+        help="how often one address may register, log in and refresh, in all",
     ),
     Setting(
         field="workers",

@@ -6,6 +6,7 @@ The message follows the name of the variable or option in a sentence, and never 
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from platformdirs import user_state_path
 from twisted.internet.endpoints import serverFromString
 
 from .access.client_address import Networks
+from .access.rate_limit import AUTH, Limit
 from .postgres.dsn import check_dsn
 from .process.logs import FORMATS
 
 SECRET_MIN_BYTES = 32
 
 _PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
+_RATE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 
 
@@ -127,6 +130,15 @@ def seconds(text: str) -> float:
     if not 0 <= value <= 3600:
         raise ValueError(f"must be a number of seconds from 0 to 3600, not {text!r}")
     return value
+
+
+def auth_limit(text: str) -> Limit:
+    """The rate limit of register, login and refresh, as requests/seconds."""
+    found = _RATE.fullmatch(text)
+    most, seconds = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (1 <= most <= 1000 and 1 <= seconds <= 3600):
+        raise ValueError(f"must be requests/seconds, from 1 to 1000 in 1 to 3600, like 10/60, not {text!r}")
+    return replace(AUTH, most=most, seconds=seconds)
 
 
 def log_format(text: str) -> str:

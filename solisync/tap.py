@@ -16,6 +16,7 @@ from twisted import __version__ as twisted_version
 from . import __version__
 from .errors import FatalError
 from .process import logs
+from .process.clock import monotonic_reactor
 from .process.daemon import Daemon
 from .service import make_daemon, make_service
 from .settings import ServingSettings
@@ -57,7 +58,9 @@ def makeService(options: Options) -> IService:
         # workers log to standard output, which a daemon has not; a log file of twistd's can't be shared with them
         if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):
             raise FatalError("solisync: several workers need the foreground and standard output: twistd -n solisync")
-        daemon = make_daemon(settings, _reactor(), os.environ, options.given(), uid=twistd.get("uid"), log_to=out)
+        daemon = make_daemon(
+            settings, monotonic_reactor(), os.environ, options.given(), uid=twistd.get("uid"), log_to=out
+        )
     if settings.log_format == "text" or twistd.get("logger") or twistd.get("syslog"):
         return daemon  # twistd logs it
     return _Logging(daemon, _log_file(twistd))
@@ -69,7 +72,7 @@ def service_from_environment(environ: Mapping[str, str]) -> IService:
         settings = ServingSettings.from_environ(environ)
         if settings.workers > 1 or settings.log_format != "text":
             raise FatalError("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
-        return make_service(settings, _reactor())
+        return make_service(settings, monotonic_reactor())
 
 
 @contextmanager
@@ -78,12 +81,6 @@ def _plain_exit() -> Iterator[None]:
         yield
     except FatalError as error:
         raise SystemExit(str(error)) from None  # FatalError is an Exception too: twistd would print its traceback
-
-
-def _reactor() -> Any:
-    from twisted.internet import reactor  # not at import: twistd first installs the reactor of its --reactor option
-
-    return reactor
 
 
 def _log_file(twistd: Mapping[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 
 from .access import passwords
 from .process import shared_metrics
+from .process.clock import monotonic_reactor
 from .process.daemon import run
 from .service import make_service
 from .settings import ServingSettings
@@ -34,8 +35,7 @@ class _Lifeline(FileDescriptor):
 
 def main(bcrypt_cost: int = passwords.COST) -> None:
     """Serve until a signal, or until standard input ends."""
-    from twisted.internet import reactor
-
+    reactor = monotonic_reactor()
     # A terminal sends these to all processes of its foreground group: it is for the parent to act on them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -45,12 +45,12 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
     _Lifeline(reactor).startReading()
     service = make_service(
         settings,
-        reactor,  # type: ignore[arg-type]
+        reactor,
         inherited=socket.socket(fileno=SOCKET),
         when_open=lambda: os.close(READY) if os.write(READY, b"ready") else None,
         bcrypt_cost=bcrypt_cost,
     )
-    run(service, reactor, log_format=settings.log_format)  # type: ignore[arg-type]
+    run(service, reactor, log_format=settings.log_format)
 
 
 if __name__ == "__main__":

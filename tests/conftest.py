@@ -15,6 +15,7 @@ from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, text
 
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
+from solisync.process.clock import monotonic_reactor
 from tests.harness.entry_points import SERVE
 from tests.harness.http_requests import pool
 from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
@@ -148,8 +149,7 @@ def place():
 
 @pytest.fixture(scope="session")
 def reactor(twisted_greenlet, logs):
-    from twisted.internet import reactor
-
+    reactor = monotonic_reactor()
     reactor.suggestThreadPoolSize(16)
     return reactor
 

@@ -31,8 +31,9 @@ FLOORS = (
     {"tap", "worker"},
 )
 
-# Entry points: they alone see the environment and the global reactor.
+# Entry points: they alone see the environment and the global reactor, the latter through process.clock.
 ENTRY_POINTS = {"commands.main", "commands.reset_password", "commands.running", "tap", "worker"}
+CLOCK = "process.clock"
 
 # The modules that may import a library, which all others use through them.
 KNOWN_TO = {
@@ -50,6 +51,8 @@ KNOWN_TO = {
 # SQL stands in storage/, and here, each for a reason.
 SQL_MODULES = {
     "postgres.migrate": "applies migrations, and keeps the list of them, before any table exists",
+    "postgres.migration_lock": "takes an advisory lock, before any table exists",
+    "postgres.connection": "settings of each connection",
     "postgres.introspection": "asks the server about itself, whatever the schema",
     "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
 }
@@ -155,9 +158,13 @@ def test_only_entry_points_see_the_process():
     assert not [
         name
         for path, name in NAMES.items()
-        if name not in ENTRY_POINTS
-        and ("twisted.internet.reactor" in imports_of(path) or "os.environ" in SOURCES[path])
+        if name not in ENTRY_POINTS and (CLOCK in modules_imported_by(path) or "os.environ" in SOURCES[path])
     ]
+
+
+def test_the_reactor_is_on_the_monotonic_clock():
+    """The global reactor is imported by the module alone that takes its timers off the wall clock."""
+    assert [name for path, name in NAMES.items() if "twisted.internet.reactor" in imports_of(path)] == [CLOCK]
 
 
 def test_a_noun_of_the_web_stands_alone():

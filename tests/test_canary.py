@@ -4,16 +4,19 @@ from pathlib import Path
 
 from solisync.access.tokens import Tokens
 from solisync.settings import ServingSettings
-from tests.harness.constants import DSN_PASSWORD, PASSWORD, SECRET
+from tests.harness.constants import DSN_PASSWORD, PASSWORD, PREVIOUS_SECRET, SECRET
 from tests.harness.service import environment
 
-SECRETS = (SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT begins with eyJ
+SECRETS = (SECRET, PREVIOUS_SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT begins with eyJ
 
 
 def test_settings_and_tokens_show_no_secret():
     """Neither repr nor str of what holds a secret contains it."""
-    settings = ServingSettings.from_environ(environment("dbname=x"))
-    shown = "".join(f"{thing!r}{thing!s}" for thing in (settings, Tokens(settings.jwt_secret)))
+    settings = ServingSettings.from_environ(environment("dbname=x", JWT_SECRET_PREVIOUS=PREVIOUS_SECRET))
+    shown = "".join(
+        f"{thing!r}{thing!s}"
+        for thing in (settings, Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous))
+    )
     assert not [secret for secret in SECRETS if secret in shown]
 
 

@@ -121,7 +121,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{pool.BORROW_SECONDS:g} s, and {pool.BORROWERS:,} at once",
         "a statement, a lock, a transaction": f"5 s, 4 s, {pool.WORK_SECONDS:g} s",
-        "register, login, refresh": auth,
+        "register, login, refresh": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
         "one account": f"{quota} MiB of replays",
     }

@@ -358,6 +358,18 @@ async def test_the_smoke_check(reactor, launch, shared_dsn):
 
 
 @pytest.mark.limit(60)
+async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(reactor, launch, shared_dsn):
+    """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
+    truncate(shared_dsn)
+    service = start(launch, *SOLISYNC, "--auth-limit=100/60", dsn=shared_dsn)
+    await ready(reactor, service.client())
+    for _ in range(2):
+        check = run(*SOLISYNC, "--smoke", service.url)
+        assert check.status == 0
+        assert not [line for line in check.out if line.startswith("wait")]
+
+
+@pytest.mark.limit(60)
 async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(reactor, launch, shared_dsn):
     """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
     truncate(shared_dsn)
@@ -403,7 +415,7 @@ async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypat
     """When a step fails midway, the account is deleted all the same."""
 
     async def broken(client, username, password):
-        raise ApiError(500, "internal server error", None)
+        raise ApiError(500, "internal server error")
 
     monkeypatch.setattr(Client, "login", broken)
     with pytest.raises(FatalError, match="smoke check failed: 500 internal server error"):

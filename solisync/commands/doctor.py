@@ -47,7 +47,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         return
     for finding in await host_checks.listener(settings, task.reactor):
         yield finding
-    for finding in (*host_checks.disk(settings), *host_checks.proxies(settings)):
+    for finding in (*host_checks.disk(settings), *host_checks.proxies(settings), *host_checks.auth_limit(settings)):
         yield finding
     for finding in await database_checks.examine(settings, task.reactor):
         yield finding
@@ -68,7 +68,10 @@ def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
     if not _secret_is_set(task):
         yield note("secret", "JWT_SECRET is not set here, so it was not looked at")
     elif settings is not None:
-        yield host_checks.secret(settings.jwt_secret)
-        file = task.options.get("jwt-secret-file") or task.environ.get("JWT_SECRET_FILE")
-        if file:
-            yield from host_checks.secret_file(Path(file))
+        yield host_checks.secret("JWT_SECRET", settings.jwt_secret)
+        if settings.jwt_secret_previous is not None:
+            yield host_checks.secret("JWT_SECRET_PREVIOUS", settings.jwt_secret_previous)
+        for option in ("jwt-secret-file", "jwt-secret-previous-file"):
+            file = task.options.get(option) or task.environ.get(option.upper().replace("-", "_"))
+            if file:
+                yield from host_checks.secret_file(Path(file))

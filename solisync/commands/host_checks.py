@@ -26,6 +26,7 @@ from twisted.internet.protocol import Factory
 from twisted.internet.threads import deferToThreadPool
 
 from .. import __version__
+from ..access.rate_limit import AUTH
 from ..errors import FatalError
 from ..process.listening import listen
 from ..settings import ServingSettings, Settings
@@ -46,17 +47,17 @@ def names(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield wrong("settings", f"{name} is no setting", advice)
 
 
-def secret(value: bytes) -> Finding:
-    """Check whether the signing secret looks random, by the entropy of its bytes."""
+def secret(name: str, value: bytes) -> Finding:
+    """Check whether a secret that tokens are verified with looks random, by the entropy of its bytes."""
     counts = Counter(value).values()
     bits = -sum(count * math.log2(count / len(value)) for count in counts)
     if bits < SECRET_BITS:
         return wrong(
             "secret",
-            "JWT_SECRET repeats itself: whoever guesses it can be any player",
+            f"{name} repeats itself: whoever guesses it can be any player",
             "take the output of: openssl rand -hex 32 (it logs everybody out)",
         )
-    return fine("secret", f"JWT_SECRET has {len(value)} bytes")
+    return fine("secret", f"{name} has {len(value)} bytes")
 
 
 def secret_file(file: Path) -> Iterator[Finding]:
@@ -103,6 +104,18 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
         )
     else:
         yield fine("proxy", "no proxy is believed: right where players connect directly")
+
+
+def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
+    """Check that passwords can't be guessed faster than by default."""
+    limit = settings.auth_limit
+    if limit.most * AUTH.seconds > AUTH.most * limit.seconds:
+        yield note(
+            "limit",
+            f"one address may log in {limit.most} times in {limit.seconds} s, which is above the default of"
+            f" {AUTH.most} in {AUTH.seconds}: passwords are guessed that much faster",
+            "take SOLISYNC_AUTH_LIMIT away where players come from addresses of their own",
+        )
 
 
 async def listener(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:

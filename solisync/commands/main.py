@@ -6,6 +6,7 @@ import os
 from twisted.internet.base import ReactorBase
 
 from .. import __version__
+from ..process.clock import monotonic_reactor
 from ..settings import ServingSettings, Settings
 from ..settings_table import TABLE, without_option
 from . import completion, reset_password, running, table
@@ -70,13 +71,11 @@ def command_parser() -> argparse.ArgumentParser:
 
 
 def _serve(settings: ServingSettings, options: dict[str, str]) -> None:
-    from twisted.internet import reactor
-
     from ..process.daemon import run
     from ..service import make_daemon
 
-    daemon = make_daemon(settings, reactor, os.environ, options)  # type: ignore[arg-type]
-    run(daemon, reactor, log_format=settings.log_format)  # type: ignore[arg-type]
+    reactor = monotonic_reactor()
+    run(make_daemon(settings, reactor, os.environ, options), reactor, log_format=settings.log_format)
 
 
 async def _migrate(settings: Settings, reactor: ReactorBase) -> str:

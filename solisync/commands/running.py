@@ -20,6 +20,7 @@ from ..postgres.migrate import load_migrations, migrate
 from ..postgres.pool import WORK_SECONDS
 from ..postgres.transaction import Transaction
 from ..process import audit, logs
+from ..process.clock import monotonic_reactor
 from ..settings import Settings
 from ..storage import schema
 from .output import harmless
@@ -79,6 +80,7 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
         return running
 
     globalLogBeginner.beginLoggingTo([cast(ILogObserver, observe)], redirectStandardIO=False)
+    monotonic_reactor()
     react(begin)
 
 

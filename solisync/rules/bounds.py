@@ -37,7 +37,7 @@ def check_bounds(document: Document, stored: Document | None) -> None:
     known = _counts(stored) if stored else _NOTHING
     for name, count, most, had in zip(Counts._fields, counts, MOST, known, strict=True):
         if count > max(most, had):
-            raise BadRequest(f"sync payload may have at most {most:,} {name.replace('_', ' ')}")
+            raise BadRequest("sync_too_many", f"sync payload may have at most {most:,} {name.replace('_', ' ')}")
 
 
 def _counts(document: Document) -> Counts:

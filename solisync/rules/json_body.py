@@ -23,15 +23,15 @@ def read_json(body: bytes, shape: type[T]) -> T:
         body.decode("utf-8")  # the whole body: msgspec skips the fields that `shape` does not have
         value = decode(body, shape)
     except UnicodeDecodeError:
-        raise BadRequest("request body is not UTF-8") from None
+        raise BadRequest("bad_json", "request body is not UTF-8") from None
     except msgspec.ValidationError as error:
-        raise BadRequest(f"request body: {error}") from None
+        raise BadRequest("bad_field", f"request body: {error}") from None
     except msgspec.DecodeError as error:
-        raise BadRequest(f"request body is not valid JSON: {error}") from None
+        raise BadRequest("bad_json", f"request body is not valid JSON: {error}") from None
     except RecursionError:
-        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels") from None
+        raise BadRequest("bad_json", f"request body is nested deeper than {MAX_NESTING} levels") from None
     if nests_too_deep(body):
-        raise BadRequest(f"request body is nested deeper than {MAX_NESTING} levels")
+        raise BadRequest("bad_json", f"request body is nested deeper than {MAX_NESTING} levels")
     return value
 
 

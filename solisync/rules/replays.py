@@ -146,7 +146,7 @@ def recent_count(values: list[str]) -> int:
     if not values:
         return RECENT_DEFAULT
     if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
-        raise BadRequest("limit must be a whole number")
+        raise BadRequest("bad_query", "limit must be a whole number")
     return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
 
 
@@ -208,9 +208,9 @@ def _text(fields: Fields, name: str) -> str:
 
 def _get(fields: Fields, name: str) -> str:
     if name not in fields:
-        raise BadRequest(f"replay lacks `{name}`")
+        raise BadRequest("bad_field", f"replay lacks `{name}`")
     return bytes(fields[name]).decode()
 
 
 def _wrong(name: str, wanted: str) -> BadRequest:
-    return BadRequest(f"`{name}` of a replay must be {wanted}")
+    return BadRequest("bad_field", f"`{name}` of a replay must be {wanted}")

@@ -158,7 +158,7 @@ def read_pushed(body: bytes) -> Document:
     try:
         return Document(payload, read_unknown(body))
     except msgspec.DecodeError as error:
-        raise BadRequest(f"request body: name of a field: {error}") from None
+        raise BadRequest("bad_json", f"request body: name of a field: {error}") from None
 
 
 def read_known(raw: bytes) -> Document | None:

@@ -43,11 +43,12 @@ def make_site(
     new_id: Callable[[], str],
 ) -> Site:
     """Build the site, which listens nowhere yet. `schema` is the number of the newest migration."""
-    tokens = Tokens(settings.jwt_secret, new_id=new_id)
+    tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
     recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
     table = routes(
+        settings.auth_limit,
         accounts=Accounts(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),

@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 
 from .. import __version__
+from ..errors import Code
 from ..rules.avatars import FORMATS
 from ..rules.shapes import ErrorBody
 from .route import Json, Route, Upload
+from .wire.error_codes import STATUS
 from .wire.reply import Reply
 
 _SCHEMA = "#/components/schemas/{name}"
@@ -29,7 +31,6 @@ _MEANING = {
     500: "The service failed; details are in its log",
     503: "The service declines for now",
 }
-_ANY_ROUTE = {400, 408, 413, 431, 500, 503}  # before there is a route, or of the service as a whole
 
 _VARIABLES = {
     "user_id": _UUID,
@@ -64,6 +65,7 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (_body_shape(route), route.answer) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
+    schemas["ErrorCode"] = {"description": "Every value of the header Error-Code", "enum": [*STATUS]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -83,7 +85,9 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
                 name: {"description": description, "required": True, "schema": schema}
                 for name, (description, schema) in _HEADERS.items()
             },
-            "responses": {_error_name(status): _error(status) for status in _MEANING},
+            "responses": {
+                codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1
+            },
             "securitySchemes": {"access_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
@@ -121,13 +125,6 @@ def _operation_id(method_and_path: str) -> str:
 
 
 def _responses(route: Route) -> dict[str, Any]:
-    statuses = {*_ANY_ROUTE, *route.errors}
-    if route.protected:
-        statuses.add(401)
-    if route.limit is not None:
-        statuses.add(429)
-    if isinstance(route.body, Upload) and route.body.too_large is not None:
-        statuses = statuses - {413} | {route.body.too_large.status}
     etag = ("ETag",) if route.conditional else ()
     done = _response("Done", *etag) | {
         "content": _bytes(route.answer_content) if route.answer_content else _json(route.answer)
@@ -140,17 +137,27 @@ def _responses(route: Route) -> dict[str, Any]:
     responses = {"200": done}
     if route.conditional:
         responses["304"] = _response("The client has it already", *etag)
-    errors = {str(status): {"$ref": f"#/components/responses/{_error_name(status)}"} for status in sorted(statuses)}
-    return responses | errors
+    return responses | {
+        str(status): _error(codes) if len(codes) > 1 else {"$ref": f"#/components/responses/{codes[0]}"}
+        for status, codes in _errors(route).items()
+    }
 
 
-def _error_name(status: int) -> str:
-    return f"Error{status}"
+def _errors(route: Route) -> dict[int, list[Code]]:
+    """The error codes of a route, by status."""
+    by_status: dict[int, list[Code]] = {}
+    for code in sorted(route.codes, key=STATUS.__getitem__):
+        by_status.setdefault(STATUS[code], []).append(code)
+    return by_status
 
 
-def _error(status: int) -> dict[str, Any]:
+def _error(codes: list[Code]) -> dict[str, Any]:
+    """The response with one of these codes, which have one status."""
+    status = STATUS[codes[0]]
     headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
-    return _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+    response = _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+    response["headers"]["Error-Code"] = {"required": True, "schema": {"enum": codes}}
+    return response
 
 
 def _response(description: str, *headers: str) -> dict[str, Any]:

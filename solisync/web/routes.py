@@ -1,6 +1,6 @@
 """The route table, the source of dispatch, authorisation, rate limits, bodies and the OpenAPI document."""
 
-from ..access import rate_limit
+from ..access.rate_limit import ANALYTICS, Limit
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ..rules.analytics import Batch, Receipt, read_batch
 from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
@@ -26,6 +26,7 @@ from .wire.reply import Refusal
 
 
 def routes(
+    auth_limit: Limit,
     *,
     accounts: Accounts,
     sessions: Sessions,
@@ -38,7 +39,7 @@ def routes(
     health: Health,
     docs: Docs,
 ) -> tuple[Route, ...]:
-    """Every route of the service."""
+    """Every route of the service; those that begin or continue a session share `auth_limit`."""
     openapi = OpenApi(lambda: table)
     table = (
         Route(
@@ -46,30 +47,36 @@ def routes(
             path="/api/auth/register",
             handler=accounts.register,
             summary="Create an account and begin its first session",
-            limit=rate_limit.AUTH,
+            limit=auth_limit,
             body=Json(AuthRequest),
             answer=TokenPair,
-            errors=(409,),
+            errors=(
+                "username_length",
+                "username_characters",
+                "password_length",
+                "password_too_long",
+                "username_taken",
+            ),
         ),
         Route(
             method="POST",
             path="/api/auth/login",
             handler=sessions.login,
             summary="Begin a session",
-            limit=rate_limit.AUTH,
+            limit=auth_limit,
             body=Json(AuthRequest),
             answer=TokenPair,
-            errors=(401,),
+            errors=("invalid_credentials", "username_characters"),
         ),
         Route(
             method="POST",
             path="/api/auth/refresh",
             handler=sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
-            limit=rate_limit.AUTH,
+            limit=auth_limit,
             body=Json(RefreshRequest),
             answer=TokenPair,
-            errors=(401,),
+            errors=("unauthorized",),
         ),
         Route(
             method="GET",
@@ -78,7 +85,7 @@ def routes(
             summary="Show one's own profile",
             protected=True,
             answer=Me,
-            errors=(404,),
+            errors=("user_not_found",),
         ),
         Route(
             method="DELETE",
@@ -94,9 +101,9 @@ def routes(
             handler=avatars.upload,
             summary="Set one's avatar",
             protected=True,
-            body=Upload(AVATAR_TYPES, too_large=Refusal(400, AVATAR_TOO_LARGE)),
+            body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
             answer=Me,
-            errors=(404,),
+            errors=("avatar_type", "avatar_signature", "user_not_found"),
             links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
         ),
         Route(
@@ -107,7 +114,7 @@ def routes(
             protected=True,
             conditional=True,
             answer_content=AVATAR_TYPES,
-            errors=(404,),
+            errors=("avatar_not_found",),
         ),
         Route(
             method="GET",
@@ -116,7 +123,7 @@ def routes(
             summary="Show one's stored progress",
             protected=True,
             answer=SyncAnswer,
-            errors=(404,),
+            errors=("user_not_found",),
         ),
         Route(
             method="POST",
@@ -126,7 +133,7 @@ def routes(
             protected=True,
             body=Json(Payload, read_pushed),
             answer=SyncAnswer,
-            errors=(404,),
+            errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
         ),
         Route(
             method="GET",
@@ -144,7 +151,7 @@ def routes(
             protected=True,
             body=Json(OptIn),
             answer=Ok,
-            errors=(404,),
+            errors=("display_name_empty", "display_name_length", "display_name_characters", "user_not_found"),
         ),
         Route(
             method="DELETE",
@@ -153,7 +160,7 @@ def routes(
             summary="Disappear from the leaderboard",
             protected=True,
             answer=Ok,
-            errors=(404,),
+            errors=("user_not_found",),
         ),
         Route(
             method="POST",
@@ -163,7 +170,7 @@ def routes(
             protected=True,
             body=Json(Replay, read_replay),
             answer=Uploaded,
-            errors=(404,),
+            errors=("replay_storage_full", "user_not_found"),
             links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
         ),
         Route(
@@ -181,7 +188,7 @@ def routes(
             summary="Get a replay as it was uploaded",
             conditional=True,
             answer=Replay,
-            errors=(404,),
+            errors=("replay_not_found",),
         ),
         Route(
             method="GET",
@@ -195,9 +202,10 @@ def routes(
             path="/api/analytics",
             handler=analytics.receive,
             summary="Report what happened in a game",
-            limit=rate_limit.ANALYTICS,
+            limit=ANALYTICS,
             body=Json(Batch, read_batch),
             answer=Receipt,
+            errors=("batch_too_large",),
         ),
         *(
             Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
@@ -233,6 +241,7 @@ def routes(
             handler=docs.asset,
             summary="A part of that page",
             conditional=True,
+            errors=("not_found",),
             listed=False,
         ),
     )

@@ -14,6 +14,7 @@ from solisync.errors import TooMany
 from solisync.housekeeping import Housekeeping
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, rate_limits
+from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.service import start
@@ -198,3 +199,31 @@ async def test_the_limit_holds_across_processes_before_the_body_is_read(reactor,
     assert (await third.ask("POST", "/api/auth/login", body=b"", address=address)).status == 400
     assert (await server.ask("POST", "/api/auth/login", body=b"", address=neighbour)).status == 400
     await gatherResults([other.service.stopService(), third.service.stopService()])
+
+
+async def test_the_limit_of_the_settings_counts(reactor, shared_dsn):
+    """SOLISYNC_AUTH_LIMIT replaces the limit on register, login and refresh, and no other."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_AUTH_LIMIT": "2/3600"})
+    address = new_address()
+    try:
+        client = running.client(address)
+        await client.register("ann", PASSWORD)
+        await client.refresh()
+        refusal = await running.ask("POST", "/api/auth/login", body={}, address=address)
+        assert (refusal.status, 3590 < int(refusal.headers["retry-after"]) <= 3600) == (429, True)
+        assert (await running.ask("POST", "/api/analytics", body={}, address=address)).status == 400
+    finally:
+        await running.service.stopService()
+
+
+async def test_buckets_are_kept_for_the_longest_window(limiter, database, shared_dsn, reactor):
+    """Housekeeping forgets no request that the limit of the settings still counts."""
+    long = Limit("auth", most=1, seconds=3600)
+    assert await wait(limiter, limit=long) == 0
+    rewind(shared_dsn, 3500)
+    rounds = Housekeeping(
+        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, limits=(long,)
+    )
+    await rounds.prune()
+    assert await wait(RateLimiter(database=database, reactor=Clock()), limit=long) > 0

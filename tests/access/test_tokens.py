@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from solisync.access.tokens import REMEMBERED_LENGTH, Tokens, refresh_expiry
 from solisync.errors import Unauthorized
+from tests.harness.constants import PREVIOUS_SECRET
+from tests.harness.constants import SECRET as CURRENT_SECRET
+from tests.harness.service import refused, start
 
 SECRET = b"s" * 32
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -153,3 +156,38 @@ def test_no_signed_claims_are_worse_than_refused(claims):
 def test_the_secret_shows_in_no_repr():
     """A token issuer doesn't tell its secret."""
     assert "s" * 32 not in repr(tokens) + repr(vars(tokens).keys())
+
+
+def test_a_previous_secret_verifies_and_never_signs():
+    """Tokens of the previous secret are accepted beside the current ones, and all new ones have the current one."""
+    previous, both = Tokens(b"p" * 32), Tokens(SECRET, previous=b"p" * 32)
+    assert both.read_access(previous.access(USER, NOW), NOW) == USER
+    assert both.read_refresh(previous.refresh(USER, JTI, NOW), NOW).jti == JTI
+    issued = both.issue(USER, NOW).pair
+    assert tokens.read_access(issued.access_token, NOW) == both.read_access(issued.access_token, NOW) == USER
+    for stranger in (previous.access, Tokens(b"x" * 32).access):
+        with pytest.raises(Unauthorized):
+            tokens.read_access(stranger(USER, NOW), NOW)
+    with pytest.raises(Unauthorized):
+        both.read_access(Tokens(b"x" * 32).access(USER, NOW), NOW)
+
+
+async def test_a_secret_is_changed_without_logging_anybody_out(reactor, shared_dsn):
+    """Who logged in under the old secret goes on under the new one, and needs the old one no more after a refresh."""
+    old = await start(reactor, shared_dsn, settings={"JWT_SECRET": PREVIOUS_SECRET})
+    changing = await start(reactor, shared_dsn, settings={"JWT_SECRET_PREVIOUS": PREVIOUS_SECRET})
+    new = await start(reactor, shared_dsn)
+    assert CURRENT_SECRET != PREVIOUS_SECRET
+    try:
+        client = await old.player(f"rotating_{uuid4().hex[:8]}")
+        before, after = changing.client(), new.client()
+        before.tokens = after.tokens = client.tokens
+        assert await refused(after.me()) == (401, "unauthorized")
+        me = await before.me()
+        await before.refresh()
+        after.tokens = before.tokens
+        assert await after.me() == me
+        await after.delete_account()
+    finally:
+        for running in (old, changing, new):
+            await running.service.stopService()

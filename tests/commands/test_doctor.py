@@ -75,6 +75,8 @@ async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
     assert "repeats itself" in (await examine(JWT_SECRET="password" * 4))["wrong", "secret"]
     random = b64encode(bytes(range(7, 224, 7))).decode()
     assert ("ok", "secret") in await examine(wrong=False, JWT_SECRET=random)
+    found = await examine(JWT_SECRET=random, JWT_SECRET_PREVIOUS="password" * 4)
+    assert "JWT_SECRET_PREVIOUS repeats itself" in found["wrong", "secret"]
     file = place / "secret"
     file.write_text(random)
     file.chmod(0o640)
@@ -128,6 +130,12 @@ async def test_trusted_proxies_fit_the_endpoint(examine, listen, proxies, level)
     """Trusting everybody is wrong; a service for this machine alone that trusts nobody is worth a note."""
     environ = {"SOLISYNC_LISTEN": listen.format(port=free_port()), "SOLISYNC_TRUSTED_PROXIES": proxies}
     assert (level, "proxy") in await examine(wrong=level == "wrong", **environ)
+
+
+@pytest.mark.parametrize(("limit", "noted"), [("10/60", False), ("5/30", False), ("11/60", True), ("10/59", True)])
+async def test_a_wider_rate_limit_is_noted(examine, limit, noted):
+    """More logins a second than by default help whoever guesses passwords."""
+    assert (("note", "limit") in await examine(wrong=False, SOLISYNC_AUTH_LIMIT=limit)) is noted
 
 
 async def test_an_embedded_database_that_is_yet_to_come_is_fine(examine, place):

@@ -3,9 +3,8 @@
 import os
 import sys
 
-from twisted.internet import reactor
-
 from solisync import worker
+from solisync.process.clock import monotonic_reactor
 from solisync.process.daemon import run
 from solisync.service import make_daemon, make_service
 from solisync.settings import ServingSettings
@@ -14,6 +13,7 @@ COST = 4
 
 if __name__ == "__main__":
     settings = ServingSettings.from_environ(os.environ)
+    reactor = monotonic_reactor()
     if sys.argv[1:] == ["worker"]:
         worker.main(COST)
     elif settings.workers > 1:

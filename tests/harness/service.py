@@ -9,6 +9,7 @@ from solisync.client import ApiError, Client
 from solisync.service import make_service
 from solisync.settings import ServingSettings
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, SECRET
+from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
 
@@ -54,11 +55,13 @@ class Reachable:
             body = msgspec.json.encode(body)
         http = http_client(keep=self.keeps_connections)
         response = await http.request(method, self.url + path, headers=headers, data=body)
-        return Answer(
+        answer = Answer(
             response.code,
             {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()},
             await response.content(),
         )
+        check_error_code(answer.status, answer.headers, method, path)
+        return answer
 
     async def player(self, name="ann"):
         """A client that has just registered."""

@@ -67,7 +67,8 @@ class AccessLog:
             "{client} refused: {status} {message} {request_id}",
             client=client,
             request_id=request_id,
-            **refusal._asdict(),
+            status=refusal.status,
+            message=refusal.message,
         )
 
     def warn_of_untrusted_proxy(self, peer: str | None) -> None:

@@ -29,10 +29,10 @@ IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
 
-BAD_REQUEST = Refusal(400, "bad request")
-TIMED_OUT = Refusal(408, "request timed out")
-BODY_TOO_LARGE = Refusal(413, "request body must be at most 1 MB")
-HEADER_TOO_LARGE = Refusal(431, "request header too large")
+BAD_REQUEST = Refusal("bad_request", "bad request")
+TIMED_OUT = Refusal("request_timeout", "request timed out")
+BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
+HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
 
 
 class Channel(BackpressureChannel):

@@ -102,7 +102,7 @@ class Request(server.Request):
         """Answer 500 when the resource itself fails. Twisted would send a page of HTML."""
         _log.failure("could not process a request", reason)
         if not self.startedWriting:
-            self.answer(Reply.error(500, "internal server error"))
+            self.answer(Reply.error("internal", "internal server error"))
         return reason
 
     def connectionLost(self, reason: Failure) -> None:

@@ -1,0 +1,112 @@
+"""Timers and a wall clock that steps: the service's own clock alone, not its database's."""
+
+import os
+import signal
+import time
+from contextlib import closing
+
+import pytest
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
+
+from solisync.client import ApiError
+from tests.harness.concurrency import until
+from tests.harness.constants import PASSWORD, ROOT
+from tests.harness.entry_points import MODULE, SOLISYNC, TAC, TWISTD, start
+from tests.harness.postgres import connect, run_sql
+from tests.harness.processes import postmaster
+from tests.harness.service import ready
+
+HEAL_SECONDS = 2.0
+HOUR = 3600
+DOORS = {
+    "solisync": SOLISYNC,
+    "python -m": MODULE,
+    "twistd -n": TWISTD,
+    "twistd -ny": TAC,
+    "twistd --reactor=asyncio": (TWISTD[0], "--reactor=asyncio", *TWISTD[1:]),
+    "workers": (*SOLISYNC, "--workers=2"),
+}
+
+
+class SteppedClock:
+    """The wall clock of processes that are started with `variables`."""
+
+    def __init__(self, file):
+        self._file = file
+        self.variables = {"PYTHONPATH": ROOT / "tests" / "harness" / "stepped_clock", "STEPPED_CLOCK": file}
+        self.step(0)
+
+    def step(self, seconds):
+        """Set the clock to so many seconds off the right time."""
+        unfinished = self._file.with_suffix(".new")
+        unfinished.write_text(str(seconds))
+        unfinished.rename(self._file)
+
+
+@pytest.fixture
+def clock(place):
+    return SteppedClock(place / "clock")
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+async def test_a_step_of_the_clock_delays_no_healing(reactor, launch, initialized, place, clock, door):
+    """A database that restarts beside a step of the clock, back or forth, is soon used again, whatever the door."""
+    data_dir = initialized(place / "data")
+    service = start(launch, *door, data_dir=data_dir, **clock.variables)
+    client = service.client()
+    await ready(reactor, client)
+    await client.register("ann", PASSWORD)
+    for seconds in (-HOUR, HOUR):
+        old = postmaster(data_dir)
+        os.kill(old, signal.SIGQUIT)
+        clock.step(seconds)
+        await until(reactor, lambda old=old: postmaster(data_dir) not in (old, None), 10 * HEAL_SECONDS)
+        began = time.monotonic()
+        while (await service.ask("GET", "/api/me", bearer=client.tokens.access_token)).status != 200:
+            assert time.monotonic() < began + 10 * HEAL_SECONDS
+            await deferLater(reactor, 0.05)
+        print(f"{seconds:+d} s: {time.monotonic() - began:.2f} s")
+
+
+async def test_a_step_forward_refuses_nobody(reactor, serve, empty_database, clock):
+    """Requests that are being handled while the clock goes forward by an hour end as they would have."""
+    service = await serve(empty_database, **clock.variables)
+    clients = [await service.player(f"ann_{number}") for number in range(4)]
+    with closing(connect(empty_database)) as locking:
+        locking.autocommit = False
+        locking.cursor().execute("SELECT FROM users FOR UPDATE")
+        logins = [
+            Deferred.fromCoroutine(client.login(f"ann_{number}", PASSWORD)) for number, client in enumerate(clients)
+        ]
+        await until(reactor, lambda: waiting(empty_database) == 4, 10)
+        clock.step(HOUR)
+        await deferLater(reactor, 0.5)  # the deadline of a request would be noticed in this time
+    await gatherResults(logins)
+
+
+async def test_a_step_back_keeps_deadlines(reactor, serve, empty_database, clock):
+    """What waits for a connection while the clock goes back by an hour is declined when its time is over."""
+    service = await serve(empty_database, SOLISYNC_DATABASE_CONNECTIONS=1, **clock.variables)
+    client = await service.player("ann")
+    with closing(connect(empty_database)) as locking:
+        locking.autocommit = False
+        locking.cursor().execute("SELECT FROM users FOR UPDATE")
+        first = Deferred.fromCoroutine(client.login("ann", PASSWORD))
+        await until(reactor, lambda: waiting(empty_database) == 1, 10)
+        second = Deferred.fromCoroutine(client.me())
+        await deferLater(reactor, 0.2)
+        clock.step(-HOUR)
+        with pytest.raises(ApiError) as declined:
+            await second
+        assert (declined.value.status, first.called) == (503, False)
+    await first
+
+
+def waiting(dsn):
+    """How many sessions of a database wait for a lock."""
+    (row,) = run_sql(
+        dsn, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    return row[0]
