@@ -28,6 +28,8 @@ DRAW_MODES = ("DrawOne", "DrawThree")
 NUMBER_MAX = 2**53
 SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
 
+CHARGE_MIN = 4_096  # bytes; also in migrations/0007
+
 RECENT_DEFAULT = 20
 RECENT_MAX = 50
 
@@ -115,6 +117,11 @@ class Recent(Struct, frozen=True, kw_only=True):
 def read_replay(body: bytes) -> ReceivedReplay:
     """Decode the top level of a replay; raises BadRequest that names the field."""
     return ReceivedReplay(body, read_header(read_json(decodable(body), Fields)))
+
+
+def charge(size: int) -> int:
+    """How many bytes of the account's quota a replay of this size takes."""
+    return max(size, CHARGE_MIN)
 
 
 def decodable(body: bytes) -> bytes:

@@ -7,7 +7,7 @@ from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..rules.ids import is_id
-from ..rules.replays import ReceivedReplay, Recent, Uploaded, recent_count
+from ..rules.replays import ReceivedReplay, Recent, Uploaded, charge, recent_count
 from ..storage import replays
 from .conditional import matches
 from .shared_cache import CoalescingCache
@@ -64,7 +64,8 @@ class Replays:
         room = await replays.room(transaction, player)
         if room is None:
             raise NotFound("user_not_found", "user not found")
-        if self._quota_bytes is not None and room.used_bytes + len(raw) > self._quota_bytes:
+        if self._quota_bytes is not None and room.used_bytes + charge(len(raw)) > self._quota_bytes:
+            await transaction.commit()  # what was counted: or each upload that is refused would count again
             raise BadRequest("replay_storage_full", "replay storage is full")
         improved = room.standing.improved_by(header.bests)
         bests = header.bests if improved else None
