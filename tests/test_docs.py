@@ -21,7 +21,7 @@ from solisync.settings_table import TABLE
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
-from solisync.web.wire.connections import UNREAD_MAX
+from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.harness.constants import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -113,6 +113,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     figures = {
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
         "body": f"{channel.MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
+        "bodies of which a part is yet to come": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",

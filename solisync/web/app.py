@@ -19,7 +19,7 @@ from twisted.web.server import NOT_DONE_YET
 
 from ..access.rate_limit import Limit, RateLimiter
 from ..access.tokens import Tokens
-from ..errors import TooMany
+from ..errors import NotFound, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from .error_replies import error_reply
@@ -60,6 +60,14 @@ class App:
     def resource(self) -> KleinResource:
         """The resource for a Site."""
         return _Resource(self._klein, dispatcher=self._dispatcher, serve=self._serve)
+
+    def admit_body(self, request: Request) -> None:
+        """Raise Refused unless the body of this request, of which only the header has arrived, will be read."""
+        route, _ = self._dispatcher.find(request.method, request.target)
+        if route is None or route.body is None:
+            raise NotFound("not found")
+        if route.protected:
+            self._tokens.read_access(request.bearer, self._now())
 
     def _add_to_klein(self, route: Route) -> None:
         def serve(request: Request, **variables: str) -> Deferred[None]:

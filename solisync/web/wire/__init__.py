@@ -10,11 +10,11 @@ What an upgrade of Twisted must check, for which setup.py bounds its version fro
 - http: _ChunkedTransferDecoder, with its _buffer, _dataReceived_CHUNK_LENGTH and _dataReceived_TRAILER;
   _MalformedChunkedDataError
 
-Public methods that are overridden, and whose callers and order matter:
+Public names that are overridden, or read, and whose callers and order matter:
 
 - the channel: dataReceived, lineReceived, lineLengthExceeded, rawDataReceived, allHeadersReceived, allContentReceived,
   checkPersistence, requestDone, setTimeout, timeoutConnection, forceAbortClient, pauseProducing, resumeProducing,
-  write, loseConnection, getHost, getPeer
+  write, loseConnection, getHost, getPeer, length
 - the request: gotLength, handleContentChunk, process, processingFailed, connectionLost, getRequestHostname
 
 Behaviour without a name:

@@ -33,6 +33,8 @@ BAD_REQUEST = Refusal(400, "bad request")
 TIMED_OUT = Refusal(408, "request timed out")
 BODY_TOO_LARGE = Refusal(413, "request body must be at most 1 MB")
 HEADER_TOO_LARGE = Refusal(431, "request header too large")
+OUT_OF_MEMORY = Refusal(503, "service unavailable")
+RETRY_SECONDS = 1
 
 
 class Channel(BackpressureChannel):
@@ -106,6 +108,7 @@ class Channel(BackpressureChannel):
         if self._refused:
             return
         self._receiving = False
+        self._connections.unfinished.release(self)
         self.timeOut = IDLE_SECONDS  # Twisted saves this value, and restores it in requestDone
         super().allContentReceived()
 
@@ -180,7 +183,7 @@ class Channel(BackpressureChannel):
         ):
             self.refuse(BAD_REQUEST)
         else:
-            request.target = path
+            request.method, request.target = self._command, path
             self.setTimeout(BODY_SECONDS)
             super().allHeadersReceived()
 
@@ -201,6 +204,14 @@ class Channel(BackpressureChannel):
         """Refuse a body over MAX_BODY, with the route's own error if it has one."""
         self.refuse(self._body_refusals.get((self._command, self.requests[-1].target), BODY_TOO_LARGE))
 
+    def hold_body(self, size: int) -> None:
+        """Count `size` bytes of an unfinished body. This may refuse it, or an older one of another connection."""
+        self._connections.unfinished.hold(self, size)
+
+    def refuse_for_memory(self) -> None:
+        """Refuse a request of which the body has arrived in part, because too much is unfinished in this process."""
+        self.refuse(OUT_OF_MEMORY)
+
     def refuse(self, refusal: Refusal) -> None:
         """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
 
@@ -212,9 +223,13 @@ class Channel(BackpressureChannel):
         self._refused = True
         self.persistent = False
         self.setTimeout(None)
+        self._connections.unfinished.release(self)
         reply = Reply.error(*refusal, {"Connection": "close"})
+        if refusal.status == 503:
+            reply = reply.with_headers({"Retry-After": str(RETRY_SECONDS)})
         if self.requests:
             request = self.requests[-1]
+            request.drop_body()
             self._access_log.refused(refusal, client=request.caller.name, request_id=request.request_id)
             head = encode_head(reply, request.request_id, request.cors_headers())
         else:

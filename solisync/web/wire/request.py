@@ -15,12 +15,13 @@ from twisted.web import server
 from twisted.web.resource import IResource
 
 from ...access.client_address import Origin, OriginResolver
-from ...errors import Unauthorized
+from ...errors import Refused, Unauthorized, Unavailable
 from ...process.logs import serving
 from .access_log import AccessLog
 from .reply import NO_STORE, Reply, encode_head
 
 MAX_BODY = 1_048_576
+PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
 EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
 
@@ -33,7 +34,8 @@ _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
 class Request(server.Request):
     """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
 
-    `resource` is a leaf and serves every path.
+    `resource` is a leaf and serves every path. `admit_body` is called once the header has arrived, if there is a body,
+    and raises Refused unless the resource will read it: such a body is counted and dropped as it arrives.
     """
 
     channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
@@ -43,6 +45,8 @@ class Request(server.Request):
     private = False  # whether no cache may keep the reply, set by the app
     player: str | None = None  # the user id in its access token, set by the app
     _received = 0  # bytes of the body
+    _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
+    _unwanted: Refused | None = None  # why the body is not kept
     _whole = False  # whether the body has arrived
 
     def __init__(
@@ -55,6 +59,7 @@ class Request(server.Request):
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
+        admit_body: Callable[["Request"], None],
     ) -> None:
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
         # Klein keeps requests in reference cycles: the buffers of a lost connection must not wait for the collector.
@@ -63,6 +68,7 @@ class Request(server.Request):
         self._access_log = access_log
         self._resolver = resolver
         self._cors_origins = cors_origins
+        self._admit_body = admit_body
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
@@ -70,13 +76,28 @@ class Request(server.Request):
         self.content = BytesIO()
         if length is not None and length > MAX_BODY:
             self.channel.refuse_body()
+        elif length != 0:
+            try:
+                self._admit_body(self)
+            except Refused as reason:
+                self._unwanted = reason.with_traceback(None)  # whose frames hold what has just arrived
 
     def handleContentChunk(self, data: bytes) -> None:
         self._received += len(data)
         if self._received > MAX_BODY:
             self.channel.refuse_body()
-        else:
+        elif self._unwanted is None:
             self.content.write(data)
+            if self.content.tell() >= PIECE_BYTES:
+                self._pieces = (*self._pieces, self.content.getvalue())
+                self.content = BytesIO()
+            if self._received != self.channel.length:
+                self.channel.hold_body(self._received)
+
+    def drop_body(self) -> None:
+        """Forget what has arrived of the body, and keep nothing of the rest: the request is refused."""
+        self.content, self._pieces = BytesIO(), ()
+        self._unwanted = Unavailable()
 
     def process(self) -> None:
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
@@ -107,6 +128,7 @@ class Request(server.Request):
 
     def connectionLost(self, reason: Failure) -> None:
         unanswered = self._whole and not self.finished
+        self._pieces = ()  # Twisted closes the content, likewise
         super().connectionLost(reason)
         if unanswered:
             self.code = CLIENT_GONE
@@ -129,8 +151,10 @@ class Request(server.Request):
         return ", ".join(self.fields(name)) or None
 
     def body(self) -> bytes:
-        """The whole body."""
-        return self.content.getvalue()
+        """The whole body; raises the reason if it was not kept."""
+        if self._unwanted is not None:
+            raise self._unwanted
+        return b"".join((*self._pieces, self.content.getvalue()))
 
     @cached_property
     def request_id(self) -> str:
@@ -189,6 +213,7 @@ class Request(server.Request):
             return
         self.code = reply.status
         self.startedWriting = True
+        self._pieces = ()
         more = self.cors_headers()
         if self.private and "Cache-Control" not in reply.headers:
             more += NO_STORE.items()
