@@ -24,7 +24,7 @@ _MEANING = {
     408: "The request took too long to arrive",
     409: "The request collides with what is stored",
     413: "The request body is over its ceiling",
-    429: "The rate limit of this client is used up",
+    429: "The rate limit of this client is used up, or its budget of large bodies",
     431: "The request header is over its ceiling",
     500: "The service failed; details are in its log",
     503: "The service declines for now",
@@ -124,7 +124,7 @@ def _responses(route: Route) -> dict[str, Any]:
     statuses = {*_ANY_ROUTE, *route.errors}
     if route.protected:
         statuses.add(401)
-    if route.limit is not None:
+    if route.limit is not None or route.body is not None:  # large bodies have a budget
         statuses.add(429)
     if isinstance(route.body, Upload) and route.body.too_large is not None:
         statuses = statuses - {413} | {route.body.too_large.status}

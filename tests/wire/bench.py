@@ -81,7 +81,7 @@ class Bench:
             "trusted_proxies": (),
             "cors_origins": frozenset(),
             "body_refusals": {},
-            "admit_body": lambda request: None,
+            "admit_body": lambda request, size: None,
             **settings,
         }
         self.site = Site(self.pages, self.clock, metrics=Metrics(), **options)

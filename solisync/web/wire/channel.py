@@ -14,6 +14,7 @@ from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.web import http
 
+from ...errors import Unavailable
 from .access_log import AccessLog
 from .backpressure import BackpressureChannel
 from .connections import Connections
@@ -28,6 +29,7 @@ BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
+ANSWERS_PER_TURN = 16
 
 BAD_REQUEST = Refusal(400, "bad request")
 TIMED_OUT = Refusal(408, "request timed out")
@@ -47,6 +49,7 @@ class Channel(BackpressureChannel):
     _deadline: float | None = None
     _timer: IDelayedCall | None = None
     _receiving = False  # between the first byte of a request and its last
+    _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
     _refused = False
     _dropped = 0  # bytes that came after a refusal
 
@@ -92,12 +95,32 @@ class Channel(BackpressureChannel):
                 self.cut()
             return
         nested = self._busyReceiving
+        if not nested:
+            self._answered_in_turn = 0
         self._begin()
         LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
         if self.line_mode and self._buffer and not nested and not self._refused:
             self._begin()  # the first bytes of a pipelined request may have come with the last of the one before
-            if has_bare_line_end(self._buffer):
+            if self.paused:
+                self._networkProducer.pauseProducing()  # or the buffer would grow in each turn
+            elif has_bare_line_end(self._buffer):
                 self.refuse(BAD_REQUEST)
+
+    def requestDone(self, request: http.Request) -> None:
+        # One connection that pipelines would have the reactor for itself for as long as its buffer lasts.
+        self._answered_in_turn += 1
+        if self._answered_in_turn == ANSWERS_PER_TURN:
+            self.paused = True
+            self._connections.turns.add(self)
+        super().requestDone(request)
+
+    def parse_on(self) -> None:
+        """Answer some of the requests that have been read; the connection's turn has come."""
+        self.paused = False
+        if not self._waitingForTransport:
+            self._networkProducer.resumeProducing()
+        if self._buffer:
+            self.dataReceived(b"")
 
     def _begin(self) -> None:
         if not self._receiving and not self._handlingRequest:
@@ -229,7 +252,7 @@ class Channel(BackpressureChannel):
             reply = reply.with_headers({"Retry-After": str(RETRY_SECONDS)})
         if self.requests:
             request = self.requests[-1]
-            request.drop_body()
+            request.drop_body(Unavailable())
             self._access_log.refused(refusal, client=request.caller.name, request_id=request.request_id)
             head = encode_head(reply, request.request_id, request.cors_headers())
         else:

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred, TimeoutError
 from twisted.logger import Logger
 
 from .byte_budget import ByteBudget
+from .turns import Turns, Waiting
 
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes of replies that wait in memory for clients that do not read, in one process
@@ -21,7 +22,7 @@ class Sender(Protocol):
         """Drop the unsent rest of a reply."""
 
 
-class Connection(Sender, Protocol):
+class Connection(Sender, Waiting, Protocol):
     """What `Connections` asks of a connection."""
 
     def refuse_for_memory(self) -> None:
@@ -38,10 +39,10 @@ class Connection(Sender, Protocol):
 
 
 class Connections:
-    """The open connections of a site, the budgets of bytes that they share, and their draining.
+    """The open connections of a site, what they share, and their draining.
 
     `unread` are the bytes of replies that wait for clients that have stopped reading, `unfinished` those of request
-    bodies that have arrived in part.
+    bodies that have arrived in part. `turns` are those of connections that have sent requests ahead.
     """
 
     _log = Logger()
@@ -51,6 +52,7 @@ class Connections:
         self.open: set[Connection] = set()
         self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
         self.unfinished = ByteBudget[Connection](UNFINISHED_MAX, give_up=lambda each: each.refuse_for_memory())
+        self.turns = Turns(reactor=reactor)
         self._drained: Deferred[None] | None = None
         self.draining = False
 
@@ -62,6 +64,7 @@ class Connections:
         """Remove a connection that has ended."""
         self.unread.release(connection)
         self.unfinished.release(connection)
+        self.turns.remove(connection)
         self.open.discard(connection)
         if not self.open and self._drained is not None:
             drained, self._drained = self._drained, None

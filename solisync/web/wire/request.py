@@ -15,7 +15,8 @@ from twisted.web import server
 from twisted.web.resource import IResource
 
 from ...access.client_address import Origin, OriginResolver
-from ...errors import Refused, Unauthorized, Unavailable
+from ...access.large_bodies import LARGE_BYTES
+from ...errors import Refused, Unauthorized
 from ...process.logs import serving
 from .access_log import AccessLog
 from .reply import NO_STORE, Reply, encode_head
@@ -34,8 +35,9 @@ _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
 class Request(server.Request):
     """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
 
-    `resource` is a leaf and serves every path. `admit_body` is called once the header has arrived, if there is a body,
-    and raises Refused unless the resource will read it: such a body is counted and dropped as it arrives.
+    `resource` is a leaf and serves every path. `admit_body` is called with the size of the body once the header has
+    arrived, and raises Refused unless the resource will read it: such a body is counted and dropped as it arrives. The
+    size of a chunked body is not known then, and taken for 0; once it is large, for MAX_BODY.
     """
 
     channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
@@ -44,7 +46,8 @@ class Request(server.Request):
     route = ""  # the template of its route, set by the app
     private = False  # whether no cache may keep the reply, set by the app
     player: str | None = None  # the user id in its access token, set by the app
-    _received = 0  # bytes of the body
+    charged: tuple[str, int] | None = None  # whose budget a large body is charged to, and its price, set by the app
+    received = 0  # bytes of the body
     _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
     _unwanted: Refused | None = None  # why the body is not kept
     _whole = False  # whether the body has arrived
@@ -59,7 +62,7 @@ class Request(server.Request):
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
-        admit_body: Callable[["Request"], None],
+        admit_body: Callable[["Request", int], None],
     ) -> None:
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
         # Klein keeps requests in reference cycles: the buffers of a lost connection must not wait for the collector.
@@ -77,27 +80,34 @@ class Request(server.Request):
         if length is not None and length > MAX_BODY:
             self.channel.refuse_body()
         elif length != 0:
-            try:
-                self._admit_body(self)
-            except Refused as reason:
-                self._unwanted = reason.with_traceback(None)  # whose frames hold what has just arrived
+            self._admit(length or 0)
+
+    def _admit(self, size: int) -> None:
+        try:
+            self._admit_body(self, size)
+        except Refused as reason:
+            self.drop_body(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
 
     def handleContentChunk(self, data: bytes) -> None:
-        self._received += len(data)
-        if self._received > MAX_BODY:
+        before = self.received
+        self.received += len(data)
+        if self.received > MAX_BODY:
             self.channel.refuse_body()
-        elif self._unwanted is None:
+            return
+        if before <= LARGE_BYTES < self.received and self.channel.length is None and self._unwanted is None:
+            self._admit(MAX_BODY)
+        if self._unwanted is None:
             self.content.write(data)
             if self.content.tell() >= PIECE_BYTES:
                 self._pieces = (*self._pieces, self.content.getvalue())
                 self.content = BytesIO()
-            if self._received != self.channel.length:
-                self.channel.hold_body(self._received)
+            if self.received != self.channel.length:
+                self.channel.hold_body(self.received)
 
-    def drop_body(self) -> None:
-        """Forget what has arrived of the body, and keep nothing of the rest: the request is refused."""
+    def drop_body(self, reason: Refused) -> None:
+        """Forget what has arrived of the body, and keep nothing of the rest; `reason` is what `body` raises."""
         self.content, self._pieces = BytesIO(), ()
-        self._unwanted = Unavailable()
+        self._unwanted = reason
 
     def process(self) -> None:
         """Render the resource, with a path and a method that klein reads as the dispatcher does.

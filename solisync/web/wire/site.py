@@ -22,7 +22,8 @@ from .request import Request
 class Site(ServerFactory):
     """Builds a channel for each accepted connection.
 
-    `resource` is a leaf and serves every path. `admit_body` raises Refused for a request whose body it will not read.
+    `resource` is a leaf and serves every path. `admit_body` raises Refused for a request whose body, of that
+    size, it will not read.
     """
 
     noisy = False  # the service logs where it listens
@@ -36,7 +37,7 @@ class Site(ServerFactory):
         cors_origins: frozenset[str],
         metrics: Metrics,
         body_refusals: Mapping[tuple[bytes, bytes], Refusal],
-        admit_body: Callable[[Request], None],
+        admit_body: Callable[[Request, int], None],
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor)
