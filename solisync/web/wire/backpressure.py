@@ -74,8 +74,8 @@ class BackpressureChannel(http.HTTPChannel):
             super().requestDone(request)
 
     def loseConnection(self) -> None:
-        super().loseConnection()
         self._start_unread_timer()  # a client that does not read the last bytes keeps the connection open, too
+        super().loseConnection()  # which may end it at once, and the timer with it
 
     def _start_unread_timer(self) -> None:
         if self._unread is None:

@@ -16,8 +16,8 @@ from twisted.web import http
 
 from ...errors import Unavailable
 from .access_log import AccessLog
-from .backpressure import BackpressureChannel
 from .connections import Connections
+from .half_close import HalfCloseChannel
 from .reply import Refusal, Reply, encode_head
 from .request import MAX_BODY, Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
@@ -39,7 +39,7 @@ OUT_OF_MEMORY = Refusal(503, "service unavailable")
 RETRY_SECONDS = 1
 
 
-class Channel(BackpressureChannel):
+class Channel(HalfCloseChannel):
     """One connection, with one timer for reading: from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
