@@ -120,7 +120,7 @@ class App:
         if route.body is not None:
             arguments |= self._read(route.body, request)
         for name in route.query:
-            arguments[name] = [value.decode("latin-1") for value in request.args.get(name.encode(), [])]
+            arguments[name] = request.query(name)
         if route.conditional:
             arguments["if_none_match"] = request.field(b"If-None-Match")
         answer = await route.handler(**arguments)

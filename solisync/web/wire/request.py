@@ -6,6 +6,7 @@ from functools import cached_property
 from io import BytesIO
 from random import getrandbits
 from typing import Any
+from urllib.parse import parse_qsl
 
 from twisted.internet.address import UNIXAddress
 from twisted.internet.base import ReactorBase
@@ -159,6 +160,14 @@ class Request(server.Request):
     def field(self, name: bytes) -> str | None:
         """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
+
+    def query(self, name: str) -> list[str]:
+        """The values of a query parameter, one for each time it is given: empty for one without a value.
+
+        Only "&" separates parameters; Twisted's `args` are split at ";" as well, and lack those without a value.
+        """
+        pairs = parse_qsl(self.uri.partition(b"?")[2].decode("ascii"), keep_blank_values=True, encoding="latin-1")
+        return [value for key, value in pairs if key == name]
 
     def body(self) -> bytes:
         """The whole body; raises the reason if it was not kept."""
