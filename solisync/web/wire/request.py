@@ -25,7 +25,8 @@ from .reply import NO_STORE, Reply, encode_head
 MAX_BODY = 1_048_576
 PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
-EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
+EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition"
+METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make log lines as long as a header
 
 _log = Logger()
 
@@ -120,7 +121,7 @@ class Request(server.Request):
         self._whole = True
         serving.set({})  # this may run in the context of the request before it
         self.path = self.target
-        if not self.method.isupper():
+        if not self.method.isupper() or len(self.method) > METHOD_BYTES:
             self.method = b"UNKNOWN"
         # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
         plain = b"%" not in self.path and not self.path.startswith(b"//")
@@ -205,15 +206,17 @@ class Request(server.Request):
     def allowed_origin(self) -> str | None:
         """The Origin header, if it is one of the configured web origins."""
         origins = self.fields(b"Origin")
-        return origins[0] if len(origins) == 1 and origins[0] in self._cors_origins else None
+        if len(origins) == 1 and origins[0] in self._cors_origins:
+            return origins[0]
+        if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"Host")):
+            self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
+        return None
 
     def cors_headers(self) -> list[tuple[str, str]]:
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
-        if not self._cors_origins:
-            return []
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")]
+            return [("Vary", "Origin")] if self._cors_origins else []
         return [
             ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),

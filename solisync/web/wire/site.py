@@ -41,7 +41,7 @@ class Site(ServerFactory):
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor)
-        access_log = AccessLog(metrics=metrics)
+        access_log = AccessLog(metrics=metrics, seconds=reactor.seconds)
         self._make_channel = partial(
             Channel,
             reactor=reactor,
