@@ -28,7 +28,7 @@ _MEANING = {
     408: "The request took too long to arrive",
     409: "The request collides with what is stored",
     413: "The request body is over its ceiling",
-    429: "The rate limit of this client is used up",
+    429: "The rate limit of this client is used up, or its budget of large bodies",
     431: "The request header is over its ceiling",
     500: "The service failed; details are in its log",
     503: "The service declines for now",

@@ -102,7 +102,7 @@ class Route:
             codes.append("bad_query")
         if self.protected:
             codes.append("unauthorized")
-        if self.limit is not None:
+        if self.limit is not None or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
 

@@ -140,6 +140,17 @@ async def test_an_access_line_is_short(serve, shared_dsn):
 
 
 @pytest.mark.limit(60)
+@pytest.mark.parametrize(("method", "logged"), [("A" * 16, "A" * 16), ("A" * 17, "UNKNOWN"), ("A" * 9_000, "UNKNOWN")])
+async def test_a_method_in_the_log_is_short(serve, shared_dsn, method, logged):
+    """At most 16 characters, or UNKNOWN: a longer line could be torn in the pipe that workers share."""
+    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    assert (await process.ask(method, "/health")).status == 405
+    process.stop()
+    assert [line["method"] for line in lines_of(process) if line.get("status") == 405] == [logged]
+    assert max(map(len, process.log.splitlines())) < 4_096
+
+
+@pytest.mark.limit(60)
 async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
     """Its request gets an access line with status 499, once; a request that never arrived whole gets none."""
     truncate(shared_dsn)
