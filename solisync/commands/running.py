@@ -107,7 +107,7 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
 
 async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
     if not create:
-        embedded.check_directory()
+        embedded.check_cluster()
     try:
         embedded.claim()
     except DataDirBusy:

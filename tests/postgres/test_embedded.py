@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from solisync.errors import FatalError
-from solisync.postgres.data_directory import DataDirBusy
+from solisync.postgres.data_directory import DataDirBusy, DataDirectory
 from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
@@ -24,6 +24,9 @@ from tests.harness.processes import kill, postmaster, processes_in, run
 from tests.harness.service import ready
 
 TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="as root alone, files can belong to others")
 
 
 def embedded(reactor, data_dir):
@@ -231,6 +234,72 @@ async def test_root_runs_the_server_as_somebody_else(reactor, place, launch):
     assert owners <= (expected if os.geteuid() == 0 else {os.geteuid()})
     assert len(owners) == 1
     assert service.stop() == 0
+
+
+def owners(directory):
+    """The users of a directory and of all in it."""
+    return {path.lstat().st_uid for path in [directory, *directory.rglob("*")]}
+
+
+@needs_root
+def test_a_directory_out_of_reach_of_the_server_is_refused_at_once(place):
+    """Below a directory that the server's user can't enter, such as root's home, nothing starts and nothing is made."""
+    home = place / "home"
+    home.mkdir(mode=0o700)
+    (place / "link").symlink_to(home)
+    for data_dir in (home / "data", home / "deep" / "data", place / "link" / "data"):
+        variables = {"JWT_SECRET": SECRET, "SOLISYNC_DATA_DIR": data_dir, "SOLISYNC_LISTEN": "tcp:0"}
+        refused = run(*SOLISYNC, **variables)
+        assert (refused.status, len(refused.err)) == (1, 1)
+        assert "can't enter " in refused.err[0]
+        assert "--data-dir" in refused.err[0]
+    assert not [*home.iterdir()]
+
+
+@needs_root
+def test_looking_before_the_first_start_touches_nothing(place):
+    """Commands that need a database leave an empty directory, made for a service, as it is: no lock of root's stays."""
+    data_dir = place / "data"
+    data_dir.mkdir(mode=0o750)
+    shutil.chown(data_dir, "nobody")
+    before = data_dir.stat()
+    for words in (["status"], ["backup", place / "dump"], ["users", "delete", "ann", "--yes"]):
+        refused = run(*SOLISYNC, *words, SOLISYNC_DATA_DIR=data_dir)
+        assert (refused.status, len(refused.err)) == (1, 1)
+        assert "there is no database in" in refused.err[0]
+    assert (data_dir.stat(), [*data_dir.iterdir()]) == (before, [])
+
+
+@needs_root
+def test_root_keeps_to_the_owner_of_the_directory(place):
+    """Whatever root does with a directory that was made for a service, all in it belongs to the service's user."""
+    nobody, dump = pwd.getpwnam("nobody"), place / "dump"
+    for name, jobs in (
+        ("first", [["--migrate"], ["users", "list"], ["backup", dump]]),
+        ("second", [["restore", dump], ["status"]]),
+    ):
+        data_dir = place / name
+        data_dir.mkdir()
+        shutil.chown(data_dir, "nobody")
+        for words in jobs:
+            done = run(*SOLISYNC, *words, SOLISYNC_DATA_DIR=data_dir)
+            assert (done.status, done.err) == (0, [])
+            assert owners(data_dir) == {nobody.pw_uid}
+
+
+@needs_root
+def test_a_file_that_shuts_the_service_out_is_named(place):
+    """A lock of root's is named, with its owner, to the user whom it shuts out."""
+    data_dir = place / "data"
+    data_dir.mkdir()
+    (data_dir / "lock").touch(mode=0o600)
+    shutil.chown(data_dir, "nobody")
+    os.seteuid(pwd.getpwnam("nobody").pw_uid)
+    try:
+        with pytest.raises(FatalError, match=f"Permission denied: {data_dir}/lock belongs to root$"):
+            DataDirectory(data_dir).claim(None)
+    finally:
+        os.seteuid(0)
 
 
 async def test_binaries_out_of_reach_are_copied(reactor, place, launch):
