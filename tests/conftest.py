@@ -21,7 +21,7 @@ from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import Process, ServiceProcess, clean_environment, free_port, reset_ignored_interrupt
 from tests.harness.service import environment, ready, start
 
-TEST_SECONDS = 20
+TEST_SECONDS = 60
 FIGURES = pytest.StashKey[list]()
 
 _numbers = itertools.count(1)

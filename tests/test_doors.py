@@ -66,7 +66,7 @@ async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_ds
     for how in (signal.SIGTERM, signal.SIGINT):
         service = start(launch, *door, dsn=shared_dsn)
         await served(reactor, service.url)
-        assert service.stop(how, seconds=10) in (0, -how)
+        assert service.stop(how) in (0, -how)
         assert "stopped" in service.log
         assert "Traceback" not in service.log
         assert SECRET not in service.log
@@ -78,7 +78,7 @@ async def test_a_door_needs_no_database_to_be_there(reactor, launch, place, door
     service = start(launch, *door, data_dir=place / "data")
     await ready(reactor, service.client())
     assert processes_in(place)
-    assert service.stop(seconds=10) in (0, -signal.SIGTERM)
+    assert service.stop() in (0, -signal.SIGTERM)
     assert not processes_in(place)
 
 
@@ -117,7 +117,7 @@ async def test_twistd_sheds_privileges(reactor, launch, place):
         status = Path(f"/proc/{service.pid}/status").read_text("utf-8")
         assert f"Uid:\t{user.pw_uid}\t{user.pw_uid}\t{user.pw_uid}" in status
         assert f"Gid:\t{user.pw_gid}\t{user.pw_gid}\t{user.pw_gid}" in status
-        service.stop(seconds=10)
+        service.stop()
         assert not processes_in(place)
 
 
@@ -344,7 +344,6 @@ def test_a_wrong_database_is_one_line(postgres, url):
     assert "can't reach the database" in refused.err[0]
 
 
-@pytest.mark.limit(60)
 async def test_the_smoke_check(reactor, launch, shared_dsn):
     """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind."""
     truncate(shared_dsn)
@@ -357,7 +356,6 @@ async def test_the_smoke_check(reactor, launch, shared_dsn):
     assert service.stop() == 0
 
 
-@pytest.mark.limit(60)
 async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(reactor, launch, shared_dsn):
     """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
     truncate(shared_dsn)

@@ -64,7 +64,6 @@ def database(reactor, shared_dsn):
     pytest_twisted.blockon(started(database.close(1)))
 
 
-@pytest.mark.limit(60)
 async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn):
     """1,000 uses of one token over 50 connections to 2 processes: one 200, 999 times 401."""
     ((_, token, _),) = players(shared_dsn, 1)
@@ -176,7 +175,6 @@ async def test_a_refresh_prunes_a_thousand_expired_tokens_of_anybody(two, shared
     assert expired(shared_dsn) == 4
 
 
-@pytest.mark.limit(60)
 async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, no_deadlocks):
     """300 players refresh, some delete themselves and housekeeping runs while 20,000 expired tokens lie around."""
     everybody = players(shared_dsn, 300)

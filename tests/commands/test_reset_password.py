@@ -201,7 +201,7 @@ async def test_a_terminal_is_asked_twice_without_echo(server, second, status, sa
                 seen += more.decode()
         except OSError:  # how a terminal ends on Linux
             pass
-        assert command.wait(10) == status
+        assert command.wait(30) == status
     finally:
         command.kill()
         os.close(ours)

