@@ -31,8 +31,8 @@ run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an e
 test: venv  ## run the tests of every day, on a PostgreSQL of their own
 	$(BIN)/python -m pytest
 
-fire: venv  ## run the fire suite and all generated requests: faults, floods and fuzz (needs nginx and chromium)
-	$(BIN)/python -m pytest tests/fire tests/web --fire
+fire: venv  ## run all tests in full, the fire suite too: faults, floods and fuzz (needs nginx and chromium)
+	$(BIN)/python -m pytest --ignore=tests/deploy --fire
 
 test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy and prometheus)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire

@@ -72,7 +72,7 @@ def pytest_collection_finish():
 
 
 def freeze_heap():
-    """Exempt all present objects from garbage collection: collecting after each test takes 1 ms then, and not 130."""
+    """Collect garbage, and never look again at what is left: so this takes 1 ms after each test, and not 130."""
     gc.collect()
     gc.freeze()
 
@@ -123,7 +123,7 @@ def no_lost_failures():
 
     globalLogPublisher.addObserver(observe)
     yield seen
-    gc.collect()
+    freeze_heap()
     globalLogPublisher.removeObserver(observe)
     assert not seen, "\n".join(seen)
 
@@ -204,7 +204,6 @@ def postgres(reactor, initialized):
         server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(Path(name)), options=QUICK)
         server.claim()
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.start()))
-        freeze_heap()
         yield server
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.stop()))
 
@@ -239,7 +238,6 @@ def no_old_connections():
 def shared_service(reactor, shared_dsn):
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn)))
     running.keeps_connections = True
-    freeze_heap()
     yield running
     pytest_twisted.blockon(running.service.stopService())
 

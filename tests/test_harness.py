@@ -39,8 +39,9 @@ IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)
 def run_tests(directory, source, *before):
     """Run tests of their own with the hooks and fixtures of all others; what pytest printed."""
     (directory / "test_inner.py").write_text(source)
-    words = (sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-vv", "-rA")
-    done = run(*before, *words, f"--rootdir={directory}", directory / "test_inner.py", cwd=ROOT)
+    words = (sys.executable, "-m", "pytest", "-p", "pytest_twisted", "-p", "tests.conftest", "-vv", "-rA")
+    words += (f"--rootdir={directory}", directory / "test_inner.py")
+    done = run(*before, *words, cwd=ROOT, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     return "\n".join(done.out + done.err)
 
 

@@ -124,7 +124,7 @@ async def test_a_terminal_is_asked(server, answer, status):
         question = b"Delete 'ann' and all that is theirs? [y/N] "
         assert command.stderr.read(len(question)) == question
         os.write(ours, answer)
-        out, err = command.communicate(timeout=10)
+        out, err = command.communicate(timeout=30)
     finally:
         command.kill()
         os.close(ours)

@@ -79,10 +79,8 @@ class ServiceProcess(Reachable, Process):
     """A service in a process of its own, on a port of this machine."""
 
     def __init__(self, words, env, log, port, dsn=None):
-        super().__init__(words, env, log)
-        self.dsn = dsn
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+        Process.__init__(self, words, env, log)
+        Reachable.__init__(self, port, dsn)
 
 
 def free_port():
