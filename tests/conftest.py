@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_twisted
+from hypothesis import settings
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
 
@@ -48,8 +49,11 @@ def pytest_addoption(parser):
     parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
 
 
-def pytest_configure():
+def pytest_configure(config):
     reset_ignored_interrupt()
+    for profile in ("full", "short"):  # told apart by `costly`
+        settings.register_profile(profile, deadline=None)  # a busy machine may take its time
+    settings.load_profile("full" if config.getoption("--fire") else "short")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -247,6 +251,29 @@ def server(shared_service):
     """The service that most tests share, with an empty database."""
     truncate(shared_service.dsn)
     return shared_service
+
+
+@pytest.fixture(scope="session")
+def shared_nodes(shared_dsn, reactor, logs):
+    running = []
+    for number in (1, 2):
+        port = free_port()
+        variables = environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+        log = logs / f"node-{number}.log"
+        running.append(ServiceProcess(SERVE, clean_environment(**variables), log, port, shared_dsn))
+    for node in running:
+        pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
+    yield running
+    for node in running:
+        assert node.stop() == 0
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture
+def nodes(shared_nodes):
+    """Two services in processes of their own on the database that most tests share, which is empty."""
+    truncate(shared_nodes[0].dsn)
+    return shared_nodes
 
 
 @pytest.fixture

@@ -17,12 +17,9 @@ from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PASSWORD
-from tests.harness.entry_points import SERVE
 from tests.harness.http_requests import ask, refresh
 from tests.harness.players import players
-from tests.harness.postgres import connect, run_sql, truncate
-from tests.harness.processes import ServiceProcess, clean_environment, free_port
-from tests.harness.service import environment, ready
+from tests.harness.postgres import connect, run_sql
 
 LEFT = Statement(
     "left_sessions", "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHERE username = $1"
@@ -33,27 +30,10 @@ def started(coroutine):
     return Deferred.fromCoroutine(coroutine)
 
 
-@pytest.fixture(scope="module")
-def processes(shared_dsn, reactor, logs):
-    """Two services of the module's own on one database."""
-    running = []
-    for number in (1, 2):
-        port = free_port()
-        env = clean_environment(**environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1"))
-        running.append(ServiceProcess(SERVE, env, logs / f"race-{number}.log", port, shared_dsn))
-    for process in running:
-        pytest_twisted.blockon(started(ready(reactor, process.client())))
-    yield running
-    for process in running:
-        process.stop()
-        assert "Traceback" not in process.log
-
-
 @pytest.fixture
-def two(processes):
-    """Alternates between the two processes, whose database is empty."""
-    truncate(processes[0].dsn)
-    return itertools.cycle(processes)
+def two(nodes):
+    """Alternates between the two nodes."""
+    return itertools.cycle(nodes)
 
 
 @pytest.fixture
@@ -88,9 +68,7 @@ async def test_one_of_a_hundred_registrations_wins(two, shared_dsn):
 
 
 @pytest.mark.limit(90)
-async def test_no_session_older_than_a_reset_survives_it(
-    two, processes, shared_dsn, database, no_deadlocks, reactor, full
-):
+async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn, database, no_deadlocks, reactor, full):
     """Again and again a reset, a login with the old password and a refresh at once: nothing is left to refresh with."""
     passwords = [PASSWORD, PASSWORD + " again"]
     hashes = [bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode() for password in passwords]
@@ -100,7 +78,7 @@ async def test_no_session_older_than_a_reset_survives_it(
     async def rounds(number):
         name = f"player{number}"
         await database.transact(accounts.reset_password, name, hashes[0])
-        login, again = processes if number % 2 else reversed(processes)
+        login, again = nodes if number % 2 else reversed(nodes)
         for turn in range(100 if full else 20):
             body = {"username": name, "password": passwords[turn % 2]}
             status, pair, _ = await deferToThread(ask, login, "POST", "/api/auth/login", body)
