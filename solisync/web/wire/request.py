@@ -31,7 +31,7 @@ METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make l
 _log = Logger()
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._-]+)", re.IGNORECASE)
 
 
 class Request(server.Request):
