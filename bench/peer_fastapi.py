@@ -37,10 +37,10 @@ from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, read_pushed
 from solisync.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.web.sync import NIL
+from solisync.web.wire.error_codes import STATUS
 
 BODY_MAX = 1_048_576
 REMEMBERED_SECONDS = 1.0
-STATUS = {BadRequest: 400, Unauthorized: 401, NotFound: 404, TooMany: 429}
 HEADERS = {"server": "solisync", "x-content-type-options": "nosniff"}
 PRIVATE = {**HEADERS, "cache-control": "no-store"}
 
@@ -99,8 +99,10 @@ def route(method: str, path: str) -> Callable[[Handler], Handler]:
 
 @app.exception_handler(Refused)
 async def refuse(request: Request, error: Refused) -> Response:
-    headers = PRIVATE | ({"retry-after": str(error.retry_after)} if isinstance(error, TooMany) else {})
-    return answer(request, _encode(ErrorBody(str(error))), headers, STATUS[type(error)])
+    headers = PRIVATE | {"error-code": error.code}
+    if isinstance(error, TooMany):
+        headers["retry-after"] = str(error.retry_after)
+    return answer(request, _encode(ErrorBody(str(error))), headers, STATUS[error.code])
 
 
 def answer(request: Request, body: bytes, headers: dict[str, str] = PRIVATE, status: int = 200) -> Response:
@@ -117,7 +119,7 @@ def player_of(request: Request) -> str:
 
 async def body_of(request: Request) -> bytes:
     if int(request.headers.get("content-length", 0)) > BODY_MAX:
-        raise BadRequest("request body must be at most 1 MB")
+        raise BadRequest("body_too_large", "request body must be at most 1 MB")
     return await request.body()
 
 
@@ -131,7 +133,7 @@ async def show_me(request: Request) -> Response:
     player = player_of(request)
     row = await pool.fetchrow(accounts.PROFILE.sql, player)
     if row is None:
-        raise NotFound("user not found")
+        raise NotFound("user_not_found", "user not found")
     return answer(request, _encode(me(player, *row)))
 
 
@@ -140,7 +142,7 @@ async def pull(request: Request) -> Response:
     player = player_of(request)
     row = await pool.fetchrow(sync.PULL.sql, player)
     if row is None:
-        raise NotFound("user not found")
+        raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
     payload = default_document(player, now).encode() if row[0] is None else row[0].encode()
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
@@ -152,7 +154,7 @@ async def push(request: Request) -> Response:
     payload, unknown_fields = read_pushed(await body_of(request))
     owner = canonical_uuid(payload.user_id)
     if owner is None or owner not in (player, NIL):
-        raise BadRequest("user_id mismatch")
+        raise BadRequest("user_id_mismatch", "user_id mismatch")
     pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
     async with pool.acquire() as connection:
         try:
@@ -171,13 +173,13 @@ async def merge_in(connection: Any, player: str, pushed: Document) -> bytes:
     await connection.execute(f"BEGIN; EXECUTE lock_player('{player}')")
     row = await connection.fetchrow(sync.LOAD.sql, player)
     if row is None:
-        raise NotFound("user not found")
+        raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
     text, *standing = row
     merged, conflicts = merge(pushed, None if text is None else read_saved(text.encode()), now)
     payload = merged.encode()
     if len(payload) > PAYLOAD_MAX_BYTES:
-        raise BadRequest("sync payload too large")
+        raise BadRequest("sync_too_large", "sync payload too large")
     quoted = payload.decode().replace("'", "''")
     steps = f"EXECUTE sync_save('{player}', '{quoted}')"
     bests = bests_of(merged.payload.stats)

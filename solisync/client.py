@@ -12,6 +12,7 @@ from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
 from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
+from .rules.json_body import decode
 from .rules.leaderboard import Entry, OptIn
 from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
 from .rules.shapes import ErrorBody, Ok
@@ -25,11 +26,15 @@ REQUEST_SECONDS = 20.0
 
 
 class ApiError(Exception):
-    """An error answer: its `status` and `message`, and `retry_after` in seconds when the service gave one."""
+    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds when the service gave one.
 
-    def __init__(self, status: int, message: str, retry_after: int | None) -> None:
+    `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
+    """
+
+    def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(f"{status} {message}")
         self.status = status
+        self.code = code
         self.message = message
         self.retry_after = retry_after
 
@@ -107,7 +112,7 @@ class Client:
 
     async def replay(self, replay_id: str) -> bytes:
         """A replay as it was uploaded."""
-        return bytes(await self._call("GET", f"/api/replays/{replay_id}", msgspec.Raw))
+        return await self._call("GET", f"/api/replays/{replay_id}", bytes)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""
@@ -175,9 +180,12 @@ class Client:
         if response.code == 200 and shape is bytes:
             return cast(T, content)
         if response.code == 200:
-            return msgspec.json.decode(content, type=shape)
+            return decode(content, shape)
+        code = response.headers.getRawHeaders("Error-Code", [None])[0]
         retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]
-        raise ApiError(response.code, _message(content), int(retry_after) if retry_after else None)
+        raise ApiError(
+            response.code, _message(content), code=code, retry_after=int(retry_after) if retry_after else None
+        )
 
 
 def _message(content: bytes) -> str:

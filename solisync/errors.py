@@ -1,8 +1,55 @@
-"""The exceptions of all packages. They have no HTTP statuses: solisync.web.error_replies maps them to answers."""
+"""The exceptions of all packages, and the error codes that clients tell refusals apart by.
+
+Exceptions have no HTTP statuses: those follow from the codes, see solisync/web/wire/error_codes.py.
+"""
+
+from typing import Literal
+
+# Codes are part of the protocol: they never change, unlike the texts beside them (docs/protocol.md "Error codes").
+Code = Literal[
+    "avatar_not_found",
+    "avatar_signature",
+    "avatar_too_large",
+    "avatar_type",
+    "bad_field",
+    "bad_json",
+    "bad_query",
+    "bad_request",
+    "batch_too_large",
+    "body_too_large",
+    "display_name_characters",
+    "display_name_empty",
+    "display_name_length",
+    "forbidden",
+    "header_too_large",
+    "internal",
+    "invalid_credentials",
+    "method_not_allowed",
+    "not_found",
+    "password_length",
+    "password_too_long",
+    "rate_limited",
+    "replay_not_found",
+    "replay_storage_full",
+    "request_timeout",
+    "sync_too_large",
+    "sync_too_many",
+    "unauthorized",
+    "unavailable",
+    "user_id_mismatch",
+    "user_not_found",
+    "username_characters",
+    "username_length",
+    "username_taken",
+]
 
 
 class Refused(Exception):
-    """A request that is understood and declined; `str(error)` is the text that the client gets."""
+    """A request that is understood and declined: `code` tells programs why, and `str(error)` people."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class BadRequest(Refused):
@@ -12,8 +59,8 @@ class BadRequest(Refused):
 class Unauthorized(Refused):
     """No valid token, or wrong credentials."""
 
-    def __init__(self, message: str = "unauthorized") -> None:
-        super().__init__(message)
+    def __init__(self, code: Code = "unauthorized", message: str = "unauthorized") -> None:
+        super().__init__(code, message)
 
 
 class NotFound(Refused):
@@ -28,7 +75,7 @@ class TooMany(Refused):
     """A rate limit is used up; `retry_after` is in whole seconds, at least 1."""
 
     def __init__(self, retry_after: int) -> None:
-        super().__init__("too many requests")
+        super().__init__("rate_limited", "too many requests")
         self.retry_after = max(1, retry_after)
 
 
@@ -36,7 +83,7 @@ class Unavailable(Refused):
     """The service declines the request for now; `retry_after` is in whole seconds."""
 
     def __init__(self, retry_after: int = 1) -> None:
-        super().__init__("service unavailable")
+        super().__init__("unavailable", "service unavailable")
         self.retry_after = retry_after
 
 

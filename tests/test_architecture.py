@@ -52,6 +52,7 @@ KNOWN_TO = {
 SQL_MODULES = {
     "postgres.migrate": "applies migrations, and keeps the list of them, before any table exists",
     "postgres.migration_lock": "takes an advisory lock, before any table exists",
+    "postgres.connection": "settings of each connection",
     "postgres.introspection": "asks the server about itself, whatever the schema",
     "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
 }

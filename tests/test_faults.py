@@ -20,7 +20,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres import pool
+from solisync.postgres import connection, pool
 from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.pool import RECONNECT_SECONDS
@@ -34,7 +34,7 @@ from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import QUICK, connect, run_sql, truncate
 from tests.harness.processes import free_port, postmaster
-from tests.harness.service import Running, environment, refused
+from tests.harness.service import Running, environment, refused, start
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 HEAL_SECONDS = 2.0
@@ -75,7 +75,6 @@ def wait_for_server(server, old):
     raise AssertionError("the server did not come back")
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("how", SIGNALS)
 async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, how):
     """Every connection is replaced soon after the server is back, and work waits for that while it can."""
@@ -190,7 +189,6 @@ def hang_up(process, rng, requests):
         time.sleep(delay)
 
 
-@pytest.mark.limit(60)
 async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
     """Clients that leave at any moment leave no transaction open, no unhandled error, and no other client worse off."""
     truncate(shared_dsn)
@@ -259,3 +257,50 @@ async def test_a_service_without_its_database_declines_soon(reactor, monkeypatch
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     finally:
         await service.stopService()
+
+
+async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
+    reactor, empty_database, monkeypatch, no_lost_failures
+):
+    """Without one column of the leaderboard, new connections are made and all else works; with it again, that too."""
+    monkeypatch.setattr(connection, "MISFIT_SECONDS", 0.1)
+    running = await start(reactor, empty_database)
+    try:
+        ((_, _, token),) = players(empty_database, 1)
+
+        async def statuses():
+            paths = ("/api/me", "/api/sync/pull", "/api/leaderboard", "/health/ready")
+            return [(await running.ask("GET", path, bearer=token)).status for path in paths]
+
+        running.sql("ALTER TABLE leaderboard RENAME COLUMN best_score TO top_score")
+        running.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'solisync'")
+        await deferLater(reactor, 0.2)
+        assert await statuses() == await statuses() == [200, 200, 500, 200]
+        assert all("leaderboard_top" in failure for failure in no_lost_failures)
+        no_lost_failures.clear()
+        running.sql("ALTER TABLE leaderboard RENAME COLUMN top_score TO best_score")
+        await deferLater(reactor, 0.2)
+        assert await statuses() == [200, 200, 200, 200]
+    finally:
+        await running.service.stopService()
+
+
+@pytest.mark.parametrize(("held", "status"), [(2.0, 200), (10, 500)])
+async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
+    reactor, empty_database, monkeypatch, no_lost_failures, held, status
+):
+    """A request that doesn't get the lock of its player's row within the server's limit tries once more."""
+    monkeypatch.setattr(connection, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
+    running = await start(reactor, empty_database)
+    try:
+        ((user, _, token),) = players(empty_database, 1)
+        with closing(connect(empty_database)) as blocking:
+            blocking.cursor().execute("BEGIN; SELECT FROM users WHERE id = %s FOR UPDATE", (user,))
+            release = reactor.callLater(held, blocking.close)
+            answer = await running.ask("POST", "/api/leaderboard/opt-in", body={"display_name": "Ann"}, bearer=token)
+        assert answer.status == status
+        if release.active():
+            release.cancel()
+        no_lost_failures.clear()
+    finally:
+        await running.service.stopService()

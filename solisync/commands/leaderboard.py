@@ -21,7 +21,7 @@ async def _set_visible(task: Task, visible: bool) -> None:
         found = await database.autocommit(player, task.chosen.user)
         name = await database.autocommit(leaderboard.set_visible, found.id, visible)
         if name is None:
-            raise NotFound(f"'{found.username}' has no entry on the leaderboard")
+            raise NotFound("not_found", f"'{found.username}' has no entry on the leaderboard")
         done = "can be seen" if visible else "is hidden, until the player opts in again"
         task.output.say(f"the entry '{name}' of '{found.username}' {done}", username=found.username, visible=visible)
 

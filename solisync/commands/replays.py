@@ -20,6 +20,6 @@ async def delete(task: Task) -> None:
                 f"deleted {count}; bests that came from them stay on the leaderboard", deleted=sorted(deleted)
             )
         if missing:
-            raise NotFound(f"no such replay: {', '.join(missing)}")
+            raise NotFound("replay_not_found", f"no such replay: {', '.join(missing)}")
 
     await task.writing(change)

@@ -78,9 +78,9 @@ def _read_password() -> str:
         if sys.stdin.isatty():
             password = getpass.getpass("New password: ")
             if getpass.getpass("The same again: ") != password:
-                raise BadRequest("the two passwords differ")
+                sys.exit("the two passwords differ")
             password.encode()
             return password
         return without_line_end(sys.stdin.buffer.readline()).decode()
     except UnicodeError:
-        raise BadRequest("the password is not UTF-8") from None
+        sys.exit("the password is not UTF-8")

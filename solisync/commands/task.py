@@ -54,7 +54,7 @@ class Task:
 
 def no_such_player(text: str) -> NotFound:
     """The error for a username or id that nobody has."""
-    return NotFound(f"user '{text}' not found")
+    return NotFound("user_not_found", f"user '{text}' not found")
 
 
 async def player(transaction: Transaction, text: str) -> Player:

@@ -56,7 +56,7 @@ async def rename(task: Task) -> None:
             former = await database.transact(accounts.rename, found.id, username)
         except DatabaseError:
             if username != found.username and await database.autocommit(accounts.is_taken, username):
-                raise Conflict("username already taken") from None
+                raise Conflict("username_taken", "username already taken") from None
             raise
         if former is None:
             raise no_such_player(task.chosen.user)

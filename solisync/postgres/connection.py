@@ -11,6 +11,7 @@ from psycopg2 import extensions
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectionDone
+from twisted.logger import Logger
 
 from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TimedOut, TransactionAborted
 from . import libpq
@@ -22,18 +23,30 @@ from .statement import Row, Statement, Step
 CONNECT_SECONDS = 3.0  # for each address of each host, the setup included
 SETTLED_SECONDS = 1.0  # how long after connecting a refusal to write is put down to the server as it has always been
 
-# SQLSTATEs after which a fresh connection is the cure: the server was demoted; a migration changed what a prepared
-# statement returns.
-_READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
+MISFIT_SECONDS = 60.0  # how long a connection goes on without the statements that didn't fit the schema it has met
+
+# SQLSTATEs after which a fresh connection may be the cure: the server was demoted; a migration changed what a prepared
+# statement returns; a statement could not be prepared, because it didn't fit the schema of then.
+_READ_ONLY, _RESULT_CHANGED, _NOT_PREPARED = "25006", "0A000", "26000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
 _TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
-# PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
-_UTC = "SET timezone = 'UTC'"
+# Whatever the server, the database or the role prefers:
+# - PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
+# - A statement that waited for a lock relies on seeing what was committed meanwhile, which other levels hide from it.
+# - What is acknowledged must survive a crash of the server. For which standbys a commit waits as well, if synchronous
+#   commits are not off, is up to the operator.
+_SETTINGS = """
+    SET timezone = 'UTC';
+    SET default_transaction_isolation = 'read committed';
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+"""
 
 # Limits kept by the server: a node that vanished must not keep its locks.
 _TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
+
+_log = Logger()
 
 
 class Connection:
@@ -60,7 +73,7 @@ class Connection:
         statements: tuple[Statement, ...] = (),
         bounded: bool = True,
     ) -> "Connection":
-        """Connect, set the server's timeouts (unless not `bounded`) and prepare `statements`.
+        """Connect, set the server's timeouts (unless not `bounded`) and prepare those `statements` that fit the schema.
 
         Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
         ConnectionFailed when none does, each within CONNECT_SECONDS.
@@ -113,7 +126,7 @@ class Connection:
             if code in _LOST or code.startswith("08") or self._libpq.disconnected:
                 self.close()
                 raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
-            if code == _RESULT_CHANGED or (code == _READ_ONLY and self._may_have_been_demoted):
+            if self._is_outdated(code):
                 raise Outdated(_reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
                 raise TransactionAborted(_reason(error)) from error
@@ -121,11 +134,12 @@ class Connection:
                 raise TimedOut(_reason(error)) from error
             raise DatabaseError(_reason(error)) from error
 
-    @property
-    def _may_have_been_demoted(self) -> bool:
-        """Whether the server may be read-only only since the connection was made; else a new one would fail alike."""
+    def _is_outdated(self, code: str) -> bool:
+        """Whether a connection that is made now may do better; a young one would not, unless the schema has changed."""
         age = self._libpq.reactor.seconds() - self._opened
-        return not self._was_read_only or not 0 <= age < SETTLED_SECONDS
+        if code == _READ_ONLY:
+            return not self._was_read_only or not 0 <= age < SETTLED_SECONDS
+        return code == _RESULT_CHANGED or (code == _NOT_PREPARED and not 0 <= age < MISFIT_SECONDS)
 
     @property
     def can_commit(self) -> bool:
@@ -180,14 +194,41 @@ async def _connect_and_set_up(
     reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
 ) -> LibpqConnection:
     connection = await libpq.connect(reactor, with_defaults(dsn))
-    setup = [_UTC, *([_TIMEOUTS] if bounded else [])]
-    setup += [statement.preparation for statement in statements]
     try:
-        await connection.run("; ".join(setup), None)
+        await connection.run("; ".join([_SETTINGS, *([_TIMEOUTS] if bounded else [])]), None)
+        if statements:
+            await _prepare(connection, statements)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+async def _prepare(connection: LibpqConnection, statements: tuple[Statement, ...]) -> None:
+    """Prepare the statements; one that doesn't fit the schema is left out, and fails when it is executed.
+
+    A later version may have dropped a column that one statement of this version wants. Everything else works on.
+    """
+    try:
+        await connection.run("; ".join(statement.preparation for statement in statements), None)
+    except psycopg2.Error as error:
+        if not _is_misfit(error):
+            raise
+    else:
+        return
+    await connection.run("DEALLOCATE ALL", None)  # what came before the misfit is prepared, though the batch has failed
+    for statement in statements:
+        try:
+            await connection.run(statement.preparation, None)
+        except psycopg2.Error as error:
+            if not _is_misfit(error):
+                raise
+            _log.warn("{name} does not fit the schema of the database: {why}", name=statement.name, why=_reason(error))
+
+
+def _is_misfit(error: psycopg2.Error) -> bool:
+    """Whether the server calls it a "syntax error or access rule violation": no such table, column or function."""
+    return (error.pgcode or "").startswith("42")
 
 
 def _failure(error: Exception) -> str:

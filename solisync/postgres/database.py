@@ -11,7 +11,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
-from ..errors import DatabaseError, Outdated, Refused, TransactionAborted
+from ..errors import DatabaseError, Outdated, Refused, TimedOut, TransactionAborted
 from .connection import Connection
 from .pool import WORK_SECONDS, Pool
 from .statement import Statement
@@ -46,7 +46,8 @@ class Database:
         """Run `work(transaction, …)` in one transaction, commit, and return what it returned.
 
         Any exception rolls back. After a deadlock, or when the connection is lost before the commit was sent, the work
-        is run again, three times in all, so it must not keep state of its own. Raises Unavailable when no connection
+        is run again, three times in all; after a first timeout of a lock or a statement, once more. So it must not keep
+        state of its own. Raises Unavailable when no connection
         comes free within BORROW_SECONDS, DatabaseError when the database fails or the outcome is unknown.
         """
         return await self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
@@ -63,8 +64,9 @@ class Database:
             connection = await lent if isinstance(lent, Deferred) else lent
             try:
                 return await self._run_on(connection, attempt, work)
-            except TransactionAborted as error:
-                if not left:
+            except (TransactionAborted, TimedOut) as error:
+                # after a timeout once more only: three of them last as long as the request may
+                if not left or (isinstance(error, TimedOut) and left < ATTEMPTS - 1):
                     raise
                 self._log.info("a transaction is run again: {error}", error=error)
         raise AssertionError("unreachable")

@@ -54,16 +54,16 @@ def check_username(text: str) -> str:
     """Trim and check the username of a new player; raises BadRequest."""
     username = text.strip()
     if len(username) not in USERNAME_LENGTH:
-        raise BadRequest("username must be 3-32 characters")
+        raise BadRequest("username_length", "username must be 3-32 characters")
     if not _USERNAME.fullmatch(username):
-        raise BadRequest("username may only contain letters, digits and underscores")
+        raise BadRequest("username_characters", "username may only contain letters, digits and underscores")
     return username
 
 
 def username_to_look_up(text: str) -> str | None:
     """Trim the username of an existing player; None when no player can have it. Raises BadRequest for U+0000."""
     if "\0" in text:
-        raise BadRequest("username must not contain U+0000")
+        raise BadRequest("username_characters", "username must not contain U+0000")
     try:
         return check_username(text)
     except BadRequest:
@@ -74,9 +74,9 @@ def check_new_password(text: str) -> bytes:
     """Check a new password and return its bytes; raises BadRequest."""
     password = text.encode()
     if len(password) < PASSWORD_MIN_BYTES:
-        raise BadRequest("password must be at least 8 characters")
+        raise BadRequest("password_length", "password must be at least 8 characters")
     if len(password) > PASSWORD_MAX_BYTES:
-        raise BadRequest("password must be at most 1024 bytes")
+        raise BadRequest("password_too_long", "password must be at most 1024 bytes")
     return password
 
 

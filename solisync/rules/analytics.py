@@ -104,10 +104,10 @@ def splittable(body: bytes) -> bytes:
 def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
     """Validate every event of a batch; raises BadRequest when the batch as a whole breaks a rule."""
     if len(sent.events) > EVENTS_MAX:
-        raise BadRequest(f"batch may contain at most {EVENTS_MAX} events")
+        raise BadRequest("batch_too_large", f"batch may contain at most {EVENTS_MAX} events")
     for field in ("session_id", "user_id"):
         if "\0" in (getattr(sent, field) or ""):
-            raise BadRequest(f"`{field}` {_NO_TEXT}")
+            raise BadRequest("bad_field", f"`{field}` {_NO_TEXT}")
     accepted, rejected = [], []
     for index, raw in enumerate(sent.events):
         try:

@@ -36,9 +36,9 @@ def check_avatar(content_type: str, image: bytes) -> str:
     """The extension for an image of this Content-Type; raises BadRequest when type or signature are wrong."""
     declared = _BY_MEDIA_TYPE.get(content_type.partition(";")[0].strip(" \t").lower())
     if declared is None:
-        raise BadRequest("avatar must be image/jpeg, image/png, image/webp or image/gif")
+        raise BadRequest("avatar_type", "avatar must be image/jpeg, image/png, image/webp or image/gif")
     if not declared.signature.match(image):
-        raise BadRequest(f"avatar does not begin like {declared.media_type}")
+        raise BadRequest("avatar_signature", f"avatar does not begin like {declared.media_type}")
     return declared.extension
 
 

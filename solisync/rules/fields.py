@@ -1,10 +1,11 @@
 """Field types of several message shapes: integers with exact ranges, and times."""
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, inspect
 
 U32_MAX = 2**32 - 1
 U64_MAX = 2**64 - 1
@@ -21,12 +22,36 @@ class Checked(Struct, frozen=True):
     """A shape that checks the upper bound of its U64 fields, and converts its times to UTC, when it is decoded."""
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
+        for name in _unbounded(type(self)):
             value = getattr(self, name)
-            if type(value) is int and value > U64_MAX:
-                raise ValueError(f"`{name}` must be at most {U64_MAX}")
-            if isinstance(value, datetime) and value.tzinfo is not UTC:
+            if type(value) is int:
+                if value > U64_MAX:
+                    raise ValueError(f"`{name}` must be at most {U64_MAX}")
+            elif value is not None and value.tzinfo is not UTC:
                 msgspec.structs.force_setattr(self, name, _utc(name, value))
+
+
+@cache
+def _unbounded(shape: type[Checked]) -> tuple[str, ...]:
+    """The fields of `shape` that are a u64 or a time.
+
+    Fast path: replaces a look at every field of every achievement, 40,000 instructions of a push, see
+    docs/performance.md.
+    """
+    description = inspect.type_info(shape)
+    assert isinstance(description, inspect.StructType)
+    return tuple(field.name for field in description.fields if _is_unbounded(field.type))
+
+
+def _is_unbounded(kind: inspect.Type) -> bool:
+    match kind:
+        case inspect.Metadata(type=inner):
+            return _is_unbounded(inner)
+        case inspect.UnionType(types=types):
+            return any(map(_is_unbounded, types))
+        case inspect.IntType(le=None) | inspect.DateTimeType():
+            return True
+    return False
 
 
 def _utc(name: str, value: datetime) -> datetime:

@@ -71,11 +71,11 @@ def check_display_name(text: str) -> str:
     """Trim and check a display name; raises BadRequest."""
     name = text.strip()
     if not name:
-        raise BadRequest("display_name must not be empty")
+        raise BadRequest("display_name_empty", "display_name must not be empty")
     if len(name) > DISPLAY_NAME_MAX:
-        raise BadRequest("display_name must be at most 32 characters")
+        raise BadRequest("display_name_length", "display_name must be at most 32 characters")
     if any(unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROLS for character in name):
-        raise BadRequest("display_name must not contain control characters")
+        raise BadRequest("display_name_characters", "display_name must not contain control characters")
     return name
 
 

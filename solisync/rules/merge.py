@@ -11,7 +11,18 @@ from operator import attrgetter
 from msgspec import structs
 
 from .fields import U32_MAX
-from .sync import HISTORY_DAYS, Achievement, Document, Payload, Progress, Stats, SyncConflict, Unknown, UnknownFields
+from .sync import (
+    HISTORY_DAYS,
+    NO_UNKNOWN_FIELDS,
+    Achievement,
+    Document,
+    Payload,
+    Progress,
+    Stats,
+    SyncConflict,
+    Unknown,
+    UnknownFields,
+)
 
 _MAXIMA = (
     "games_won",
@@ -135,6 +146,8 @@ def _unknown_fields(pushed: UnknownFields, stored: UnknownFields) -> UnknownFiel
     def union(pushed: Unknown, stored: Unknown) -> Unknown:
         return {**stored, **pushed}
 
+    if not any(pushed) and not any(stored):
+        return NO_UNKNOWN_FIELDS
     return UnknownFields(
         payload=union(pushed.payload, stored.payload),
         stats=union(pushed.stats, stored.stats),

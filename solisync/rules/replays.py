@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
-from .escapes import without_lone_surrogates
+from .escapes import without_surrogates
 from .fields import U64, U64_MAX, Time
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
@@ -27,6 +27,8 @@ LEVELS = ("Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random")
 DRAW_MODES = ("DrawOne", "DrawThree")
 NUMBER_MAX = 2**53
 SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
+
+CHARGE_MIN = 4_096  # bytes; also in migrations/0007
 
 RECENT_DEFAULT = 20
 RECENT_MAX = 50
@@ -117,9 +119,14 @@ def read_replay(body: bytes) -> ReceivedReplay:
     return ReceivedReplay(body, read_header(read_json(decodable(body), Fields)))
 
 
+def charge(size: int) -> int:
+    """How many bytes of the account's quota a replay of this size takes."""
+    return max(size, CHARGE_MIN)
+
+
 def decodable(body: bytes) -> bytes:
-    """A copy of the replay that can be decoded: with U+FFFD for each half of a surrogate pair."""
-    return without_lone_surrogates(body, instead=b"\\ufffd")
+    """A copy of the replay that can be decoded: with another character for each half of a surrogate pair."""
+    return without_surrogates(body, digit=b"f")
 
 
 def read_header(fields: Fields) -> Header:
@@ -139,7 +146,7 @@ def recent_count(values: list[str]) -> int:
     if not values:
         return RECENT_DEFAULT
     if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
-        raise BadRequest("limit must be a whole number")
+        raise BadRequest("bad_query", "limit must be a whole number")
     return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
 
 
@@ -201,9 +208,9 @@ def _text(fields: Fields, name: str) -> str:
 
 def _get(fields: Fields, name: str) -> str:
     if name not in fields:
-        raise BadRequest(f"replay lacks `{name}`")
+        raise BadRequest("bad_field", f"replay lacks `{name}`")
     return bytes(fields[name]).decode()
 
 
 def _wrong(name: str, wanted: str) -> BadRequest:
-    return BadRequest(f"`{name}` of a replay must be {wanted}")
+    return BadRequest("bad_field", f"`{name}` of a replay must be {wanted}")

@@ -5,21 +5,23 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from .escapes import without_lone_surrogates
 from .fields import EPOCH, U64_MAX
+from .json_body import decode
 from .sync import (
     NEVER,
+    NO_UNKNOWN_FIELDS,
     Achievement,
     Document,
     Payload,
     Progress,
     Stats,
     Unknown,
-    UnknownFields,
     read_fields,
+    read_known,
     read_unknown,
 )
 
-_decode = msgspec.json.Decoder(Payload).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -28,7 +30,7 @@ def default_document(user_id: str, now: datetime) -> Document:
     payload = Payload(
         user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
     )
-    return Document(payload, UnknownFields({}, {}, {}, {}))
+    return Document(payload, NO_UNKNOWN_FIELDS)
 
 
 def read_saved(raw: bytes) -> Document:
@@ -37,11 +39,14 @@ def read_saved(raw: bytes) -> Document:
     An older version may have stored it, to which some fields of today were unknown, so that it didn't check them: a
     value that doesn't fit such a field counts as absent.
     """
+    return read_known(raw) or Document(_read_payload(raw), read_unknown(raw))
+
+
+def _read_payload(raw: bytes) -> Payload:
     try:
-        payload = _decode(raw)
-    except msgspec.ValidationError:
-        payload = _decode(_repaired(raw))
-    return Document(payload, read_unknown(raw))
+        return decode(raw, Payload)
+    except msgspec.DecodeError:
+        return decode(_repaired(without_lone_surrogates(raw, instead=rb"\ufffd")), Payload)
 
 
 def _repaired(raw: bytes) -> bytes:

@@ -10,6 +10,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
+from ..errors import BadRequest
+from .escapes import has_surrogates, sealed, unsealed
 from .fields import U32, U64, U64_MAX, Checked, Time
 from .json_body import read_json
 
@@ -112,6 +114,14 @@ class UnknownFields(NamedTuple):
     progress: Unknown
     achievements: dict[str, Unknown]
 
+    @property
+    def total(self) -> int:
+        """How many they are in all."""
+        return len(self.payload) + len(self.stats) + len(self.progress) + sum(map(len, self.achievements.values()))
+
+
+NO_UNKNOWN_FIELDS = UnknownFields({}, {}, {}, {})
+
 
 class Document(NamedTuple):
     """A payload and its unknown fields: the unit of merging and storing."""
@@ -122,6 +132,9 @@ class Document(NamedTuple):
     def encode(self) -> bytes:
         """The document as JSON, known fields before unknown ones."""
         known, unknown_fields = self.payload, self.unknown_fields
+        if not any(unknown_fields):
+            # Fast path: replaces a dict of each record, 90,000 instructions of a push, see docs/performance.md
+            return _encode(known)
         return _encode(
             structs.asdict(known)
             | {
@@ -138,27 +151,90 @@ class Document(NamedTuple):
 
 def read_pushed(body: bytes) -> Document:
     """Decode what a device pushed; raises BadRequest with the path of the field that is wrong."""
-    return Document(read_json(body, Payload), read_unknown(body))
+    known = read_known(body)
+    if known is not None:
+        return known
+    payload = read_json(body, Payload)
+    try:
+        return Document(payload, read_unknown(body))
+    except msgspec.DecodeError as error:
+        raise BadRequest("bad_json", f"request body: name of a field: {error}") from None
+
+
+def read_known(raw: bytes) -> Document | None:
+    """Decode a valid payload without unknown fields; None for anything else.
+
+    Fast path: replaces `read_json` and `read_unknown` for nearly all payloads, a third of the instructions of a push,
+    see docs/performance.md.
+    """
+    try:
+        return Document(_decode_known(raw), NO_UNKNOWN_FIELDS)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def read_unknown(raw: bytes) -> UnknownFields:
-    """The fields of a valid payload that are in none of the shapes."""
+    """The fields of a valid payload that its shapes do not have; raises DecodeError for a name that is no text."""
+    if not has_surrogates(raw):
+        return _read_unknown(raw)
+    found = _read_unknown(sealed(raw))
+    return UnknownFields(
+        payload=_unsealed(found.payload),
+        stats=_unsealed(found.stats),
+        progress=_unsealed(found.progress),
+        achievements={_unsealed_name(name): _unsealed(fields) for name, fields in found.achievements.items()},
+    )
+
+
+def _unsealed(fields: Unknown) -> Unknown:
+    return {_unsealed_name(name): Raw(unsealed(bytes(value))) for name, value in fields.items()}
+
+
+def _unsealed_name(name: str) -> str:
+    return _decode_text(unsealed(_encode(name)))
+
+
+def _read_unknown(raw: bytes) -> UnknownFields:
     payload = read_fields(raw)
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):
-        achievements.setdefault(_decode_text(record["id"]), {}).update(_without(record, Achievement))
+        name = record["id"]
+        unknown = _without(record, Achievement)
+        if unknown:
+            achievements.setdefault(_decode_text(name), {}).update(unknown)
     return UnknownFields(
-        payload=_without(payload, Payload),
         stats=_without(read_fields(payload["stats"]), Stats),
         progress=_without(read_fields(payload["progress"]), Progress),
         achievements=achievements,
+        payload=_without(payload, Payload),
     )
 
 
 def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
-    return {name: value for name, value in fields.items() if name not in shape.__struct_fields__}
+    for name in shape.__struct_fields__:
+        fields.pop(name, None)
+    return fields
+
+
+class _KnownStats(Stats, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class _KnownAchievement(Achievement, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class _KnownProgress(Progress, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class _KnownPayload(Payload, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    stats: _KnownStats
+    achievements: list[_KnownAchievement]  # type: ignore[assignment]
+    progress: _KnownProgress
 
 
 read_fields = msgspec.json.Decoder(Unknown).decode
+_decode_known = msgspec.json.Decoder(_KnownPayload).decode
 _decode_records = msgspec.json.Decoder(list[Unknown]).decode
 _decode_text = msgspec.json.Decoder(str).decode

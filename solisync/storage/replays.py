@@ -17,14 +17,23 @@ from .rows import encoded, many, maybe
 
 PAGE = 8  # replays in a page, each of which may take a MiB
 
-# A statement of its own, after the lock: else two uploads at once could both take the last room.
+# A statement of its own, after the lock: else two uploads at once could both take the last room. Replays are added up
+# only for a player who has not been counted yet; afterwards a trigger keeps the number (migrations/0007).
 ROOM = Statement(
     "replay_room",
     """
-    SELECT (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = $1::uuid),
-        leaderboard.user_id IS NOT NULL, best_score, best_time_secs
-    FROM users LEFT JOIN leaderboard ON leaderboard.user_id = id
-    WHERE id = $1::uuid
+    WITH counted AS (
+        INSERT INTO replay_usage (user_id, used_bytes)
+        SELECT id, (SELECT coalesce(sum(replay_charge(size)), 0) FROM replays WHERE user_id = users.id)
+        FROM users WHERE id = $1::uuid AND NOT EXISTS (SELECT FROM replay_usage WHERE user_id = $1::uuid)
+        RETURNING used_bytes
+    )
+    SELECT coalesce(usage.used_bytes, counted.used_bytes), leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+    FROM users
+    LEFT JOIN counted ON true
+    LEFT JOIN replay_usage AS usage ON usage.user_id = users.id
+    LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    WHERE users.id = $1::uuid
     """,
 )
 
@@ -54,10 +63,18 @@ RECENT = Statement(
 FETCH = Statement("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid")
 EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uuid")
 
-# Without a lock of the players' rows: this takes no other lock, so a transaction that holds one only waits for its end.
+# The players' rows are locked first, as everywhere: a trigger locks each when a replay has been deleted, and would wait
+# there for the deletion of an account that waits for this replay.
 DELETE = Statement(
     "admin_delete_replays",
-    "DELETE FROM replays WHERE id = ANY ($1::text[]::uuid[]) RETURNING id::text",
+    """
+    WITH player AS (
+        SELECT id FROM users WHERE id IN (SELECT user_id FROM replays WHERE id = ANY ($1::text[]::uuid[]))
+        ORDER BY id FOR NO KEY UPDATE
+    )
+    DELETE FROM replays USING player WHERE user_id = player.id AND replays.id = ANY ($1::text[]::uuid[])
+    RETURNING replays.id::text
+    """,
     prepared=False,
 )
 
@@ -74,7 +91,7 @@ LIST = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The size of a player's replays in bytes, and the player's standing on the leaderboard."""
+    """How many bytes the player has been charged for, and the player's standing on the leaderboard."""
 
     used_bytes: int
     standing: Standing

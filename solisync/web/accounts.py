@@ -46,7 +46,7 @@ class Accounts:
         password = check_new_password(body.password)
         self._passwords.require_room()
         if await self._database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
-            raise Conflict("username already taken")
+            raise Conflict("username_taken", "username already taken")
         password_hash = await self._passwords.hash(password)
         user_id, now = self._new_id(), self._now()
         issued = self._tokens.issue(user_id, now)
@@ -60,14 +60,14 @@ class Accounts:
             refresh_expires=issued.expires,
         )
         if not created:
-            raise Conflict("username already taken")
+            raise Conflict("username_taken", "username already taken")
         return issued.pair
 
     async def me(self, *, player: str) -> Me:
         """The player's profile."""
         profile = await self._database.autocommit(accounts.profile, player)
         if profile is None:
-            raise NotFound("user not found")
+            raise NotFound("user_not_found", "user not found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:

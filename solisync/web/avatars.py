@@ -24,21 +24,21 @@ class Avatars:
         extension = check_avatar(content_type, content)
         profile = await self._database.autocommit(avatars.replace, player, extension, content)
         if profile is None:
-            raise NotFound("user not found")
+            raise NotFound("user_not_found", "user not found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def show(self, *, player: str, user_id: str, extension: str, if_none_match: str | None) -> Reply:
         """A player's avatar, for any player. Private caches may keep it, and must revalidate it each time."""
         content_type = media_type(extension)
         if content_type is None or not is_id(user_id):
-            raise NotFound("avatar not found")
+            raise NotFound("avatar_not_found", "avatar not found")
         if if_none_match is not None:
             etag = await self._database.autocommit(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
                 return _reply(Reply(status=304, content_type=None), etag)
         avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
         if avatar is None:
-            raise NotFound("avatar not found")
+            raise NotFound("avatar_not_found", "avatar not found")
         return _reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)
 
 

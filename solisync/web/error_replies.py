@@ -1,4 +1,4 @@
-"""Replies for exceptions; the only module that maps them to statuses."""
+"""Replies for exceptions."""
 
 from twisted.internet.defer import CancelledError, TimeoutError
 from twisted.logger import Logger
@@ -6,18 +6,9 @@ from twisted.python.failure import Failure
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from ..errors import BadRequest, Conflict, NotFound, Refused, TooMany, Unauthorized, Unavailable
+from ..errors import Refused, TooMany, Unauthorized, Unavailable
 from .wire.reply import Reply, preflight
 from .wire.request import Request
-
-STATUS: dict[type[Refused], int] = {
-    BadRequest: 400,
-    Unauthorized: 401,
-    NotFound: 404,
-    Conflict: 409,
-    TooMany: 429,
-    Unavailable: 503,
-}
 
 _log = Logger()
 
@@ -28,7 +19,7 @@ def error_reply(request: Request, failure: Failure) -> Reply:
     if isinstance(error, Refused):
         return _refused(error)
     if isinstance(error, NoSuchPath):
-        return Reply.error(404, "not found")
+        return Reply.error("not_found", "not found")
     if isinstance(error, MethodNotAllowed):
         return _method_not_allowed(request, ", ".join(sorted(error.valid_methods or ())))
     if isinstance(error, TimeoutError):
@@ -41,7 +32,7 @@ def error_reply(request: Request, failure: Failure) -> Reply:
             path=request.path.decode("ascii", "backslashreplace"),
             request_id=request.request_id,
         )
-    return Reply.error(500, "internal server error")
+    return Reply.error("internal", "internal server error")
 
 
 def _refused(error: Refused) -> Reply:
@@ -50,11 +41,11 @@ def _refused(error: Refused) -> Reply:
         headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"  # RFC 9110 §15.5.2
-    return Reply.error(STATUS[type(error)], str(error), headers)
+    return Reply.error(error.code, str(error), headers)
 
 
 def _method_not_allowed(request: Request, methods: str) -> Reply:
     asks = request.method == b"OPTIONS" and request.requestHeaders.hasHeader("Access-Control-Request-Method")
     if asks and request.allowed_origin is not None:
         return preflight(methods)
-    return Reply.error(405, "method not allowed", {"Allow": methods})
+    return Reply.error("method_not_allowed", "method not allowed", {"Allow": methods})

@@ -34,13 +34,13 @@ class Leaderboard:
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept in case they opt in again."""
         if not await self._database.autocommit(self._opt_out, player):
-            raise NotFound("user not found")
+            raise NotFound("user_not_found", "user not found")
         return Ok()
 
     async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
         saved = await sync.load(transaction, player)
         if saved is None:
-            raise NotFound("user not found")
+            raise NotFound("user_not_found", "user not found")
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
             await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))

@@ -8,14 +8,18 @@ from typing import Any
 import msgspec
 
 from .. import __version__
+from ..errors import Code
 from ..rules.avatars import FORMATS
 from ..rules.shapes import ErrorBody
 from .route import Json, Route, Upload
+from .wire.error_codes import STATUS
 from .wire.reply import Reply
 
 _SCHEMA = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _UUID = {"type": "string", "format": "uuid"}
+_TEXT = {"type": "string"}
+_BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but generators of clients do
 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
@@ -24,13 +28,24 @@ _MEANING = {
     408: "The request took too long to arrive",
     409: "The request collides with what is stored",
     413: "The request body is over its ceiling",
-    429: "The rate limit of this client is used up",
+    429: "The rate limit of this client is used up, or its budget of large bodies",
     431: "The request header is over its ceiling",
     500: "The service failed; details are in its log",
     503: "The service declines for now",
 }
-_ANY_ROUTE = {400, 408, 413, 431, 500, 503}  # before there is a route, or of the service as a whole
 
+_TAGS = {
+    "accounts": "Players and their profiles",
+    "sessions": "Login and its tokens",
+    "avatars": "Pictures of players",
+    "sync": "Progress, merged between devices",
+    "leaderboard": "The best of the players who want to be seen",
+    "replays": "Games to watch again",
+    "challenge": "The deal of the day",
+    "analytics": "What happens in games",
+    "health": "For those who supervise the service",
+    "docs": "This interface",
+}
 _VARIABLES = {
     "user_id": _UUID,
     "replay_id": _UUID,
@@ -64,6 +79,7 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (_body_shape(route), route.answer) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
+    schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -76,6 +92,7 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -83,7 +100,9 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
                 name: {"description": description, "required": True, "schema": schema}
                 for name, (description, schema) in _HEADERS.items()
             },
-            "responses": {_error_name(status): _error(status) for status in _MEANING},
+            "responses": {
+                codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1
+            },
             "securitySchemes": {"access_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
@@ -91,7 +110,8 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": _operation_id(f"{route.method} {route.path}"),
+        "operationId": route.name,
+        "tags": [route.tag],
         "summary": route.summary,
         "security": [{"access_token": []}] if route.protected else [],
         "responses": _responses(route),
@@ -116,41 +136,39 @@ def _body_shape(route: Route) -> type[msgspec.Struct] | None:
     return route.body.shape if isinstance(route.body, Json) else None
 
 
-def _operation_id(method_and_path: str) -> str:
-    return "_".join(re.findall(r"\w+", method_and_path)).lower()
-
-
 def _responses(route: Route) -> dict[str, Any]:
-    statuses = {*_ANY_ROUTE, *route.errors}
-    if route.protected:
-        statuses.add(401)
-    if route.limit is not None:
-        statuses.add(429)
-    if isinstance(route.body, Upload) and route.body.too_large is not None:
-        statuses = statuses - {413} | {route.body.too_large.status}
     etag = ("ETag",) if route.conditional else ()
     done = _response("Done", *etag) | {
         "content": _bytes(route.answer_content) if route.answer_content else _json(route.answer)
     }
     if route.links:
         done["links"] = {
-            _operation_id(operation): {"operationId": _operation_id(operation), "parameters": parameters}
-            for operation, parameters in route.links.items()
+            name: {"operationId": name, "parameters": parameters} for name, parameters in route.links.items()
         }
     responses = {"200": done}
     if route.conditional:
         responses["304"] = _response("The client has it already", *etag)
-    errors = {str(status): {"$ref": f"#/components/responses/{_error_name(status)}"} for status in sorted(statuses)}
-    return responses | errors
+    return responses | {
+        str(status): _error(codes) if len(codes) > 1 else {"$ref": f"#/components/responses/{codes[0]}"}
+        for status, codes in _errors(route).items()
+    }
 
 
-def _error_name(status: int) -> str:
-    return f"Error{status}"
+def _errors(route: Route) -> dict[int, list[Code]]:
+    """The error codes of a route, by status."""
+    by_status: dict[int, list[Code]] = {}
+    for code in sorted(route.codes, key=STATUS.__getitem__):
+        by_status.setdefault(STATUS[code], []).append(code)
+    return by_status
 
 
-def _error(status: int) -> dict[str, Any]:
+def _error(codes: list[Code]) -> dict[str, Any]:
+    """The response with one of these codes, which have one status."""
+    status = STATUS[codes[0]]
     headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
-    return _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+    response = _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+    response["headers"]["Error-Code"] = {"required": True, "schema": {"type": "string", "enum": codes}}
+    return response
 
 
 def _response(description: str, *headers: str) -> dict[str, Any]:
@@ -168,4 +186,4 @@ def _schema(shape: Any) -> dict[str, Any]:
 
 
 def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:
-    return {media_type: {} for media_type in media_types}  # OpenAPI 3.1 describes raw bytes by no schema
+    return {media_type: {"schema": _TEXT if media_type.startswith("text/") else _BINARY} for media_type in media_types}

@@ -7,7 +7,7 @@ from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..rules.ids import is_id
-from ..rules.replays import ReceivedReplay, Recent, Uploaded, recent_count
+from ..rules.replays import ReceivedReplay, Recent, Uploaded, charge, recent_count
 from ..storage import replays
 from .conditional import matches
 from .shared_cache import CoalescingCache
@@ -50,22 +50,23 @@ class Replays:
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
         """A replay as it was uploaded. It never changes, so its id is its entity tag."""
         if not is_id(replay_id):
-            raise NotFound("replay not found")
+            raise NotFound("replay_not_found", "replay not found")
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
         if matches(if_none_match, headers["ETag"]) and await self._database.autocommit(replays.exists, replay_id):
             return Reply(status=304, content_type=None, headers=headers)
         body = await self._database.autocommit(replays.fetch, replay_id)
         if body is None:
-            raise NotFound("replay not found")
+            raise NotFound("replay_not_found", "replay not found")
         return Reply(body=body, headers=headers)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> None:
         raw, header = replay
         room = await replays.room(transaction, player)
         if room is None:
-            raise NotFound("user not found")
-        if self._quota_bytes is not None and room.used_bytes + len(raw) > self._quota_bytes:
-            raise BadRequest("replay storage is full")
+            raise NotFound("user_not_found", "user not found")
+        if self._quota_bytes is not None and room.used_bytes + charge(len(raw)) > self._quota_bytes:
+            await transaction.commit()  # what was counted: or each upload that is refused would count again
+            raise BadRequest("replay_storage_full", "replay storage is full")
         improved = room.standing.improved_by(header.bests)
         bests = header.bests if improved else None
         try:

@@ -1,15 +1,19 @@
 """What a route is. solisync.web.routes has the table of all routes."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import msgspec
 
 from ..access.rate_limit import Limit
+from ..errors import Code
 from ..rules.json_body import read_json
 from .wire.reply import Refusal, Reply
 from .wire.request import Request
+
+# What a request can be answered with before there is a route, or when the service fails.
+ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_large", "internal", "unavailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Json:
 
     shape: type[msgspec.Struct]
     read: Callable[[bytes], Any] | None = None
+    errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What the handler gets."""
@@ -36,7 +41,12 @@ class Upload:
     """
 
     media_types: tuple[str, ...]
-    too_large: Refusal | None = None
+    too_large: Refusal
+
+    @property
+    def errors(self) -> tuple[Code, ...]:
+        """The codes of errors beside the handler's own."""
+        return (self.too_large.code,)
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What the handler gets."""
@@ -55,14 +65,17 @@ class Route:
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
 
-    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `answer` is a message
-    shape or a list of one, or `answer_content` the media types of another reply; `query` has the shape of one value;
-    `errors` are statuses beside those of every route; `links` names routes that continue from the answer, with the
-    places in it of the variables of their paths. Routes that are not `listed` are left out.
+    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `name` is that of the
+    method of solisync.client, and `tag` groups routes by noun; `answer` is a message shape or a list of one, or
+    `answer_content` the media types of another reply; `query` has the shape of one value; `errors` are the codes of the
+    handler's own errors; `links` has the names of routes that continue from the answer, with the places in it of the
+    variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str
     path: str
+    name: str
+    tag: str
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
@@ -72,7 +85,7 @@ class Route:
     conditional: bool = False
     answer: Any = None
     answer_content: tuple[str, ...] = ()
-    errors: tuple[int, ...] = ()
+    errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     listed: bool = True
 
@@ -81,11 +94,29 @@ class Route:
         """Whether the reply concerns one player, so that no cache may keep it."""
         return self.protected or self.path.startswith("/api/auth/")
 
+    @property
+    def codes(self) -> tuple[Code, ...]:
+        """The codes of all errors that the route can answer with."""
+        codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
+        if self.query:
+            codes.append("bad_query")
+        if self.protected:
+            codes.append("unauthorized")
+        if self.limit is not None or self.body is not None:  # large bodies have a budget
+            codes.append("rate_limited")
+        return (*codes, *self.errors)
+
+
+def aliased(route: Route, *, alias: str) -> tuple[Route, Route]:
+    """A route, and the same at another path."""
+    described = f"Alias of {route.method} {route.path}"
+    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described)
+
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
     """The errors for too large bodies that differ from the usual one, by method and path."""
     return {
         (route.method.encode("ascii"), route.path.encode("ascii")): route.body.too_large
         for route in routes
-        if isinstance(route.body, Upload) and route.body.too_large is not None
+        if isinstance(route.body, Upload)
     }

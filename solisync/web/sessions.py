@@ -42,10 +42,10 @@ class Sessions:
             password, stored = b"", None
         if not await self._passwords.verify(password, stored.password_hash if stored else None) or stored is None:
             audit("login failed", user_id=stored.user_id if stored else None)
-            raise Unauthorized("invalid credentials")
+            raise Unauthorized("invalid_credentials", "invalid credentials")
         issued = self._tokens.issue(stored.user_id, self._now())
         if not await self._database.autocommit(self._begin, stored, issued):
-            raise Unauthorized("invalid credentials")
+            raise Unauthorized("invalid_credentials", "invalid credentials")
         return issued.pair
 
     async def refresh(self, *, body: RefreshRequest) -> TokenPair:

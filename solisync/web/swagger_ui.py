@@ -56,7 +56,6 @@ SwaggerUIBundle({
 """
 STYLE = """\
 body { margin: 0; }
-.swagger-ui .opblock-tag { display: none; } /* the routes are one group, which has no name */
 """
 _MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no source maps: a debugger would get a 404
 
@@ -84,7 +83,7 @@ class Docs:
     async def asset(self, *, name: str, if_none_match: str | None) -> Reply:
         """A script or style sheet of the page."""
         if name not in self._assets:
-            raise NotFound("not found")
+            raise NotFound("not_found", "not found")
         return _unless_known(self._assets[name], if_none_match)
 
 

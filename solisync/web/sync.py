@@ -11,6 +11,7 @@ from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.metrics import Metrics
+from ..rules.bounds import check_bounds
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -40,7 +41,7 @@ class Sync:
         """The player's stored progress, or the defaults if they never pushed."""
         pulled = await self._database.autocommit(sync.pull, player)
         if pulled is None:
-            raise NotFound("user not found")
+            raise NotFound("user_not_found", "user not found")
         now = self._now()
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
@@ -51,7 +52,7 @@ class Sync:
         payload, unknown_fields = body
         owner = canonical_uuid(payload.user_id)
         if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
-            raise BadRequest("user_id mismatch")
+            raise BadRequest("user_id_mismatch", "user_id mismatch")
         pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
         reply, conflicts = await self._database.transact(self._merge, player, pushed)
         self._metrics.merges.inc()
@@ -62,13 +63,15 @@ class Sync:
     async def _merge(self, transaction: Transaction, player: str, pushed: Document) -> tuple[Reply, list[SyncConflict]]:
         saved = await sync.load(transaction, player)
         if saved is None:
-            raise NotFound("user not found")
+            raise NotFound("user_not_found", "user not found")
         now = self._now()
         stored = None if saved.payload is None else read_saved(saved.payload)
+        check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
         merged, conflicts = merge(pushed, stored, now)
+        check_bounds(merged, stored)
         payload = merged.encode()
         if len(payload) > PAYLOAD_MAX_BYTES:
-            raise BadRequest("sync payload too large")
+            raise BadRequest("sync_too_large", "sync payload too large")
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
         try:

@@ -175,6 +175,7 @@ async def test_without_a_service_clients_read_what_they_know(behind, program):
     status, said, headers = await deferToThread(proxy.ask, "GET", "/api/health")
     assert (status, said) == (503, {"error": "service unavailable"})
     assert headers["Content-Type"] == "application/json"
+    assert headers["Error-Code"] == "unavailable"
     assert int(headers["Retry-After"]) >= 1
 
 

@@ -9,6 +9,7 @@ from solisync.client import ApiError, Client
 from solisync.service import make_service
 from solisync.settings import ServingSettings
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, SECRET
+from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
 
@@ -40,6 +41,11 @@ class Reachable:
 
     keeps_connections = False
 
+    def __init__(self, port, dsn=None):
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.dsn = dsn
+
     def client(self, address=None):
         """A client with an address of its own, as a trusted proxy would name it."""
         http = http_client(keep=self.keeps_connections)
@@ -54,11 +60,13 @@ class Reachable:
             body = msgspec.json.encode(body)
         http = http_client(keep=self.keeps_connections)
         response = await http.request(method, self.url + path, headers=headers, data=body)
-        return Answer(
+        answer = Answer(
             response.code,
             {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()},
             await response.content(),
         )
+        check_error_code(answer.status, answer.headers, method, path)
+        return answer
 
     async def player(self, name="ann"):
         """A client that has just registered."""
@@ -75,10 +83,8 @@ class Running(Reachable):
     """A service in this process."""
 
     def __init__(self, service, dsn):
+        super().__init__(service.address.port, dsn)
         self.service = service
-        self.dsn = dsn
-        self.port = service.address.port
-        self.url = f"http://127.0.0.1:{self.port}"
 
 
 def begin(reactor, dsn, *, settings=None, **options):

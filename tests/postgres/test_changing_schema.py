@@ -16,7 +16,7 @@ from tests.postgres.old_node import OldNode
 
 MIGRATIONS = load_migrations()
 PROGRESS = 2  # the first schema with progress in it
-PUSH = 6  # the first schema with what this version's push needs
+PUSH = 7  # the first schema with what the statements of this version need
 WINS = 400
 OTHERS = 20_000  # players who do nothing, so that to rewrite a table takes a while
 REWRITE = "ALTER TABLE sync_states ADD COLUMN updated_at timestamptz NOT NULL DEFAULT clock_timestamp()"
@@ -102,11 +102,14 @@ class Pushing:
         self.statuses = []
         self._ended = False
 
-    async def begin(self):
-        """Save what they have won, and begin to push."""
+    async def save(self):
+        """Save what they have won."""
         unlocked = {"id": "first_win", "unlocked": True, "unlock_date": None, "reward_granted": True}
         for player in self.players:
             await self._push(player, progress_of(stats__games_won=WINS, achievements=[unlocked]))
+
+    def begin(self):
+        """Begin to push."""
         self.pushing = gatherResults([Deferred.fromCoroutine(self._go_on(player)) for player in self.players])
 
     async def _push(self, player, payload):
@@ -135,7 +138,8 @@ async def test_a_table_rewritten_by_hand_loses_nobody_a_win(reactor, empty_datab
     try:
         fill(empty_database)
         pushing = Pushing(running)
-        await pushing.begin()
+        await pushing.save()
+        pushing.begin()
         for _ in range(3):
             await deferToThread(run_sql, empty_database, REWRITE)
             await deferToThread(run_sql, empty_database, "ALTER TABLE sync_states DROP COLUMN updated_at")
@@ -145,16 +149,20 @@ async def test_a_table_rewritten_by_hand_loses_nobody_a_win(reactor, empty_datab
 
 
 @pytest.mark.parametrize("migration", MIGRATIONS[PUSH:], ids=lambda migration: migration.name)
-async def test_a_migration_costs_no_push_of_this_version(reactor, empty_database, migration, monkeypatch):
+async def test_a_migration_costs_no_push_of_this_version(
+    reactor, empty_database, migration, monkeypatch, no_lost_failures
+):
     """Each migration after those that a push needs is applied while a service on the schema before it serves."""
     monkeypatch.setattr(services, "load_migrations", lambda: MIGRATIONS[: migration.number - 1])
     running = await start(reactor, empty_database)
     try:
         fill(empty_database)
         pushing = Pushing(running)
-        await pushing.begin()
+        await pushing.save()
         if 500 in pushing.statuses:
+            no_lost_failures.clear()
             pytest.skip(f"this version's push needs {migration.name} or a later one")
+        pushing.begin()
         await migrate(reactor, empty_database, MIGRATIONS[: migration.number])
         await pushing.end(reactor)
     finally:

@@ -46,6 +46,25 @@ async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_datab
     connection.close()
 
 
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize(
+    ("setting", "preferred", "ours"),
+    [
+        ("default_transaction_isolation", "repeatable read", "read committed"),
+        ("default_transaction_isolation", "serializable", "read committed"),
+        ("synchronous_commit", "off", "on"),
+        ("synchronous_commit", "local", "local"),
+        ("synchronous_commit", "remote_apply", "remote_apply"),
+    ],
+)
+async def test_what_correctness_relies_on_is_set(reactor, empty_database, setting, preferred, ours, bounded):
+    """Transactions see what was committed before each statement, and survive a crash, whatever the server prefers."""
+    run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET {setting} = '{preferred}'")
+    connection = await Connection.open(reactor, empty_database, bounded=bounded)
+    assert await connection.execute(f"SHOW {setting}") == [(ours,)]
+    connection.close()
+
+
 @pytest.mark.parametrize("size", [1, 10_000_000])
 async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size):
     """libpq may close the socket while it sends; the next sockets of that number are watched all the same."""

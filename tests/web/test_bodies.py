@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
-from solisync.rules.json_body import MAX_NESTING, nesting, read_json
+from solisync.rules.json_body import MAX_NESTING, nests_too_deep, read_json
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.strategies import examples
@@ -78,6 +78,33 @@ async def test_unknown_fields_are_ignored_and_64_levels_accepted(server):
     assert server.sql("SELECT username FROM users ORDER BY 1") == [("ann",), ("bob",)]
 
 
+async def test_half_a_surrogate_pair_in_an_unknown_field_is_ignored(server):
+    """It is valid JSON, and whatever is unknown costs nothing; whole pairs beside it are read as usual."""
+    halves = rb', "z": "\ud800", "\udfff": ["\udc00\ud800"]}'
+    client = await server.player("ann")
+    bearer = client.tokens.access_token
+    for method, path, body in (
+        ("POST", "/api/auth/register", {"username": "bob", "password": PASSWORD + "\U0001f600"}),
+        ("POST", "/api/auth/login", {"username": "bob", "password": PASSWORD + "\U0001f600"}),
+        ("POST", "/api/auth/refresh", {"refresh_token": client.tokens.refresh_token}),
+        ("POST", "/api/leaderboard/opt-in", {"display_name": "Ann \U0001f600"}),
+        ("POST", "/api/analytics", {"session_id": "s", "events": []}),
+    ):
+        answer = await server.ask(method, path, body=json.dumps(body).encode()[:-1] + halves, bearer=bearer)
+        assert answer.status == 200, answer
+    assert server.sql("SELECT display_name FROM leaderboard") == [("Ann \U0001f600",)]
+
+
+@pytest.mark.parametrize("name", [r"\ud800", r"\ud83d\ude00\udfff"])
+async def test_half_a_surrogate_pair_where_text_belongs_is_refused(server, name):
+    """A name with one is a 400, also beside one in an unknown field."""
+    client = await server.player("ann")
+    body = b'{"display_name": "%b", "z": "\\ud800"}' % name.encode()
+    answer = await server.ask("POST", "/api/leaderboard/opt-in", body=body, bearer=client.tokens.access_token)
+    assert answer.status == 400
+    assert answer.json["error"].startswith("request body is not valid JSON")
+
+
 texts = st.text(max_size=40) | st.sampled_from(["\0", "ann\0", "😀" * 10, "\x7f", "' OR 1=1 --", "a" * 2000])
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
@@ -108,9 +135,9 @@ async def test_no_body_is_worse_than_refused(server, full, path):
     assert statuses <= {200, 400, 401, 409, 503}
 
 
-@given(documents)
-def test_nesting_is_measured_as_json_nests(value):
-    """Brackets in strings don't count; few brackets are not worth measuring."""
+@given(documents, st.integers(0, MAX_NESTING), st.sampled_from(["[", "{", '\\"[', "]]}", "\\", '"']))
+def test_nesting_is_measured_as_json_nests(value, levels, text):
+    """Brackets in strings don't count, however the strings are spelled; the limit is exact."""
 
     def depth(value):
         if isinstance(value, list):
@@ -119,9 +146,11 @@ def test_nesting_is_measured_as_json_nests(value):
             return 1 + max(map(depth, value.values()), default=0)
         return 0
 
-    many_brackets = ["[{" * 3, '\\"[', [[]] * MAX_NESTING]
-    document = [many_brackets, value]
-    assert nesting(json.dumps(document).encode()) == depth(document)
+    document = value
+    for level in range(levels):
+        document = {text: text, "x": document} if level % 2 else [text, document, text]
+    document = [[[]] * MAX_NESTING, text * 3, document]
+    assert nests_too_deep(json.dumps(document).encode()) == (depth(document) > MAX_NESTING)
 
 
 @given(st.binary(max_size=300))

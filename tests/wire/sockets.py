@@ -6,6 +6,7 @@ import socket
 from twisted.internet import defer, task
 from twisted.internet.protocol import Protocol
 
+from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import new_address
 
 
@@ -78,7 +79,10 @@ class Answer:
 
 
 def parse(data, head=False):
-    """Split what came over a connection into answers; each must have a length, or a status without a body."""
+    """Split what came over a connection into answers.
+
+    Each must have a length, or a status without a body, and a code if it is an error.
+    """
     answers = []
     while data:
         top, end, data = data.partition(b"\r\n\r\n")
@@ -94,6 +98,7 @@ def parse(data, head=False):
         assert ("content-length" in headers) != bodiless
         length = 0 if bodiless or head else int(headers["content-length"])
         assert len(data) >= length
+        check_error_code(int(status), headers)
         answers.append(Answer(int(status), headers, data[:length]))
         data = data[length:]
     return answers

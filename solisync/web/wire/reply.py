@@ -8,7 +8,9 @@ from typing import NamedTuple
 import msgspec
 from twisted.web import http
 
+from ...errors import Code
 from ...rules.shapes import ErrorBody
+from .error_codes import STATUS
 
 JSON = "application/json"
 PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
@@ -36,9 +38,13 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return cls(body=_encode(shape))
 
     @classmethod
-    def error(cls, status: int, message: str, headers: Mapping[str, str] | None = None) -> "Reply":
+    def error(cls, code: Code, message: str, headers: Mapping[str, str] | None = None) -> "Reply":
         """An error as JSON. Caches must not keep it: it is temporary, or concerns one client."""
-        return cls(status=status, body=_encode(ErrorBody(message)), headers={**NO_STORE, **(headers or {})})
+        return cls(
+            status=STATUS[code],
+            body=_encode(ErrorBody(message)),
+            headers={**NO_STORE, "Error-Code": code, **(headers or {})},
+        )
 
     def with_headers(self, headers: Mapping[str, str]) -> "Reply":
         """The same reply with these headers as well."""
@@ -48,8 +54,13 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 class Refusal(NamedTuple):
     """The error after which a connection is closed, before its request is whole."""
 
-    status: int
+    code: Code
     message: str
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return STATUS[self.code]
 
 
 def preflight(methods: str) -> Reply:

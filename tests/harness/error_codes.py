@@ -1,0 +1,45 @@
+"""What holds for every answer under test: an error has a code of its status, which its route documents."""
+
+import functools
+import inspect
+from unittest.mock import Mock
+from urllib.parse import quote
+
+from solisync.web.app import Dispatcher
+from solisync.web.openapi import document
+from solisync.web.route import ANY_ROUTE
+from solisync.web.routes import routes
+from solisync.web.wire.error_codes import STATUS
+
+WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"}
+
+
+@functools.cache
+def table():
+    """The route table, with handlers that do nothing."""
+    return routes(**{noun: Mock() for noun in inspect.signature(routes).parameters})
+
+
+@functools.cache
+def dispatcher():
+    return Dispatcher(table())
+
+
+@functools.cache
+def openapi():
+    """The OpenAPI document."""
+    return document(table())
+
+
+def check_error_code(status, headers, method=None, path=None):
+    """Fail unless Error-Code is there for an error alone, known, and among the codes of the route, if one is given."""
+    code = headers.get("error-code")
+    if status < 400:
+        assert code is None
+        return
+    assert STATUS.get(code) == status, (method, path, status, code)
+    if path is not None:
+        verb = "GET" if method == "HEAD" else method
+        spelled = quote(path.partition("?")[0], safe="/:")  # as treq sends it
+        route, _ = dispatcher().find(verb.encode("ascii"), spelled.encode("ascii"))
+        assert code in (WITHOUT_ROUTE if route is None else route.codes), (method, path, status, code)

@@ -1,0 +1,59 @@
+"""How much progress may hold (docs/sync.md "The payload")."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from solisync.errors import BadRequest
+from solisync.rules.bounds import MOST, check_bounds
+from tests.rules.documents import example
+
+
+def achievements(count, **more):
+    return [
+        {"id": f"a{number}", "unlocked": True, "unlock_date": None, "reward_granted": False, **more}
+        for number in range(count)
+    ]
+
+
+def dates(count):
+    return [(date(2000, 1, 1) + timedelta(days=number)).isoformat() for number in range(count)]
+
+
+def unknown(count):
+    """That many unknown fields, a quarter of them in each of the four places."""
+    quarter, rest = divmod(count, 4)
+    changes = {f"zz_{number}": 1 for number in range(quarter + rest)}
+    changes |= {f"{part}__zz_{number}": 1 for part in ("stats", "progress") for number in range(quarter)}
+    return example(**changes, achievements=achievements(1, **{f"zz_{number}": 1 for number in range(quarter)}))
+
+
+DOCUMENTS = {
+    "achievements": lambda count: example(achievements=achievements(count)),
+    "unlocked_card_backs": lambda count: example(progress__unlocked_card_backs=[*range(count)]),
+    "unlocked_backgrounds": lambda count: example(progress__unlocked_backgrounds=[*range(count)]),
+    "weekly_goal_progress": lambda count: example(progress__weekly_goal_progress={f"g{n}": 1 for n in range(count)}),
+    "daily_challenge_history": lambda count: example(progress__daily_challenge_history=dates(count)),
+    "unknown_fields": unknown,
+}
+
+
+@pytest.mark.parametrize("name", MOST._fields)
+def test_a_count_over_its_bound_is_refused_by_name(name):
+    """The bound itself is fine, one more is not, and is named."""
+    make, most = DOCUMENTS[name], getattr(MOST, name)
+    check_bounds(make(most), None)
+    with pytest.raises(BadRequest, match=f"at most {most:,} {name.replace('_', ' ')}"):
+        check_bounds(make(most + 1), None)
+
+
+@pytest.mark.parametrize("name", MOST._fields)
+def test_who_has_more_keeps_it_and_gets_no_further(name):
+    """A count over its bound passes as long as it is no larger than what is stored."""
+    make, most = DOCUMENTS[name], getattr(MOST, name)
+    check_bounds(make(most + 2), make(most + 2))
+    check_bounds(make(most + 1), make(most + 2))
+    with pytest.raises(BadRequest):
+        check_bounds(make(most + 3), make(most + 2))
+    with pytest.raises(BadRequest):
+        check_bounds(make(most + 1), make(most))

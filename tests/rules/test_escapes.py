@@ -1,0 +1,38 @@
+"""Escapes in JSON that stand for no text (docs/protocol.md "Common to all routes")."""
+
+import json
+import re
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.rules.escapes import sealed, unsealed, without_lone_surrogates
+
+PARTS = ["a", "\ud800", "\udbff", "\udc00", "\\", "\\u", "ud800", '"', "😀", "\0"]
+
+
+@given(st.lists(st.sampled_from(PARTS)).map("".join), st.booleans())
+def test_something_stands_for_half_a_surrogate_pair(text, upper):
+    """For each half something else; whole pairs, other escapes and what only looks like one stay as they are."""
+    body = json.dumps({"x": text}).encode()
+    if upper:
+        body = re.sub(rb"(?<!\\)((?:\\\\)*\\u)(....)", lambda escape: escape[1] + escape[2].upper(), body)
+    read = json.loads(without_lone_surrogates(body, instead=rb"\ufffd"))["x"]
+    whole = re.sub("[\ud800-\udbff][\udc00-\udfff]", lambda pair: json.loads(json.dumps(pair[0])), text)
+    assert read == re.sub("[\ud800-\udfff]", "\ufffd", whole)
+
+
+@given(st.lists(st.sampled_from([*PARTS, "0000", "d800"])).map("".join))
+def test_what_is_sealed_can_be_decoded_and_unsealed_again(text):
+    """Sealed JSON has no surrogates; unsealed it is what it was, to the byte, also when only a part of it is left."""
+    raw = json.dumps({"x": "\ud800", "y": [text]}).encode()
+    fields = msgspec.json.decode(sealed(raw), type=dict[str, msgspec.Raw])
+    assert unsealed(sealed(raw)) == raw
+    assert unsealed(bytes(fields["y"])) == json.dumps([text]).encode()
+
+
+def test_what_is_not_json_does_not_become_it():
+    """Raw control characters stay, and are refused by whoever decodes."""
+    body = b'{"x": "\0\0", "y": "\\ud800"}'
+    assert without_lone_surrogates(body, instead=rb"\ufffd") == body

@@ -1,0 +1,165 @@
+"""How much room an account's replays take (docs/protocol.md "Replays")."""
+
+import random
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+
+from solisync.storage.replays import DELETE, ROOM
+from tests.harness.concurrency import at_once, gather
+from tests.harness.payloads import replay
+from tests.harness.postgres import connect, truncate
+from tests.harness.service import start
+
+MIB = 2**20
+CHARGE = 4_096
+
+# the statements of version 0.1.0, word for word
+OLD_ROOM = """
+    SELECT (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = $1::uuid),
+        leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+    FROM users LEFT JOIN leaderboard ON leaderboard.user_id = id
+    WHERE id = $1::uuid
+"""
+OLD_STORE = """
+    INSERT INTO replays
+        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
+    VALUES ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::int, $6::text, $7::text, $8::text, $9::text, $10::text,
+        $11::text)
+"""
+OLD_DELETE = "DELETE FROM replays WHERE id = ANY ($1::text[]::uuid[]) RETURNING id::text"
+FULL = {"error": "replay storage is full"}
+
+
+@pytest.fixture
+def small(reactor, shared_dsn):
+    """A service whose accounts have room for one MiB of replays, which are 256 small ones."""
+    truncate(shared_dsn)
+    running = pytest_twisted.blockon(
+        Deferred.fromCoroutine(start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"}))
+    )
+    yield running
+    pytest_twisted.blockon(running.service.stopService())
+
+
+async def upload(server, client, body=None):
+    return await server.ask("POST", "/api/replays", body=body or replay(), bearer=client.tokens.access_token)
+
+
+def fill(server, user_id, count, size=2):
+    """Replays that were stored before there was a count, or by an older node."""
+    server.sql(
+        "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), '{}', %s, 'Zen', 'DrawOne', '1', '1', NULL,"
+        " '2026-01-01' FROM generate_series(1, %s)",
+        (user_id, size, count),
+    )
+
+
+def used(server):
+    """What is known of each player, and what all replays that there are must be charged."""
+    known = server.sql("SELECT user_id, used_bytes FROM replay_usage ORDER BY 1")
+    due = server.sql("SELECT user_id, sum(greatest(size, %s))::bigint FROM replays GROUP BY 1 ORDER BY 1", (CHARGE,))
+    return known, due
+
+
+async def test_each_replay_is_charged_at_least_4_kib(small):
+    """Of small ones 256 take a MiB; larger ones take their bytes."""
+    client = await small.player("ann")
+    me = await client.me()
+    fill(small, me.id, 250)
+    big = replay(moves="x" * CHARGE * 4)
+    assert (await upload(small, client, big)).status == 200
+    assert (await upload(small, client)).status == 200
+    answer = await upload(small, client)
+    assert (answer.status, answer.json) == (400, FULL)
+    assert small.sql("SELECT used_bytes FROM replay_usage") == [(251 * CHARGE + len(big),)]
+
+
+async def test_who_is_over_keeps_everything_and_uploads_again_when_below(small):
+    """What was stored by older rules stays; deleting frees its charge."""
+    client = await small.player("ann")
+    fill(small, (await client.me()).id, 300)
+    assert (await upload(small, client)).json == FULL
+    assert small.sql("SELECT count(*) FROM replays") == [(300,)]
+    assert used(small)[0] == used(small)[1]  # counted, though the upload was refused
+    ids = [replay_id for (replay_id,) in small.sql("SELECT id::text FROM replays LIMIT 45")]
+    small.sql(DELETE.sql.replace("$1", "%s"), (ids[:44], ids[:44]))
+    assert (await upload(small, client)).json == FULL
+    small.sql(DELETE.sql.replace("$1", "%s"), (ids[44:], ids[44:]))
+    assert (await upload(small, client)).status == 200
+    assert (await upload(small, client)).json == FULL
+
+
+async def test_deleting_an_account_forgets_what_it_used(small):
+    """No row names a player who is gone, however many replays there were."""
+    client = await small.player("ann")
+    assert (await upload(small, client)).status == 200
+    fill(small, (await client.me()).id, 1_000)
+    await client.delete_account()
+    assert used(small) == ([], [])
+
+
+async def test_uploads_of_older_nodes_count(small):
+    """Their statements go on working, before and after the player has been counted."""
+    client = await small.player("ann")
+    me = (await client.me()).id
+    connection = connect(small.dsn)
+    cursor = connection.cursor()
+    cursor.execute(f"PREPARE old_room AS {OLD_ROOM}; PREPARE old_store AS {OLD_STORE}; PREPARE old AS {OLD_DELETE}")
+
+    def store(size):
+        cursor.execute("EXECUTE old_room(%s)", (me,))
+        assert len(cursor.fetchall()) == 1
+        values = ("{}", size, "Zen", "DrawOne", "1", "1", None, "2026-01-01")
+        cursor.execute("EXECUTE old_store(gen_random_uuid(), %s, now(), %s, %s, %s, %s, %s, %s, %s, %s)", (me, *values))
+
+    store(5_000)
+    assert used(small)[0] == []
+    assert (await upload(small, client)).status == 200
+    store(2)
+    store(6_000)
+    cursor.execute("EXECUTE old(%s)", ([small.sql("SELECT id::text FROM replays WHERE size = 5000")[0][0]],))
+    connection.close()
+    assert used(small)[0] == used(small)[1] == [(me, 2 * CHARGE + 6_000)]
+
+
+async def test_who_has_been_counted_is_not_counted_again(small):
+    """The replays are added up once; after that no plan touches them, whatever their number."""
+    client = await small.player("ann")
+    me = (await client.me()).id
+    fill(small, me, 2_000)
+    explained = f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {ROOM.sql.replace('$1', '%(player)s')}"
+
+    def plan():
+        return [line for (line,) in small.sql(explained, {"player": me}) if "on replays" in line]
+
+    assert "actual rows=2000" in plan()[0]
+    assert "never executed" in plan()[0]
+
+
+@pytest.mark.limit(60)
+async def test_the_count_is_right_whoever_stores_and_deletes_at_once(small, no_deadlocks):
+    """Uploads, deletions by operators of both versions, deletions of accounts, and first counts: nothing gets lost."""
+    clients = await gather(4, lambda number: small.player(f"player_{number}"), range(4))
+    for client in clients:
+        fill(small, (await client.me()).id, 60)
+    ids = [replay_id for (replay_id,) in small.sql("SELECT id::text FROM replays ORDER BY id")]
+    chance = random.Random(7)
+    chance.shuffle(ids)
+    batches = [ids[start : start + 3] for start in range(0, 180, 3)]
+
+    def delete(batch):
+        small.sql(DELETE.sql.replace("$1", "%s"), (batch, batch))
+
+    def store(number):
+        return upload(small, clients[number % 4])
+
+    deleting = Deferred.fromCoroutine(at_once(4, delete, batches))
+    answers = await gather(8, store, range(80))
+    await clients[0].delete_account()
+    await deleting
+    assert {answer.status for answer in answers} == {200}
+    known, due = used(small)
+    assert known == due
+    assert len(known) == 3
