@@ -234,6 +234,24 @@ async def test_options_win(reactor, launch, shared_dsn, place, door):
     service.stop()
 
 
+@pytest.mark.parametrize("door", [(*SOLISYNC, "--workers=2"), TWISTD], ids=["solisync", "twistd -n"])
+async def test_settings_from_a_file(reactor, launch, shared_dsn, place, door):
+    """With --env-file a service, its workers and every command take their settings from one file."""
+    port = free_port()
+    file = place / "solisync.env"
+    lines = f"JWT_SECRET='{SECRET}'", f'DATABASE_URL="{shared_dsn}"', f"SOLISYNC_LISTEN=tcp:{port}:interface=127.0.0.1"
+    file.write_text("\n".join(lines))
+    service = launch(*door, f"--env-file={file}")
+    await served(reactor, f"http://127.0.0.1:{port}")
+    for words in (["--env-file", file, "status"], ["status", "--env-file", file], ["--env-file", file, "--migrate"]):
+        done = run(*SOLISYNC, *words)
+        assert (done.status, done.err) == (0, [])
+    reset = run(BIN / "solisync-reset-password", "--env-file", file, "nobody_at_all", stdin=b"long enough\n")
+    assert reset.err == ["user 'nobody_at_all' not found"]
+    assert f"is running on tcp:{port}" in "".join(run(*SOLISYNC, "--env-file", file, "doctor").out)
+    service.stop()
+
+
 FINE = ("SOLISYNC_TRUSTED_PROXIES", "SOLISYNC_CORS_ORIGINS")
 
 
