@@ -48,15 +48,11 @@ class Request(server.Request):
     route = ""  # the template of its route, set by the app
     private = False  # whether no cache may keep the reply, set by the app
     player: str | None = None  # the user id in its access token, set by the app
-<<<<<<< HEAD
     charged: tuple[str, int] | None = None  # whose budget a large body is charged to, and its price, set by the app
     received = 0  # bytes of the body
     _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
     _unwanted: Refused | None = None  # why the body is not kept
-=======
     token_read = False  # whether it had a bearer token that was asked for, valid or not
-    _received = 0  # bytes of the body
->>>>>>> b867631 (Say in WWW-Authenticate when an access token was refused)
     _whole = False  # whether the body has arrived
 
     def __init__(
