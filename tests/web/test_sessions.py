@@ -162,7 +162,6 @@ async def test_sessions_end_in_their_time(reactor, shared_dsn):
         await running.service.stopService()
 
 
-@pytest.mark.limit(60)
 async def test_a_login_takes_as_long_whoever_it_is(reactor, shared_dsn):
     """Where a hash takes a while, a login for nobody takes as long as one for somebody (many times as long as none)."""
     truncate(shared_dsn)
