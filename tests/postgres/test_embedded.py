@@ -31,8 +31,10 @@ def embedded(reactor, data_dir):
     ["it's a place of Größe 日本", "one,two", "x" * 120],
     ids=["characters", "comma", "long"],
 )
-async def test_any_path_will_do(reactor, place, name):
+async def test_any_path_will_do(reactor, initialized, place, name):
     """The data directory may have any name; one too long for a socket gets a private socket directory elsewhere."""
+    if name in ("one,two", "x" * 120):  # which matter to the socket alone
+        initialized(place / name)
     server = embedded(reactor, place / name)
     server.claim()
     try:
@@ -139,7 +141,7 @@ def test_a_stop_during_the_first_start_is_quick(place, launch):
     """SIGTERM while the cluster is being made ends everything at once, and nothing is left running."""
     service = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: list(place.glob("postgresql.new*/base")))
-    assert service.stop(seconds=5) == 0
+    assert service.stop(seconds=10) == 0
     assert not processes_in(place)
     assert "Traceback" not in service.log
 
@@ -274,7 +276,7 @@ async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, p
     await server.stop()
     (place / "postgresql" / "postgresql.conf").write_text("nonsense = on\n")
     service = start(launch, *SOLISYNC, data_dir=place)
-    assert service.popen.wait(10) == 1
+    assert service.popen.wait(30) == 1
     critical = [line for line in service.log.splitlines() if "critical" in line]
     assert len(critical) == 1
     assert "nonsense" in critical[0]
@@ -295,7 +297,7 @@ def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, initialized, pl
     wait_for(lambda: (place / "postgresql/postmaster.pid").exists() and "ready" in _pid_file(place))
     assert os.getpgid(postmaster(place)) != os.getpgid(service.pid)
     os.killpg(os.getpgid(service.pid), signal.SIGINT)
-    assert service.popen.wait(10) == 0
+    assert service.popen.wait(30) == 0
     assert not processes_in(place)
 
 

@@ -134,7 +134,7 @@ async def test_a_database_that_comes_late(reactor, postgres, monkeypatch):
             assert (await client.live()).status == "ok"
             with pytest.raises(ApiError, match="503 service unavailable"):
                 await client.ready()
-            await until(reactor, lambda: "waiting for the database" in str(events), 10)
+            await until(reactor, lambda: "waiting for the database" in str(events), 30)
             run_sql(postgres.dsn, "CREATE DATABASE late")
             began = time.monotonic()
             await ready(reactor, client)

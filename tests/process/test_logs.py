@@ -99,7 +99,6 @@ def test_a_log_that_cannot_be_written_harms_nobody():
     Logger("tests", observer=observe).info("hello")
 
 
-@pytest.mark.limit(60)
 async def test_every_request_has_one_access_line(serve, shared_dsn):
     """It says who asked for what, by which route, and how it ended; query strings and tokens are not in it."""
     truncate(shared_dsn)
@@ -129,7 +128,6 @@ async def test_every_request_has_one_access_line(serve, shared_dsn):
         assert secret not in process.log
 
 
-@pytest.mark.limit(60)
 async def test_an_access_line_is_short(serve, shared_dsn):
     """However long the path was: a pipe that several processes write to keeps 4,096 bytes together."""
     process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
@@ -139,7 +137,6 @@ async def test_an_access_line_is_short(serve, shared_dsn):
     assert max(map(len, process.log.splitlines())) < 4_096
 
 
-@pytest.mark.limit(60)
 async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
     """Its request gets an access line with status 499, once; a request that never arrived whole gets none."""
     truncate(shared_dsn)
@@ -168,7 +165,6 @@ async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
     assert lines == {"whole": [499], "half": []}
 
 
-@pytest.mark.limit(60)
 async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
     """Register, login, failed logins, refresh, refused refresh and deletion are written once each, with the user."""
     truncate(shared_dsn)
@@ -199,7 +195,6 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
     assert "a_password_typed_too_early" not in process.log
 
 
-@pytest.mark.limit(60)
 async def test_the_audit_trail_knows_of_clients_that_left(serve, shared_dsn):
     """A refresh that is committed after its client hung up is written down all the same."""
     truncate(shared_dsn)
@@ -230,7 +225,6 @@ async def test_the_audit_trail_knows_of_clients_that_left(serve, shared_dsn):
     assert [event for event, _ in audited(process)] == ["register", "refresh"]
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize(
     "door", [SOLISYNC, TWISTD, (*SOLISYNC, "--workers", "2")], ids=["solisync", "twistd", "workers"]
 )
@@ -243,7 +237,6 @@ async def test_every_line_is_json_when_asked_for(launch, reactor, shared_dsn, do
     assert all({"time", "level", "source", "pid", "message"} <= line.keys() for line in lines_of(process))
 
 
-@pytest.mark.limit(60)
 async def test_a_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
     """`twistd --logfile` gets the same lines."""
     log, pid = place / "solisync.log", place / "solisync.pid"

@@ -94,6 +94,8 @@ async def test_what_happens_is_counted(scraped):
 async def test_lost_connections_are_counted(scraped, shared_dsn):
     """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
     service = await scraped(SOLISYNC_DATABASE_CONNECTIONS="3")
+    while await service.value("database_connections", state="idle") < 3:
+        pass
     service.process.sql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'solisync' AND datname = current_database()"
