@@ -10,7 +10,7 @@ import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 from twisted.internet.threads import deferToThread
 
-from solisync.postgres.binaries import unprivileged_user
+from solisync.postgres.server_user import unprivileged_user
 from solisync.postgres.migrate import load_migrations
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
