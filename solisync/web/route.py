@@ -65,7 +65,8 @@ class Route:
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
 
-    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `answer` is a message
+    It returns a message shape or a Reply. The handler of a route that `writes` waits while another such request of the
+    same player is handled. The rest describes the route in the OpenAPI document: `answer` is a message
     shape or a list of one, or `answer_content` the media types of another reply; `query` has the shape of one value;
     `errors` are the codes of the handler's own errors; `links` names routes that continue from the answer, with the
     places in it of the variables of their paths. Routes that are not `listed` are left out.
@@ -76,6 +77,7 @@ class Route:
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
+    writes: bool = False
     limit: Limit | None = None
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
@@ -99,7 +101,7 @@ class Route:
             codes.append("bad_query")
         if self.protected:
             codes.append("unauthorized")
-        if self.limit is not None:
+        if self.limit is not None or self.writes:
             codes.append("rate_limited")
         return (*codes, *self.errors)
 
