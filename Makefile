@@ -30,11 +30,11 @@ run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an e
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
 	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
 
-test: venv  ## run all tests, on a PostgreSQL of their own
+test: venv  ## run the tests of every day, on a PostgreSQL of their own
 	$(BIN)/python -m pytest
 
-fire: venv  ## run the fire suite in full: faults, floods and fuzz (needs nginx and chromium; under 10 minutes)
-	$(BIN)/python -m pytest tests/fire --fire
+fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
+	$(BIN)/python -m pytest --ignore=tests/deploy --fire
 
 test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer and prometheus)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire

@@ -29,6 +29,7 @@ from twisted.logger import Logger
 
 from . import __version__
 from .access import passwords
+from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import ANALYTICS, LIMITS
 from .errors import ConnectionFailed, TransactionAborted
@@ -105,7 +106,7 @@ def make_service(
     is open. Tests have a clock, ids and a cost of bcrypt of their own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), OneAtATime.name]
+    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name]
     metrics = Metrics(limits=limits, conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements)

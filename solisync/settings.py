@@ -3,7 +3,7 @@
 Two classes, so that a command which has no signing secret can't sign with an empty one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from operator import attrgetter
@@ -13,7 +13,27 @@ from typing import Any, Self
 from .access.client_address import Networks
 from .access.rate_limit import Limit
 from .errors import SettingsError
+from .process import env_file
 from .settings_table import TABLE, Setting
+
+ENV_FILE = "env-file"  # the option, which every entry point but the .tac file has
+ENV_FILE_HELP = "a file with environment variables, as for systemd's EnvironmentFile=; those that are set already win"
+
+
+def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:
+    """Set the variables of a file that are not set yet, those of libpq included; raises SettingsError.
+
+    A setting with two variables, such as JWT_SECRET and JWT_SECRET_FILE, is set if either is.
+    """
+    if file is None:
+        return
+    try:
+        variables = env_file.read(file)
+    except ValueError as error:
+        raise SettingsError([f"--{ENV_FILE} {error}"]) from None
+    given = {row.field for row in TABLE if environ.get(row.variable)}
+    settled = {row.variable for row in TABLE if row.field in given}
+    environ.update({name: value for name, value in variables.items() if not environ.get(name) and name not in settled})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

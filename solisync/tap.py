@@ -19,7 +19,7 @@ from .process import logs
 from .process.clock import monotonic_reactor
 from .process.daemon import Daemon
 from .service import make_daemon, make_service
-from .settings import ServingSettings
+from .settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file
 from .settings_table import TABLE, without_option
 
 
@@ -27,7 +27,12 @@ class Options(TwistedOptions):
     """An option for each setting that has one; without the option, the environment variable counts."""
 
     optParameters = [  # noqa: RUF012
-        [setting.option, None, None, setting.description] for setting in TABLE if setting.option and not setting.flag
+        *(
+            [setting.option, None, None, setting.description]
+            for setting in TABLE
+            if setting.option and not setting.flag
+        ),
+        [ENV_FILE, None, None, ENV_FILE_HELP],
     ]
     optFlags = [  # noqa: RUF012
         [setting.option, None, setting.description] for setting in TABLE if setting.flag
@@ -46,7 +51,11 @@ class Options(TwistedOptions):
     def given(self) -> dict[str, str]:
         """The options on the command line, by name, as for ServingSettings.from_environ."""
         flags = {setting.option: setting.flag for setting in TABLE if setting.flag}
-        return {name: flags.get(name) or value for name, value in self.items() if value is not None and value != 0}
+        return {
+            name: flags.get(name) or value
+            for name, value in self.items()
+            if value is not None and value != 0 and name != ENV_FILE
+        }
 
 
 def makeService(options: Options) -> IService:
@@ -54,6 +63,7 @@ def makeService(options: Options) -> IService:
     twistd: Mapping[str, Any] = options.parent or {}
     out = sys.stdout.fileno()
     with _plain_exit():
+        add_env_file(os.environ, options[ENV_FILE])
         settings = ServingSettings.from_environ(os.environ, options.given())
         # workers log to standard output, which a daemon has not; a log file of twistd's can't be shared with them
         if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):

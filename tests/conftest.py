@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_twisted
+from hypothesis import settings
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
 
@@ -22,7 +23,7 @@ from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import Process, ServiceProcess, clean_environment, free_port, reset_ignored_interrupt
 from tests.harness.service import environment, ready, start
 
-TEST_SECONDS = 20
+TEST_SECONDS = 60
 FIGURES = pytest.StashKey[list]()
 
 _numbers = itertools.count(1)
@@ -49,8 +50,11 @@ def pytest_addoption(parser):
     parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
 
 
-def pytest_configure():
+def pytest_configure(config):
     reset_ignored_interrupt()
+    for profile in ("full", "short"):  # told apart by `costly`
+        settings.register_profile(profile, deadline=None)  # a busy machine may take its time
+    settings.load_profile("full" if config.getoption("--fire") else "short")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -73,7 +77,7 @@ def pytest_collection_finish():
 
 
 def freeze_heap():
-    """Exempt all present objects from garbage collection: collecting after each test takes 1 ms then, and not 130."""
+    """Collect garbage, and never look again at what is left: so this takes 1 ms after each test, and not 130."""
     gc.collect()
     gc.freeze()
 
@@ -124,7 +128,7 @@ def no_lost_failures():
 
     globalLogPublisher.addObserver(observe)
     yield seen
-    gc.collect()
+    freeze_heap()
     globalLogPublisher.removeObserver(observe)
     assert not seen, "\n".join(seen)
 
@@ -204,7 +208,6 @@ def postgres(reactor, initialized):
         server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(Path(name)), options=QUICK)
         server.claim()
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.start()))
-        freeze_heap()
         yield server
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.stop()))
 
@@ -239,7 +242,6 @@ def no_old_connections():
 def shared_service(reactor, shared_dsn):
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn)))
     running.keeps_connections = True
-    freeze_heap()
     yield running
     pytest_twisted.blockon(running.service.stopService())
 
@@ -249,6 +251,29 @@ def server(shared_service):
     """The service that most tests share, with an empty database."""
     truncate(shared_service.dsn)
     return shared_service
+
+
+@pytest.fixture(scope="session")
+def shared_nodes(shared_dsn, reactor, logs):
+    running = []
+    for number in (1, 2):
+        port = free_port()
+        variables = environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+        log = logs / f"node-{number}.log"
+        running.append(ServiceProcess(SERVE, clean_environment(**variables), log, port, shared_dsn))
+    for node in running:
+        pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
+    yield running
+    for node in running:
+        assert node.stop() == 0
+        assert "Traceback" not in node.log
+
+
+@pytest.fixture
+def nodes(shared_nodes):
+    """Two services in processes of their own on the database that most tests share, which is empty."""
+    truncate(shared_nodes[0].dsn)
+    return shared_nodes
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from solisync.settings import ServingSettings
 from solisync.settings_table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
 from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
+from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.deploy import units
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.entry_points import SOLISYNC
@@ -91,6 +92,15 @@ def test_the_unit_gives_settings_that_are_good():
     del given["JWT_SECRET_FILE"]
     assert ServingSettings.from_environ(given | {"JWT_SECRET": SECRET}).workers > 1
     assert "-HUP" in units.settings(units.SERVICE)["ExecReload"][0]
+
+
+def test_the_unit_bounds_memory_above_what_the_service_bounds_itself():
+    """Unfinished bodies and unread answers have their bounds in each worker, and PostgreSQL has room beside them."""
+    unit = units.settings(units.SERVICE)
+    (most,) = unit["MemoryMax"]
+    workers = int(units.environment()["SOLISYNC_WORKERS"]) + 1  # one more while they are replaced
+    assert int(most.removesuffix("G")) * 2**30 > workers * (UNFINISHED_MAX + UNREAD_MAX + 150 * 2**20) + 512 * 2**20
+    assert unit["OOMPolicy"] == ["continue"]
 
 
 def test_supervisors_wait_longer_than_a_stop_takes():

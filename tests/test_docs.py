@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from solisync.access import passwords
+from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
 from solisync.access.rate_limit import ANALYTICS, AUTH
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
@@ -22,7 +23,7 @@ from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
-from solisync.web.wire.connections import UNREAD_MAX
+from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.harness.constants import ROOT
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -114,6 +115,10 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     figures = {
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
         "body": f"{channel.MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
+        "bodies of which a part is yet to come": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
+        f"bodies over {LARGE_BYTES // 1024} KiB": f"{BURST_BYTES // MIB} MiB at once,"
+        f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
+        "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",

@@ -10,7 +10,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-import treq
 from twisted.internet.protocol import Factory, Protocol
 
 from solisync import __version__
@@ -25,14 +24,12 @@ from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run
-from tests.harness.service import ready
+from tests.harness.service import Reachable, ready
 
 DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
 LOCAL = "tcp:0:interface=127.0.0.1"
 
 ASYNCIO = (BIN / "twistd", "--reactor=asyncio", "-n", "--pidfile=", "solisync")
-
-each_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 
 
 @pytest.fixture
@@ -48,37 +45,52 @@ def daemonize(place):
         kill(pid)
 
 
-async def served(reactor, url):
-    """Wait until the service at `url` is ready, and ask it under all four names of its health."""
-    await ready(reactor, Client(url))
+async def served(reactor, service):
+    """Wait until a service is ready, and ask it under all four names of its health."""
+    await ready(reactor, service.client())
     for path in ("/health", "/api/health"):
-        assert await (await treq.get(url + path)).json() == {"status": "ok", "version": __version__}
+        assert (await service.ask("GET", path)).json == {"status": "ok", "version": __version__}
     for path in ("/health/ready", "/api/health/ready"):
-        assert await (await treq.get(url + path)).json() == {"status": "ready"}
+        assert (await service.ask("GET", path)).json == {"status": "ready"}
 
 
 # Opening and closing.
 
 
-@each_door
-async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_dsn, door):
+@pytest.mark.parametrize(
+    ("door", "how"),
+    [
+        ("solisync", signal.SIGTERM),
+        ("solisync", signal.SIGINT),
+        pytest.param("python -m", signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param("python -m", signal.SIGINT, marks=pytest.mark.long),
+        ("twistd -n", signal.SIGTERM),
+        pytest.param("twistd -n", signal.SIGINT, marks=pytest.mark.long),
+        pytest.param("twistd -ny", signal.SIGTERM, marks=pytest.mark.long),
+        ("twistd -ny", signal.SIGINT),
+    ],
+)
+async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_dsn, door, how):
     """Every door serves, and SIGTERM and SIGINT end it in peace."""
-    for how in (signal.SIGTERM, signal.SIGINT):
-        service = start(launch, *door, dsn=shared_dsn)
-        await served(reactor, service.url)
-        assert service.stop(how, seconds=10) in (0, -how)
-        assert "stopped" in service.log
-        assert "Traceback" not in service.log
-        assert SECRET not in service.log
+    service = start(launch, *DOORS[door], dsn=shared_dsn)
+    await served(reactor, service)
+    assert service.stop(how) in (0, -how)
+    assert "stopped" in service.log
+    assert "Traceback" not in service.log
+    assert SECRET not in service.log
 
 
-@pytest.mark.parametrize("door", [SOLISYNC, ASYNCIO], ids=["solisync", "twistd --reactor=asyncio"])
+@pytest.mark.parametrize(
+    "door",
+    [SOLISYNC, pytest.param(ASYNCIO, marks=pytest.mark.long)],
+    ids=["solisync", "twistd --reactor=asyncio"],
+)
 async def test_a_door_needs_no_database_to_be_there(reactor, launch, place, door):
     """Without DATABASE_URL a door brings a database of its own up, on any reactor, and takes it down again."""
     service = start(launch, *door, data_dir=place / "data")
     await ready(reactor, service.client())
     assert processes_in(place)
-    assert service.stop(seconds=10) in (0, -signal.SIGTERM)
+    assert service.stop() in (0, -signal.SIGTERM)
     assert not processes_in(place)
 
 
@@ -92,7 +104,7 @@ async def test_a_daemon(reactor, initialized, daemonize, place):
     assert stat.S_IMODE(pid_file.stat().st_mode) == 0o640
     pid = int(pid_file.read_text())
     try:
-        await served(reactor, f"http://127.0.0.1:{port}")
+        await served(reactor, Reachable(port))
         assert not Path(f"/proc/{pid}/fd/0").samefile("/proc/self/fd/1")
         again = daemonize(*words, JWT_SECRET=SECRET)
         assert again.status == 1
@@ -117,7 +129,7 @@ async def test_twistd_sheds_privileges(reactor, launch, place):
         status = Path(f"/proc/{service.pid}/status").read_text("utf-8")
         assert f"Uid:\t{user.pw_uid}\t{user.pw_uid}\t{user.pw_uid}" in status
         assert f"Gid:\t{user.pw_gid}\t{user.pw_gid}\t{user.pw_gid}" in status
-        service.stop(seconds=10)
+        service.stop()
         assert not processes_in(place)
 
 
@@ -128,7 +140,7 @@ async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_d
     with closing(socket.create_connection(("127.0.0.1", service.port))) as client:
         client.sendall(b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         await service.client().live()
-        assert service.stop(seconds=3) == 0
+        assert service.stop(seconds=8) == 0  # the default would be 10
     assert "cut 1 connection" in service.log
 
 
@@ -177,7 +189,13 @@ WRONG = {
 
 @pytest.mark.parametrize(
     "door",
-    [SOLISYNC, TWISTD, TAC, (BIN / "twistd", "solisync"), (BIN / "twistd", "-y", ROOT / "solisync.tac")],
+    [
+        SOLISYNC,
+        TWISTD,
+        pytest.param(TAC, marks=pytest.mark.long),
+        pytest.param((BIN / "twistd", "solisync"), marks=pytest.mark.long),
+        (BIN / "twistd", "-y", ROOT / "solisync.tac"),
+    ],
     ids=["solisync", "twistd -n", "twistd -ny", "daemon", "daemon -y"],
 )
 def test_all_wrong_settings_are_reported_at_once(place, door):
@@ -212,7 +230,25 @@ async def test_options_win(reactor, launch, shared_dsn, place, door):
         "--no-prepared-statements",
     ]
     service = start(launch, *door, *words, **WRONG | {"SOLISYNC_DATABASE_CONNECTIONS": "1"} | dict.fromkeys(FINE, ""))
+    await served(reactor, Reachable(port))
+    service.stop()
+
+
+@pytest.mark.parametrize("door", [(*SOLISYNC, "--workers=2"), TWISTD], ids=["solisync", "twistd -n"])
+async def test_settings_from_a_file(reactor, launch, shared_dsn, place, door):
+    """With --env-file a service, its workers and every command take their settings from one file."""
+    port = free_port()
+    file = place / "solisync.env"
+    lines = f"JWT_SECRET='{SECRET}'", f'DATABASE_URL="{shared_dsn}"', f"SOLISYNC_LISTEN=tcp:{port}:interface=127.0.0.1"
+    file.write_text("\n".join(lines))
+    service = launch(*door, f"--env-file={file}")
     await served(reactor, f"http://127.0.0.1:{port}")
+    for words in (["--env-file", file, "status"], ["status", "--env-file", file], ["--env-file", file, "--migrate"]):
+        done = run(*SOLISYNC, *words)
+        assert (done.status, done.err) == (0, [])
+    reset = run(BIN / "solisync-reset-password", "--env-file", file, "nobody_at_all", stdin=b"long enough\n")
+    assert reset.err == ["user 'nobody_at_all' not found"]
+    assert f"is running on tcp:{port}" in "".join(run(*SOLISYNC, "--env-file", file, "doctor").out)
     service.stop()
 
 
@@ -344,7 +380,6 @@ def test_a_wrong_database_is_one_line(postgres, url):
     assert "can't reach the database" in refused.err[0]
 
 
-@pytest.mark.limit(60)
 async def test_the_smoke_check(reactor, launch, shared_dsn):
     """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind."""
     truncate(shared_dsn)

@@ -75,7 +75,6 @@ def wait_for_server(server, old):
     raise AssertionError("the server did not come back")
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("how", SIGNALS)
 async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, how):
     """Every connection is replaced soon after the server is back, and work waits for that while it can."""
@@ -190,7 +189,6 @@ def hang_up(process, rng, requests):
         time.sleep(delay)
 
 
-@pytest.mark.limit(60)
 async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
     """Clients that leave at any moment leave no transaction open, no unhandled error, and no other client worse off."""
     truncate(shared_dsn)

@@ -19,12 +19,9 @@ from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PASSWORD, SECRET
-from tests.harness.entry_points import SERVE
 from tests.harness.http_requests import ask, refresh
 from tests.harness.players import players
 from tests.harness.postgres import connect, run_sql, truncate
-from tests.harness.processes import ServiceProcess, clean_environment, free_port
-from tests.harness.service import environment, ready
 
 LEFT = Statement(
     "left_sessions", "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHERE username = $1"
@@ -35,27 +32,10 @@ def started(coroutine):
     return Deferred.fromCoroutine(coroutine)
 
 
-@pytest.fixture(scope="module")
-def processes(shared_dsn, reactor, logs):
-    """Two services of the module's own on one database."""
-    running = []
-    for number in (1, 2):
-        port = free_port()
-        env = clean_environment(**environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1"))
-        running.append(ServiceProcess(SERVE, env, logs / f"race-{number}.log", port, shared_dsn))
-    for process in running:
-        pytest_twisted.blockon(started(ready(reactor, process.client())))
-    yield running
-    for process in running:
-        process.stop()
-        assert "Traceback" not in process.log
-
-
 @pytest.fixture
-def two(processes):
-    """Alternates between the two processes, whose database is empty."""
-    truncate(processes[0].dsn)
-    return itertools.cycle(processes)
+def two(nodes):
+    """Alternates between the two nodes."""
+    return itertools.cycle(nodes)
 
 
 @pytest.fixture
@@ -66,12 +46,12 @@ def database(reactor, shared_dsn):
     pytest_twisted.blockon(started(database.close(1)))
 
 
-@pytest.mark.limit(60)
-async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn):
-    """1,000 uses of one token over 50 connections to 2 processes: one 200, 999 times 401."""
+async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn, full):
+    """Many uses of one token over 50 connections to 2 processes: one 200, all others 401."""
+    count = 1_000 if full else 200
     ((_, token, _),) = players(shared_dsn, 1)
-    answers = await at_once(50, lambda process: refresh(process, token), itertools.islice(two, 1000))
-    assert Counter(status for status, _, _ in answers) == {200: 1, 401: 999}
+    answers = await at_once(50, lambda process: refresh(process, token), itertools.islice(two, count))
+    assert Counter(status for status, _, _ in answers) == {200: 1, 401: count - 1}
     assert {body["error"] for status, body, _ in answers if status == 401} == {"unauthorized"}
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens") == [(1,)]
 
@@ -90,8 +70,8 @@ async def test_one_of_a_hundred_registrations_wins(two, shared_dsn):
 
 
 @pytest.mark.limit(90)
-async def test_no_session_older_than_a_reset_survives_it(two, processes, shared_dsn, database, no_deadlocks, reactor):
-    """1,000 times a reset, a login with the old password and a refresh at once: nothing is left to refresh with."""
+async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn, database, no_deadlocks, reactor, full):
+    """Again and again a reset, a login with the old password and a refresh at once: nothing is left to refresh with."""
     passwords = [PASSWORD, PASSWORD + " again"]
     hashes = [bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode() for password in passwords]
     statuses = Counter()
@@ -100,8 +80,8 @@ async def test_no_session_older_than_a_reset_survives_it(two, processes, shared_
     async def rounds(number):
         name = f"player{number}"
         await database.transact(accounts.reset_password, name, hashes[0])
-        login, again = processes if number % 2 else reversed(processes)
-        for turn in range(100):
+        login, again = nodes if number % 2 else reversed(nodes)
+        for turn in range(100 if full else 20):
             body = {"username": name, "password": passwords[turn % 2]}
             status, pair, _ = await deferToThread(ask, login, "POST", "/api/auth/login", body)
             assert status == 200
@@ -127,8 +107,9 @@ async def test_no_session_older_than_a_reset_survives_it(two, processes, shared_
 
 
 @pytest.mark.limit(90)
-async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn, no_deadlocks):
-    """1,000 times a refresh and the deletion of its player at once: no deadlock, no 5xx, nothing left behind."""
+async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn, no_deadlocks, full):
+    """Again and again a refresh and the deletion of its player at once: no deadlock, no 5xx, nothing left behind."""
+    count = 1_000 if full else 200
 
     def job(item):
         kind, token = item
@@ -136,14 +117,14 @@ async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn,
             return kind, refresh(next(two), token)[0]
         return kind, ask(next(two), "DELETE", "/api/account", bearer=token)[0]
 
-    pairs = [[("refresh", token), ("delete", access)] for _, token, access in players(shared_dsn, 1000)]
+    pairs = [[("refresh", token), ("delete", access)] for _, token, access in players(shared_dsn, count)]
     for number, pair in enumerate(pairs):
         if number % 2:
             pair.reverse()
     answers = Counter(await at_once(20, job, itertools.chain.from_iterable(pairs)))
     print(answers)
     assert set(answers) == {("delete", 200), ("refresh", 200), ("refresh", 401)}
-    assert answers["delete", 200] == 1000
+    assert answers["delete", 200] == count
     assert run_sql(shared_dsn, "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM refresh_tokens)") == [(0, 0)]
 
 
@@ -178,12 +159,11 @@ async def test_a_refresh_prunes_a_thousand_expired_tokens_of_anybody(two, shared
     assert expired(shared_dsn) == 4
 
 
-@pytest.mark.limit(60)
-async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, no_deadlocks):
-    """300 players refresh, some delete themselves and housekeeping runs while 20,000 expired tokens lie around."""
+async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, no_deadlocks, full):
+    """300 players refresh, some delete themselves and housekeeping runs, beside thousands of expired tokens."""
     everybody = players(shared_dsn, 300)
     for owner, _, _ in everybody[:20]:
-        expire(shared_dsn, owner, 1000)
+        expire(shared_dsn, owner, 1_000 if full else 200)
 
     def job(player):
         number, (_, token, access) = player

@@ -7,7 +7,7 @@ import pytest
 
 from solisync.access.rate_limit import AUTH, Limit
 from solisync.errors import SettingsError
-from solisync.settings import ServingSettings, Settings
+from solisync.settings import ServingSettings, Settings, add_env_file
 from solisync.settings_table import TABLE
 from solisync.settings_values import without_line_end
 from tests.harness.constants import PREVIOUS_SECRET, SECRET
@@ -96,6 +96,20 @@ def test_a_previous_secret_has_the_same_rules(tmp_path):
     (short,) = problems({"JWT_SECRET_PREVIOUS": "x" * 31})
     assert short == "JWT_SECRET_PREVIOUS must hold at least 32 bytes, it has 31"
     assert len(problems(variables | {"JWT_SECRET_PREVIOUS_FILE": str(file)})) == 1
+
+
+def test_the_environment_beats_a_file_of_variables(tmp_path):
+    """What is set stays; of two variables for one setting neither is added to the other; an empty one is unset."""
+    file = tmp_path / "solisync.env"
+    file.write_text("JWT_SECRET_FILE=/none\nSOLISYNC_WORKERS=2\nSOLISYNC_LISTEN=unix:/file\nPGSSLMODE=require\n")
+    environ = {"JWT_SECRET": SECRET, "SOLISYNC_WORKERS": "3", "SOLISYNC_LISTEN": ""}
+    add_env_file(environ, str(file))
+    expected = {"SOLISYNC_WORKERS": "3", "SOLISYNC_LISTEN": "unix:/file", "PGSSLMODE": "require"}
+    assert environ == {"JWT_SECRET": SECRET, **expected}
+    add_env_file(environ, None)
+    with pytest.raises(SettingsError) as caught:
+        add_env_file(environ, str(tmp_path / "none"))
+    assert caught.value.problems == [f"--env-file can't be read: No such file or directory: {tmp_path}/none"]
 
 
 def test_an_option_that_names_a_file_beats_both_variables(tmp_path):

@@ -31,10 +31,12 @@ os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=na
 os.execv(words[0], words)
 """
 
+DOORS = {"solisync": SOLISYNC, "twistd": TWISTD, "workers": (*SOLISYNC, "--workers", "2")}
+
 
 def first_request(port):
     """Ask as soon as somebody listens there, and wait for as long as it takes."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while True:
         try:
             return exchange(port, LAST)
@@ -44,14 +46,21 @@ def first_request(port):
 
 
 @pytest.mark.parametrize(
-    "door", [SOLISYNC, TWISTD, (*SOLISYNC, "--workers", "2")], ids=["solisync", "twistd", "workers"]
+    ("door", "which"),
+    [
+        ("solisync", "index=0"),
+        pytest.param("solisync", "name=web", marks=pytest.mark.long),
+        pytest.param("twistd", "index=0", marks=pytest.mark.long),
+        ("twistd", "name=web"),
+        ("workers", "index=0"),
+        pytest.param("workers", "name=web", marks=pytest.mark.long),
+    ],
 )
-@pytest.mark.parametrize("which", ["index=0", "name=web"])
 async def test_a_service_serves_on_a_socket_of_systemd(launch, reactor, shared_dsn, door, which):
     """Who came before the service did is answered once it runs, and so is everybody after that."""
     port = free_port()
     variables = environment(shared_dsn, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
-    process = launch(sys.executable, "-c", ACTIVATE, port, "web", *door, port=port, dsn=shared_dsn, **variables)
+    process = launch(sys.executable, "-c", ACTIVATE, port, "web", *DOORS[door], port=port, dsn=shared_dsn, **variables)
     (answer,) = parse(await deferToThread(first_request, port))
     assert answer.status == 200
     await ready(reactor, process.client())

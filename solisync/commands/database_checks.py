@@ -25,7 +25,6 @@ async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
     if settings.database_url is None:
         embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
         try:
-            embedded.check_directory()
             embedded.check_cluster()
         except FatalError:
             return [note("database", f"there is none in {settings.data_dir}: the first start of the service makes it")]

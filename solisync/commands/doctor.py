@@ -33,9 +33,13 @@ def _write(task: Task, finding: Finding) -> None:
 async def _findings(task: Task) -> AsyncIterator[Finding]:
     for finding in host_checks.names(task.environ):
         yield finding
-    settings = None
+    settings, inherited = None, _listen(task).startswith("systemd:")
     try:
-        settings = ServingSettings.from_environ(_with_some_secret(task), task.options)
+        environ, options = _with_some_secret(task), {**task.options}
+        if inherited:  # a socket that the service has, and this process hasn't
+            environ.pop("SOLISYNC_LISTEN", None)
+            options.pop("listen", None)
+        settings = ServingSettings.from_environ(environ, options)
     except SettingsError as error:
         for problem in error.problems:
             yield wrong("settings", problem, "see docs/configuration.md")
@@ -45,9 +49,12 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         yield finding
     if settings is None:
         return
-    for finding in await host_checks.listener(settings, task.reactor):
-        yield finding
-    for finding in (*host_checks.disk(settings), *host_checks.proxies(settings), *host_checks.auth_limit(settings)):
+    if inherited:
+        yield note("port", "systemd passes the socket, so it was not looked at", "name it: --listen unix:/run/…")
+    else:
+        for finding in (*await host_checks.listener(settings, task.reactor), *host_checks.proxies(settings)):
+            yield finding
+    for finding in (*host_checks.disk(settings), *host_checks.auth_limit(settings)):
         yield finding
     for finding in await database_checks.examine(settings, task.reactor):
         yield finding
@@ -57,6 +64,10 @@ def _secret_is_set(task: Task) -> bool:
     return bool(
         task.environ.get("JWT_SECRET") or task.environ.get("JWT_SECRET_FILE") or "jwt-secret-file" in task.options
     )
+
+
+def _listen(task: Task) -> str:
+    return task.options.get("listen") or task.environ.get("SOLISYNC_LISTEN") or ""
 
 
 def _with_some_secret(task: Task) -> dict[str, str]:

@@ -7,7 +7,7 @@ from twisted.internet.base import ReactorBase
 
 from .. import __version__
 from ..process.clock import monotonic_reactor
-from ..settings import ServingSettings, Settings
+from ..settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
 from ..settings_table import TABLE, without_option
 from . import completion, reset_password, running, table
 from .smoke import smoke
@@ -17,6 +17,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The entry point of the `solisync` command."""
     parser = command_parser()
     chosen = parser.parse_args(arguments)
+    add_env_file(os.environ, chosen.env_file)
     options = {
         setting.option: value
         for setting in TABLE
@@ -60,6 +61,7 @@ def command_parser() -> argparse.ArgumentParser:
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
     completion.add_option(commands)
     group = parser.add_argument_group("settings")
+    group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP)
     for setting in (setting for setting in TABLE if setting.option):
         text = setting.description.replace("%", "%%")
         if setting.flag:

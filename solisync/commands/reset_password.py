@@ -17,7 +17,7 @@ from ..errors import BadRequest
 from ..postgres.database import Database
 from ..process.audit import audit
 from ..rules.accounts import check_new_password, username_to_look_up
-from ..settings import Settings
+from ..settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
 from ..settings_table import TABLE
 from ..settings_values import without_line_end
 from ..storage import accounts
@@ -38,7 +38,9 @@ def main(arguments: list[str] | None = None) -> None:
     places = [setting for setting in TABLE if setting.option in ("data-dir", "database-url-file")]
     for setting in places:
         parser.add_argument(f"--{setting.option}", metavar=setting.metavar, help=setting.description)
+    parser.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP)
     chosen = vars(parser.parse_args(arguments))
+    add_env_file(os.environ, chosen["env_file"])
     options = {setting.option: chosen[setting.option.replace("-", "_")] for setting in places}
     reset(chosen["username"], Settings.from_environ(os.environ, options))
 

@@ -34,13 +34,14 @@ T = TypeVar("T")
 def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str = "text") -> NoReturn:
     """Run `work` on the reactor, print the text that it returns, and exit: 0, or 1 with one line on standard error.
 
-    A signal cancels the work, which may clean up before the process ends. What a command prints is for people; with
-    the log format json the audit trail goes to standard error too.
+    A signal cancels the work, which may clean up before the process ends. What a command prints is for people; of the
+    log, what it is `waiting` for goes to standard error, and with the log format json the audit trail too.
     """
     write = logs.observer(log_format, sys.stderr)
 
     def observe(event: LogEvent) -> None:
-        if log_format == "json" and event.get("log_namespace") == audit.NAMESPACE:
+        audited = log_format == "json" and event.get("log_namespace") == audit.NAMESPACE
+        if audited or event.get("waiting"):
             write(event)
 
     ended: Deferred[None] = Deferred()
@@ -106,7 +107,7 @@ async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str
 
 async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
     if not create:
-        embedded.check_directory()
+        embedded.check_cluster()
     try:
         embedded.claim()
     except DataDirBusy:

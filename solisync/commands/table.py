@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from ..rules.fields import Time
+from ..settings import ENV_FILE, ENV_FILE_HELP
 from ..settings_table import TABLE
 from . import analytics, backup, doctor, export, leaderboard, replays, sessions, status, users
 from .output import Output, Progress, confirm
@@ -198,6 +199,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
     if command.question is not None:
         parser.add_argument("--yes", action="store_true", help="don't ask")
     group = parser.add_argument_group("settings")
+    group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP, default=argparse.SUPPRESS)
     for setting in TABLE:
         if setting.option in PLACES:  # a default would override the same option in front of the subcommand
             group.add_argument(

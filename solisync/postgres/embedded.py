@@ -22,8 +22,9 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..errors import FatalError
-from .binaries import ENVIRONMENT, as_user
+from .binaries import ENVIRONMENT
 from .data_directory import DataDirectory
+from .server_user import as_user
 
 START_SECONDS = 60.0  # recovery after a crash may take a while
 PREDECESSOR_SECONDS = 30.0  # how long the server of a process that was killed may take to end
@@ -58,12 +59,8 @@ class EmbeddedPostgres:
         directory = str(self._directory.socket_directory).replace("\\", "\\\\").replace("'", "\\'")
         return f"host='{directory}' port=5432 user=solisync dbname=postgres"
 
-    def check_directory(self) -> None:
-        """Raise FatalError when nobody has ever used the data directory."""
-        self._directory.check_exists()
-
     def check_cluster(self) -> None:
-        """Raise FatalError when there is no database in the data directory."""
+        """Raise FatalError when there is no database in the data directory, and no process that may be making one."""
         self._directory.check_cluster()
 
     def claim(self, uid: int | None = None) -> None:

@@ -136,7 +136,8 @@ async def _apply_when_free(reactor: ReactorBase, connection: Connection, migrati
                 reason = f"its tables have been in use for {PATIENCE_SECONDS:g} s ({error})"
                 raise FatalError(f"solisync: {migration.name} failed: {reason}") from error
             if not noticed:
-                _log.warn("{name} waits for tables that are in use: {error}", name=migration.name, error=error)
+                text = "{name} waits for tables that are in use: {error}"
+                _log.warn(text, name=migration.name, error=error, waiting=True)
                 noticed = True
         except DatabaseError as error:
             raise FatalError(f"solisync: {migration.name} failed: {error}") from error

@@ -61,6 +61,6 @@ async def _lock(reactor: ReactorBase, holder: Connection) -> None:
         if waited > LOCK_WAIT_SECONDS:
             raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
         if waited > NOTICE_SECONDS and not noticed:
-            _log.info("another node is migrating, waiting")
+            _log.info("another node is migrating, waiting", waiting=True)
             noticed = True
         await deferLater(reactor, POLL_SECONDS)

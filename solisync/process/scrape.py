@@ -3,48 +3,66 @@
 Apart from the service's own, because it authenticates nobody.
 """
 
+import json
 from collections.abc import Callable
 from io import BytesIO
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from twisted.web import server
-from twisted.web.http import Request
+from twisted.web import http, server
 from twisted.web.resource import Resource
+
+METHODS = (b"GET", b"HEAD")
 
 
 def scrape_site(exposition: Callable[[], bytes]) -> server.Site:
     """The factory of connections for a listener that answers GET /metrics with what `exposition` returns."""
-    root = Resource()
-    root.putChild(b"metrics", _Exposition(exposition))
-    return _Site(root, requestFactory=_Request, parsePOSTFormSubmission=False)
+
+    def make_request(channel: http.HTTPChannel, queued: bool = False) -> _Request:
+        return _Request(channel, queued, exposition)
+
+    return _Site(Resource(), requestFactory=make_request, parsePOSTFormSubmission=False)
 
 
-class _Request(server.Request):
+class _Request(http.Request):
+    """A request, answered without the headers and pages of twisted.web's server, which name its version."""
+
+    def __init__(self, channel: http.HTTPChannel, queued: object, exposition: Callable[[], bytes]) -> None:
+        super().__init__(channel, queued, parsePOSTFormSubmission=False)
+        self._exposition = exposition
+
     def gotLength(self, length: int | None) -> None:
         self.content = BytesIO()  # Twisted would make a file for a long body
 
     def handleContentChunk(self, data: bytes) -> None:
         self.loseConnection()  # a scrape has no body
 
+    def process(self) -> None:
+        """Answer the metrics, or an error in JSON as the service does."""
+        if self.path != b"/metrics":
+            self._answer_error(404, "not found")
+        elif self.method not in METHODS:
+            self.setHeader("Allow", "GET, HEAD")
+            self._answer_error(405, "method not allowed")
+        else:
+            self._answer(CONTENT_TYPE_LATEST, self._exposition())
+
+    def _answer_error(self, status: int, message: str) -> None:
+        self.setResponseCode(status)
+        self._answer("application/json", json.dumps({"error": message}).encode())
+
+    def _answer(self, content_type: str, body: bytes) -> None:
+        self.setHeader("Server", "solisync")
+        self.setHeader("Content-Type", content_type)
+        self.setHeader("Content-Length", str(len(body)))
+        self.write(body)  # leaves out the body of an answer to HEAD
+        self.finish()
+
 
 class _Site(server.Site):
     noisy = False
-    displayTracebacks = False
 
     def logPrefix(self) -> str:
         return "Metrics"
 
-    def log(self, request: Request) -> None:
+    def log(self, request: http.Request) -> None:
         """Write no access log: Prometheus scrapes every few seconds."""
-
-
-class _Exposition(Resource):
-    isLeaf = True
-
-    def __init__(self, exposition: Callable[[], bytes]) -> None:
-        super().__init__()
-        self._exposition = exposition
-
-    def render_GET(self, request: Request) -> bytes:
-        request.setHeader("Content-Type", CONTENT_TYPE_LATEST)
-        return self._exposition()

@@ -5,17 +5,21 @@ so a session is either older than they are, and removed by them, or finds the ne
 """
 
 from datetime import datetime
+from hashlib import sha256
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
 from .accounts import LOCK, REVOKE
 
-# The row must still hold the hash that was verified: a reset may have committed while bcrypt ran.
+# The row must still hold the hash that was verified: a reset may have committed while bcrypt ran. It is compared by a
+# digest, because a statement's parameters are in its text, which the server may log or show to others.
 BEGIN_SESSION = Statement(
     "begin_session",
     """
     WITH player AS (
-        SELECT id FROM users WHERE id = $1::uuid AND password_hash = $2::text FOR NO KEY UPDATE
+        SELECT id FROM users
+        WHERE id = $1::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text
+        FOR NO KEY UPDATE
     )
     INSERT INTO refresh_tokens (jti, user_id, expires_at)
     SELECT $3::uuid, id, $4::timestamptz FROM player
@@ -91,7 +95,8 @@ REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens
 
 async def begin(transaction: Transaction, user_id: str, *, verified_hash: str, jti: str, expires: datetime) -> bool:
     """Store a refresh token; False when the player is gone or their password is no longer the one verified."""
-    return bool(await transaction.run(BEGIN_SESSION, user_id, verified_hash, jti, expires))
+    digest = sha256(verified_hash.encode()).hexdigest()
+    return bool(await transaction.run(BEGIN_SESSION, user_id, digest, jti, expires))
 
 
 async def rotate(

@@ -17,14 +17,15 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
+from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import Limit, RateLimiter
 from ..access.tokens import Tokens
-from ..errors import TooMany
+from ..errors import NotFound, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
-from .route import Route
+from .route import Json, Route, Upload
 from .wire.reply import Reply
 from .wire.request import Request
 
@@ -51,6 +52,7 @@ class App:
         self._tokens = tokens
         self._metrics = metrics
         self._now = now
+        self._large_bodies = LargeBodies(seconds=reactor.seconds)
         self._writes = OneAtATime(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()
@@ -62,6 +64,26 @@ class App:
     def resource(self) -> KleinResource:
         """The resource for a Site."""
         return _Resource(self._klein, dispatcher=self._dispatcher, serve=self._serve)
+
+    def admit_body(self, request: Request, size: int) -> None:
+        """Raise Refused unless the body of this request, which has yet to arrive, will be read."""
+        route, _ = self._dispatcher.find(request.method, request.target)
+        if route is None or route.body is None:
+            raise NotFound("not_found", "not found")
+        player = self._tokens.read_access(request.bearer, self._now()) if route.protected else None
+        if size > LARGE_BYTES:
+            request.charged = player or request.caller.bucket, size
+            try:
+                self._large_bodies.admit(*request.charged)
+            except TooMany:
+                self._metrics.refusals.labels(LargeBodies.name).inc()
+                raise
+
+    def _read(self, body: Json | Upload, request: Request) -> dict[str, Any]:
+        if request.charged is None:
+            return body.arguments(request)
+        with self._large_bodies.parsing(*request.charged):
+            return body.arguments(request)
 
     def _add_to_klein(self, route: Route) -> None:
         def serve(request: Request, **variables: str) -> Deferred[None]:
@@ -98,9 +120,9 @@ class App:
         if route.protected:
             arguments["player"] = request.player = self._tokens.read_access(request.bearer, self._now())
         if route.body is not None:
-            arguments |= route.body.arguments(request)
+            arguments |= self._read(route.body, request)
         for name in route.query:
-            arguments[name] = [value.decode("latin-1") for value in request.args.get(name.encode(), [])]
+            arguments[name] = request.query(name)
         if route.conditional:
             arguments["if_none_match"] = request.field(b"If-None-Match")
         if route.writes:

@@ -71,4 +71,5 @@ def make_site(
         cors_origins=settings.cors_origins,
         metrics=metrics,
         body_refusals=body_refusals(table),
+        admit_body=app.admit_body,
     )

@@ -18,6 +18,8 @@ from .wire.reply import Reply
 _SCHEMA = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"\{(\w+)\}")
 _UUID = {"type": "string", "format": "uuid"}
+_TEXT = {"type": "string"}
+_BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but generators of clients do
 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
@@ -26,12 +28,24 @@ _MEANING = {
     408: "The request took too long to arrive",
     409: "The request collides with what is stored",
     413: "The request body is over its ceiling",
-    429: "The rate limit of this client is used up",
+    429: "The rate limit of this client is used up, or its budget of large bodies",
     431: "The request header is over its ceiling",
     500: "The service failed; details are in its log",
     503: "The service declines for now",
 }
 
+_TAGS = {
+    "accounts": "Players and their profiles",
+    "sessions": "Login and its tokens",
+    "avatars": "Pictures of players",
+    "sync": "Progress, merged between devices",
+    "leaderboard": "The best of the players who want to be seen",
+    "replays": "Games to watch again",
+    "challenge": "The deal of the day",
+    "analytics": "What happens in games",
+    "health": "For those who supervise the service",
+    "docs": "This interface",
+}
 _VARIABLES = {
     "user_id": _UUID,
     "replay_id": _UUID,
@@ -40,7 +54,10 @@ _VARIABLES = {
 _HEADERS = {
     "X-Request-Id": ("The id that the client gave the request, or a new one", {"type": "string"}),
     "Retry-After": ("Whole seconds", {"type": "integer", "minimum": 1}),
-    "WWW-Authenticate": ("How to authenticate", {"const": "Bearer"}),
+    "WWW-Authenticate": (
+        "How to authenticate, and whether a token was refused",
+        {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
+    ),
     "ETag": ("For If-None-Match", {"type": "string"}),
 }
 
@@ -65,7 +82,7 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (_body_shape(route), route.answer) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
-    schemas["ErrorCode"] = {"description": "Every value of the header Error-Code", "enum": [*STATUS]}
+    schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -78,6 +95,7 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -95,7 +113,8 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": _operation_id(f"{route.method} {route.path}"),
+        "operationId": route.name,
+        "tags": [route.tag],
         "summary": route.summary,
         "security": [{"access_token": []}] if route.protected else [],
         "responses": _responses(route),
@@ -120,10 +139,6 @@ def _body_shape(route: Route) -> type[msgspec.Struct] | None:
     return route.body.shape if isinstance(route.body, Json) else None
 
 
-def _operation_id(method_and_path: str) -> str:
-    return "_".join(re.findall(r"\w+", method_and_path)).lower()
-
-
 def _responses(route: Route) -> dict[str, Any]:
     etag = ("ETag",) if route.conditional else ()
     done = _response("Done", *etag) | {
@@ -131,8 +146,7 @@ def _responses(route: Route) -> dict[str, Any]:
     }
     if route.links:
         done["links"] = {
-            _operation_id(operation): {"operationId": _operation_id(operation), "parameters": parameters}
-            for operation, parameters in route.links.items()
+            name: {"operationId": name, "parameters": parameters} for name, parameters in route.links.items()
         }
     responses = {"200": done}
     if route.conditional:
@@ -156,7 +170,7 @@ def _error(codes: list[Code]) -> dict[str, Any]:
     status = STATUS[codes[0]]
     headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
     response = _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
-    response["headers"]["Error-Code"] = {"required": True, "schema": {"enum": codes}}
+    response["headers"]["Error-Code"] = {"required": True, "schema": {"type": "string", "enum": codes}}
     return response
 
 
@@ -175,4 +189,4 @@ def _schema(shape: Any) -> dict[str, Any]:
 
 
 def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:
-    return {media_type: {} for media_type in media_types}  # OpenAPI 3.1 describes raw bytes by no schema
+    return {media_type: {"schema": _TEXT if media_type.startswith("text/") else _BINARY} for media_type in media_types}

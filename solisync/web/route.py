@@ -1,7 +1,7 @@
 """What a route is. solisync.web.routes has the table of all routes."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import msgspec
@@ -66,14 +66,19 @@ class Route:
     - `if_none_match`, that header or None, if `conditional`
 
     It returns a message shape or a Reply. The handler of a route that `writes` waits while another such request of the
-    same player is handled. The rest describes the route in the OpenAPI document: `answer` is a message
-    shape or a list of one, or `answer_content` the media types of another reply; `query` has the shape of one value;
-    `errors` are the codes of the handler's own errors; `links` names routes that continue from the answer, with the
-    places in it of the variables of their paths. Routes that are not `listed` are left out.
+    same player is handled.
+
+    The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
+    groups routes by noun; `answer` is a message shape or a list of one, or `answer_content` the media types of another
+    reply; `query` has the shape of one value; `errors` are the codes of the handler's own errors; `links` has the names
+    of routes that continue from the answer, with the places in it of the variables of their paths. Routes that are not
+    `listed` are left out.
     """
 
     method: str
     path: str
+    name: str
+    tag: str
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
@@ -97,13 +102,21 @@ class Route:
     def codes(self) -> tuple[Code, ...]:
         """The codes of all errors that the route can answer with."""
         codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
+        if "{" in self.path:  # with a percent sign in a variable it is another path
+            codes.append("not_found")
         if self.query:
             codes.append("bad_query")
         if self.protected:
             codes.append("unauthorized")
-        if self.limit is not None or self.writes:
+        if self.limit is not None or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
+
+
+def aliased(route: Route, *, alias: str) -> tuple[Route, Route]:
+    """A route, and the same at another path."""
+    described = f"Alias of {route.method} {route.path}"
+    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described)
 
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:

@@ -18,7 +18,7 @@ from .health import Health
 from .leaderboard import Leaderboard
 from .openapi import OpenApi
 from .replays import Replays
-from .route import Json, Route, Upload
+from .route import Json, Route, Upload, aliased
 from .sessions import Sessions
 from .swagger_ui import Docs
 from .sync import Sync
@@ -45,6 +45,8 @@ def routes(
         Route(
             method="POST",
             path="/api/auth/register",
+            name="register",
+            tag="accounts",
             handler=accounts.register,
             summary="Create an account and begin its first session",
             limit=auth_limit,
@@ -61,6 +63,8 @@ def routes(
         Route(
             method="POST",
             path="/api/auth/login",
+            name="login",
+            tag="sessions",
             handler=sessions.login,
             summary="Begin a session",
             limit=auth_limit,
@@ -71,6 +75,8 @@ def routes(
         Route(
             method="POST",
             path="/api/auth/refresh",
+            name="refresh",
+            tag="sessions",
             handler=sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
             limit=auth_limit,
@@ -81,6 +87,8 @@ def routes(
         Route(
             method="GET",
             path="/api/me",
+            name="me",
+            tag="accounts",
             handler=accounts.me,
             summary="Show one's own profile",
             protected=True,
@@ -90,6 +98,8 @@ def routes(
         Route(
             method="DELETE",
             path="/api/account",
+            name="delete_account",
+            tag="accounts",
             handler=accounts.delete,
             summary="Delete one's account and all that belongs to it",
             protected=True,
@@ -99,6 +109,8 @@ def routes(
         Route(
             method="PUT",
             path="/api/me/avatar",
+            name="upload_avatar",
+            tag="avatars",
             handler=avatars.upload,
             summary="Set one's avatar",
             protected=True,
@@ -106,11 +118,13 @@ def routes(
             body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
             answer=Me,
             errors=("avatar_type", "avatar_signature", "user_not_found"),
-            links={"GET /avatars/{user_id}.{extension}": {"user_id": "$response.body#/id"}},
+            links={"avatar": {"user_id": "$response.body#/id"}},
         ),
         Route(
             method="GET",
             path="/avatars/{user_id}.{extension}",
+            name="avatar",
+            tag="avatars",
             handler=avatars.show,
             summary="Show a player's avatar",
             protected=True,
@@ -121,6 +135,8 @@ def routes(
         Route(
             method="GET",
             path="/api/sync/pull",
+            name="pull",
+            tag="sync",
             handler=sync.pull,
             summary="Show one's stored progress",
             protected=True,
@@ -130,6 +146,8 @@ def routes(
         Route(
             method="POST",
             path="/api/sync/push",
+            name="push",
+            tag="sync",
             handler=sync.push,
             summary="Merge a device's progress into the stored one",
             protected=True,
@@ -141,6 +159,8 @@ def routes(
         Route(
             method="GET",
             path="/api/leaderboard",
+            name="leaderboard",
+            tag="leaderboard",
             handler=leaderboard.show,
             summary="List the best players who want to be seen",
             protected=True,
@@ -149,6 +169,8 @@ def routes(
         Route(
             method="POST",
             path="/api/leaderboard/opt-in",
+            name="opt_in",
+            tag="leaderboard",
             handler=leaderboard.opt_in,
             summary="Appear on the leaderboard, or change one's name there",
             protected=True,
@@ -160,6 +182,8 @@ def routes(
         Route(
             method="DELETE",
             path="/api/leaderboard/opt-in",
+            name="opt_out",
+            tag="leaderboard",
             handler=leaderboard.opt_out,
             summary="Disappear from the leaderboard",
             protected=True,
@@ -170,6 +194,8 @@ def routes(
         Route(
             method="POST",
             path="/api/replays",
+            name="upload_replay",
+            tag="replays",
             handler=replays.upload,
             summary="Store a replay, to the byte",
             protected=True,
@@ -177,11 +203,13 @@ def routes(
             body=Json(Replay, read_replay),
             answer=Uploaded,
             errors=("replay_storage_full", "user_not_found"),
-            links={"GET /api/replays/{replay_id}": {"replay_id": "$response.body#/id"}},
+            links={"replay": {"replay_id": "$response.body#/id"}},
         ),
         Route(
             method="GET",
             path="/api/replays/recent",
+            name="recent_replays",
+            tag="replays",
             handler=replays.list_recent,
             summary="List the newest replays of everybody",
             query={"limit": Count},
@@ -190,6 +218,8 @@ def routes(
         Route(
             method="GET",
             path="/api/replays/{replay_id}",
+            name="replay",
+            tag="replays",
             handler=replays.fetch,
             summary="Get a replay as it was uploaded",
             conditional=True,
@@ -199,6 +229,8 @@ def routes(
         Route(
             method="GET",
             path="/api/daily-challenge",
+            name="daily_challenge",
+            tag="challenge",
             handler=challenge.daily,
             summary="Show the deal of the day and its goal",
             answer=DailyChallenge,
@@ -206,6 +238,8 @@ def routes(
         Route(
             method="POST",
             path="/api/analytics",
+            name="report",
+            tag="analytics",
             handler=analytics.receive,
             summary="Report what happened in a game",
             limit=ANALYTICS,
@@ -213,29 +247,43 @@ def routes(
             answer=Receipt,
             errors=("batch_too_large",),
         ),
-        *(
-            Route(method="GET", path=path, handler=health.live, summary="Whether the process is alive", answer=Alive)
-            for path in ("/api/health", "/health")
-        ),
-        *(
+        *aliased(
             Route(
                 method="GET",
-                path=path,
+                path="/api/health",
+                name="live",
+                tag="health",
+                handler=health.live,
+                summary="Whether the process is alive",
+                answer=Alive,
+            ),
+            alias="/health",
+        ),
+        *aliased(
+            Route(
+                method="GET",
+                path="/api/health/ready",
+                name="ready",
+                tag="health",
                 handler=health.ready,
                 summary="Whether the service can do its work",
                 answer=Ready,
-            )
-            for path in ("/api/health/ready", "/health/ready")
+            ),
+            alias="/health/ready",
         ),
         Route(
             method="GET",
             path="/api/openapi.json",
+            name="openapi",
+            tag="docs",
             handler=openapi.document,
             summary="This interface as an OpenAPI 3.1 document",
         ),
         Route(
             method="GET",
             path="/api/docs",
+            name="docs",
+            tag="docs",
             handler=docs.page,
             summary="This interface as a page for people",
             conditional=True,
@@ -244,10 +292,11 @@ def routes(
         Route(
             method="GET",
             path="/api/docs/{name}",
+            name="docs_asset",
+            tag="docs",
             handler=docs.asset,
             summary="A part of that page",
             conditional=True,
-            errors=("not_found",),
             listed=False,
         ),
     )

@@ -56,7 +56,6 @@ SwaggerUIBundle({
 """
 STYLE = """\
 body { margin: 0; }
-.swagger-ui .opblock-tag { display: none; } /* the routes are one group, which has no name */
 """
 _MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no source maps: a debugger would get a 404
 

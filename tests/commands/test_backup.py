@@ -273,7 +273,6 @@ async def test_a_dump_of_a_newer_postgresql_is_told_from_a_broken_one(administra
     assert relations(empty_database) == 0
 
 
-@pytest.mark.limit(60)
 def test_an_embedded_database_moves_to_another_directory(initialized, place):
     """As root too, where the server runs as another user; no server is left behind."""
     old, new, file = place / "old", place / "new", place / "dump"

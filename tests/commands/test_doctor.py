@@ -98,6 +98,13 @@ async def test_a_port_that_another_program_has_is_found(examine, place, kind, mo
     assert "in use, and not by a solisync" in found["wrong", "port"]
 
 
+async def test_a_socket_of_systemd_is_not_looked_at(examine):
+    """In an operator's shell there is none; that is no mistake in the settings of the service."""
+    found = await examine(wrong=False, SOLISYNC_LISTEN="systemd:domain=UNIX:name=http")
+    assert "was not looked at" in found["note", "port"]
+    assert not [subject for _, subject in found if subject == "proxy"]
+
+
 @pytest.mark.parametrize(
     ("where", "reason"),
     [("tcp:0:interface=203.0.113.1", "Cannot assign requested address"), ("unix:/missing/socket", "No such file")],

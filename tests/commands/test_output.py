@@ -17,6 +17,7 @@ from tests.harness.concurrency import wait_for
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import connect
 from tests.harness.processes import clean_environment, run
+from tests.harness.strategies import costly
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -38,6 +39,7 @@ def test_text_for_people_is_printable(text):
         assert harmless(text) == text
 
 
+@costly(100)
 @given(JSON)
 def test_json_on_a_terminal_is_ascii_and_the_same(value):
     """Every spelling of it, also with characters that JSON needn't escape, and with white space between."""
@@ -52,6 +54,7 @@ def test_json_on_a_terminal_is_ascii_and_the_same(value):
         assert json.loads(written) == value
 
 
+@costly(100)
 @given(JSON)
 def test_json_that_is_piped_on_is_as_it_was(value):
     """To the byte."""
@@ -124,7 +127,7 @@ async def test_a_terminal_is_asked(server, answer, status):
         question = b"Delete 'ann' and all that is theirs? [y/N] "
         assert command.stderr.read(len(question)) == question
         os.write(ours, answer)
-        out, err = command.communicate(timeout=10)
+        out, err = command.communicate(timeout=30)
     finally:
         command.kill()
         os.close(ours)

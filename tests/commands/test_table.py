@@ -13,7 +13,7 @@ from tests.harness.entry_points import SOLISYNC
 from tests.harness.processes import run
 
 PAGE = (ROOT / "docs" / "administration.md").read_text("utf-8")
-COMMON = {"--help", "--json", "--data-dir", "--database-url-file"}
+COMMON = {"--help", "--json", "--env-file", "--data-dir", "--database-url-file"}
 
 
 def sections():

@@ -22,7 +22,6 @@ def child(pid):
 
 
 @pytest.mark.needs("unshare")
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("count", [1, 2])
 async def test_the_first_process_of_a_container(launch, reactor, place, count):
     """As process 1 it serves, starts a database that was killed again, and ends with status 0 on SIGTERM."""

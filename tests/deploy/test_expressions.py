@@ -30,7 +30,6 @@ async def after_a_session(serve, reactor, dsn):
     return found
 
 
-@pytest.mark.limit(60)
 async def test_every_expression_names_what_there_is(serve, reactor, shared_dsn):
     """Its metrics and labels are in a scrape, and every value or pattern for a label fits a sample that is there.
 

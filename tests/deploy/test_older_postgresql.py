@@ -23,7 +23,6 @@ def older(request):
         yield made.make_primary().dsn
 
 
-@pytest.mark.limit(60)
 async def test_a_backup_goes_into_an_older_server_and_back(server, older, empty_database, place):
     """All players come along, both ways, and what can't be read leaves the older server as empty as it was."""
     player = await server.player("ann")

@@ -150,7 +150,6 @@ def forbid_writing(directory):
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_a_server_that_can_not_write(serve_embedded, place, reactor, figure):
     """An embedded server that fails to write its log ends itself, is started again, and has what was acknowledged."""
     process = await serve_embedded(place)

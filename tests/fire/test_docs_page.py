@@ -14,9 +14,9 @@ SHOWN = """[...document.querySelectorAll('.opblock-summary')].map(summary =>
   summary.querySelector('[data-path]').dataset.path)"""
 OPEN_ALL = "document.querySelectorAll('.opblock-summary-control').forEach(control => control.click())"
 PROPOSED = (
-    "get_health", "get_api_daily_challenge", "post_api_auth_login", "post_api_sync_push", "get_api_sync_pull",
-    "post_api_leaderboard_opt_in", "get_api_leaderboard", "post_api_replays", "get_api_replays_recent",
-    "post_api_analytics", "delete_api_leaderboard_opt_in", "delete_api_account",
+    "health-live_alias", "challenge-daily_challenge", "sessions-login", "sync-push", "sync-pull", "leaderboard-opt_in",
+    "leaderboard-leaderboard", "replays-upload_replay", "replays-recent_replays", "analytics-report",
+    "leaderboard-opt_out", "accounts-delete_account",
 )  # fmt: skip
 
 pytestmark = pytest.mark.needs("chromium")
@@ -31,8 +31,8 @@ def browser(tmp_path):
 
 
 def try_out(browser, operation):
-    """Send the request of an operation as the page proposes it; its status and JSON as the page shows them."""
-    block = f"#operations-default-{operation}"
+    """Send the request of an operation (tag-id) as the page proposes it; its status and JSON as the page shows them."""
+    block = f"#operations-{operation}"
     browser.click(f"{block} .opblock-summary-control")
     browser.click(f"{block} .try-out__btn")
     browser.click(f"{block} .execute")
@@ -76,17 +76,17 @@ async def test_what_the_page_proposes_is_accepted(server, browser):
 
     def look():
         browser.open(f"{server.url}/api/docs")
-        status, tokens = try_out(browser, "post_api_auth_register")
+        status, tokens = try_out(browser, "accounts-register")
         assert status == 200
         browser.click(".btn.authorize")
         browser.type(".auth-container input", tokens["access_token"])
         browser.click(".auth-btn-wrapper .authorize")
         browser.click(".auth-btn-wrapper .btn-done")
-        assert try_out(browser, "get_api_me")[1]["username"] == "ann"
+        assert try_out(browser, "accounts-me")[1]["username"] == "ann"
         answers = {operation: try_out(browser, operation) for operation in PROPOSED}
         assert {operation: status for operation, (status, _) in answers.items()} == dict.fromkeys(PROPOSED, 200)
-        (replay,) = answers["get_api_replays_recent"][1]
-        assert replay["id"] == answers["post_api_replays"][1]["id"]
+        (replay,) = answers["replays-recent_replays"][1]
+        assert replay["id"] == answers["replays-upload_replay"][1]["id"]
         assert browser.complaints == []
 
     await deferToThread(look)

@@ -42,7 +42,6 @@ CORES = os.cpu_count() or 1
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, figure):
     """300 MiB to any URL, announced or in chunks, are refused after a few; no memory and no file grows with them."""
     truncate(shared_dsn)
@@ -142,7 +141,6 @@ async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
     assert max(ratios) > 0.3  # 0.9 where nobody else wants the cores
 
 
-@pytest.mark.limit(60)
 async def test_abandoned_logins_are_not_hashed(production, reactor, figure):
     """Logins whose clients hang up in the queue cost nothing: the next one doesn't wait for them."""
     await production.player("ann")
@@ -178,7 +176,6 @@ def transactions(dsn, name):
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_database, full, figure):
     """However often a refused client asks, the database doesn't hear of it."""
     count = 20_000 if full else 2_000
@@ -196,7 +193,6 @@ async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_databas
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
     """Of 40 requests of one client at once, spread over four processes, ten are admitted, and not one more."""
     truncate(shared_dsn)
@@ -210,7 +206,6 @@ async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("trusted", [True, False], ids=["a proxy that appends", "no proxy"])
 async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
     """Whatever a client writes into the headers that proxies write, it is still the one client that it is."""
@@ -258,7 +253,6 @@ async def test_a_million_clients_fit_into_memory(full, figure):
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_a_million_clients_fit_into_the_table(reactor, empty_database, full, figure):
     """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""
     count = 1_000_000 if full else 20_000

@@ -57,7 +57,6 @@ async def test_sigterm_cuts_no_request(serve, reactor, shared_dsn, full, figure,
         assert outcomes[200] > 20
 
 
-@pytest.mark.limit(60)
 async def test_all_workers_serve(serve, reactor, shared_dsn):
     """Connections made together are shared out among the workers."""
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
@@ -75,7 +74,6 @@ async def test_all_workers_serve(serve, reactor, shared_dsn):
     assert process.stop() == 0
 
 
-@pytest.mark.limit(60)
 async def test_an_embedded_database_has_room_for_all(launch, reactor, initialized, place):
     """Four workers of 30 connections each, and a fifth while they are replaced, find room in the embedded database."""
     variables = {"SOLISYNC_DATABASE_CONNECTIONS": "30", "SOLISYNC_DATA_DIR": str(initialized(place / "data"))}

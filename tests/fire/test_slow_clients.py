@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.task import deferLater
 
 from solisync.web.wire import backpressure as sending
-from solisync.web.wire import channel, connections
+from solisync.web.wire import channel
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.harness.concurrency import at_once
 from tests.harness.postgres import truncate
@@ -71,14 +71,42 @@ async def test_slow_clients_are_cut_and_harm_nobody(serve, shared_dsn, reactor, 
     assert watch.growth_mib < 50
 
 
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("target", ["/nope", "/api/auth/login", "/api/sync/push"])
+async def test_unfinished_bodies_of_strangers_cost_little_memory(serve, shared_dsn, reactor, figure, target):
+    """250 bodies of 1 MiB, all but their last byte: at most 70 MiB, and nobody waits for them."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn)
+    await deferLater(reactor, 1)  # for the memory of the start to settle
+    opening = head("POST", target, f"Content-Length: {channel.MAX_BODY}") + bytes(channel.MAX_BODY - 1)
+    watch = Watch(process, {"health": head("GET", "/health")})
+    clients = []
+
+    def send(_):
+        client = socket.create_connection(("127.0.0.1", process.port), timeout=20)
+        clients.append(client)
+        client.sendall(opening)
+
+    with running(watch):
+        try:
+            await at_once(16, send, range(250))
+            await deferLater(reactor, 2)
+        finally:
+            for client in clients:
+                client.close()
+    figure(f"250 unfinished bodies of 1 MiB for {target}: {watch}")
+    assert watch.growth_mib <= 70
+    assert watch.p99("health") < 0.05 * SLOWNESS
+
+
 @pytest.mark.short
-def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
+def test_what_nobody_reads_has_a_bound(bench):
     """When too much is unread, the answers of those are given up who have read nothing for longest.
 
     Such a client is cut as soon as it reads on, or at its deadline; one that is merely slow gets everything.
     """
     big = len(bench.pages.big)
-    monkeypatch.setattr(connections, "UNREAD_MAX", 10 * big)
+    bench.connections.unread.most = 10 * big
     request = b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
     slow_connection, slow = bench.connect()
     slow.full = True
@@ -102,4 +130,4 @@ def test_what_nobody_reads_has_a_bound(bench, monkeypatch):
     assert {transport.closing for _, transport in stalled} == {"abort"}
     for connection in list(bench.connections.open):
         bench.disconnect(connection)
-    assert (bench.connections._unread, bench.connections._unread_bytes) == ({}, 0)
+    assert bench.connections.unread.used == 0

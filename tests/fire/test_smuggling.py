@@ -196,7 +196,6 @@ def served(process):
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_what_is_invalid_is_refused_with_all_that_follows(serve, shared_dsn, figure):
     """Each gets one 4xx and the end of its connection: neither what is hidden in it nor what follows is served."""
     process = await serve(shared_dsn)
@@ -212,7 +211,6 @@ async def test_what_is_invalid_is_refused_with_all_that_follows(serve, shared_ds
 
 
 @pytest.mark.short
-@pytest.mark.limit(60)
 async def test_a_body_is_never_a_request(serve, shared_dsn, figure):
     """Valid requests with one hidden in the body are answered for themselves, and so is the request after them."""
     process = await serve(shared_dsn)

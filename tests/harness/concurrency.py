@@ -25,7 +25,7 @@ async def gather(width, send, items):
     return await gatherResults(jobs, consumeErrors=True)
 
 
-def wait_for(condition, seconds=10.0):
+def wait_for(condition, seconds=30.0):
     """Block until the condition holds, such as the end of a process that is not our child; return what it gave."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -41,7 +41,7 @@ def run(*words, stdin=b"", cwd=None, **variables):
         capture_output=True,
         env=clean_environment(**variables),
         cwd=cwd,
-        timeout=30,
+        timeout=60,
         start_new_session=True,
     )
     done.status = done.returncode
@@ -68,7 +68,7 @@ class Process:
         """What it has written so far."""
         return self.log_path.read_text("utf-8", "replace")
 
-    def stop(self, how=signal.SIGTERM, seconds=20):
+    def stop(self, how=signal.SIGTERM, seconds=30):
         """Send a signal, wait for the end, return the status."""
         if self.popen.poll() is None:
             self.popen.send_signal(how)
@@ -79,10 +79,8 @@ class ServiceProcess(Reachable, Process):
     """A service in a process of its own, on a port of this machine."""
 
     def __init__(self, words, env, log, port, dsn=None):
-        super().__init__(words, env, log)
-        self.dsn = dsn
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+        Process.__init__(self, words, env, log)
+        Reachable.__init__(self, port, dsn)
 
 
 def free_port():
@@ -149,7 +147,7 @@ def workers(process):
 
 def wait_until_ready(process, count):
     """Wait for so many workers to have got ready in all."""
-    wait_for(lambda: process.log.count(" is ready") >= count, 20)
+    wait_for(lambda: process.log.count(" is ready") >= count)
 
 
 def replaced(process, times=1):

@@ -2,8 +2,9 @@
 
 import re
 
-import treq
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.harness.http_requests import http_client
 
 DOCUMENTED = re.compile(r"^\| `(solisync_\w+)`(?: \(([\w, `]+)\))? \|", re.MULTILINE)  # a row of docs/metrics.md
 
@@ -25,7 +26,7 @@ class Scraped:
 
     async def families(self):
         """Every metric family, parsed."""
-        response = await treq.get(self.url)
+        response = await http_client(keep=False).get(self.url)
         assert response.code == 200
         assert response.headers.getRawHeaders("content-type")[0].startswith("text/plain")
         return list(text_string_to_metric_families(await response.text()))

@@ -41,6 +41,11 @@ class Reachable:
 
     keeps_connections = False
 
+    def __init__(self, port, dsn=None):
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.dsn = dsn
+
     def client(self, address=None):
         """A client with an address of its own, as a trusted proxy would name it."""
         http = http_client(keep=self.keeps_connections)
@@ -78,10 +83,8 @@ class Running(Reachable):
     """A service in this process."""
 
     def __init__(self, service, dsn):
+        super().__init__(service.address.port, dsn)
         self.service = service
-        self.dsn = dsn
-        self.port = service.address.port
-        self.url = f"http://127.0.0.1:{self.port}"
 
 
 def begin(reactor, dsn, *, settings=None, **options):

@@ -107,11 +107,16 @@ payloads = records(
 )
 
 
+def costly(count):
+    """Settings for a test whose examples take many milliseconds each to make: a third of them, all with --fire."""
+    return settings(max_examples=count if settings.get_current_profile_name() == "full" else count // 3)
+
+
 def examples(strategy, count):
     """`count` examples of a strategy or a few more, the same ones in every run, for tests that send several at once."""
     collected = []
 
-    @settings(max_examples=count, deadline=None, database=None, derandomize=True, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=count, database=None, derandomize=True, suppress_health_check=[*HealthCheck])
     @given(strategy)
     def collect(example):
         collected.append(example)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from solisync.errors import FatalError
-from solisync.postgres.data_directory import DataDirBusy
+from solisync.postgres.data_directory import DataDirBusy, DataDirectory
 from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
@@ -26,6 +26,9 @@ from tests.harness.service import ready
 TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
 
 
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="as root alone, files can belong to others")
+
+
 def embedded(reactor, data_dir):
     return EmbeddedPostgres(reactor=reactor, data_dir=data_dir, options=("fsync=off",))
 
@@ -35,8 +38,10 @@ def embedded(reactor, data_dir):
     ["it's a place of Größe 日本", "one,two", "x" * 120],
     ids=["characters", "comma", "long"],
 )
-async def test_any_path_will_do(reactor, place, name):
+async def test_any_path_will_do(reactor, initialized, place, name):
     """The data directory may have any name; one too long for a socket gets a private socket directory elsewhere."""
+    if name in ("one,two", "x" * 120):  # which matter to the socket alone
+        initialized(place / name)
     server = embedded(reactor, place / name)
     server.claim()
     try:
@@ -143,7 +148,7 @@ def test_a_stop_during_the_first_start_is_quick(place, launch):
     """SIGTERM while the cluster is being made ends everything at once, and nothing is left running."""
     service = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: list(place.glob("postgresql.new*/base")))
-    assert service.stop(seconds=5) == 0
+    assert service.stop(seconds=10) == 0
     assert not processes_in(place)
     assert "Traceback" not in service.log
 
@@ -233,6 +238,72 @@ async def test_root_runs_the_server_as_somebody_else(reactor, place, launch):
     assert service.stop() == 0
 
 
+def owners(directory):
+    """The users of a directory and of all in it."""
+    return {path.lstat().st_uid for path in [directory, *directory.rglob("*")]}
+
+
+@needs_root
+def test_a_directory_out_of_reach_of_the_server_is_refused_at_once(place):
+    """Below a directory that the server's user can't enter, such as root's home, nothing starts and nothing is made."""
+    home = place / "home"
+    home.mkdir(mode=0o700)
+    (place / "link").symlink_to(home)
+    for data_dir in (home / "data", home / "deep" / "data", place / "link" / "data"):
+        variables = {"JWT_SECRET": SECRET, "SOLISYNC_DATA_DIR": data_dir, "SOLISYNC_LISTEN": "tcp:0"}
+        refused = run(*SOLISYNC, **variables)
+        assert (refused.status, len(refused.err)) == (1, 1)
+        assert "can't enter " in refused.err[0]
+        assert "--data-dir" in refused.err[0]
+    assert not [*home.iterdir()]
+
+
+@needs_root
+def test_looking_before_the_first_start_touches_nothing(place):
+    """Commands that need a database leave an empty directory, made for a service, as it is: no lock of root's stays."""
+    data_dir = place / "data"
+    data_dir.mkdir(mode=0o750)
+    shutil.chown(data_dir, "nobody")
+    before = data_dir.stat()
+    for words in (["status"], ["backup", place / "dump"], ["users", "delete", "ann", "--yes"]):
+        refused = run(*SOLISYNC, *words, SOLISYNC_DATA_DIR=data_dir)
+        assert (refused.status, len(refused.err)) == (1, 1)
+        assert "there is no database in" in refused.err[0]
+    assert (data_dir.stat(), [*data_dir.iterdir()]) == (before, [])
+
+
+@needs_root
+def test_root_keeps_to_the_owner_of_the_directory(place):
+    """Whatever root does with a directory that was made for a service, all in it belongs to the service's user."""
+    nobody, dump = pwd.getpwnam("nobody"), place / "dump"
+    for name, jobs in (
+        ("first", [["--migrate"], ["users", "list"], ["backup", dump]]),
+        ("second", [["restore", dump], ["status"]]),
+    ):
+        data_dir = place / name
+        data_dir.mkdir()
+        shutil.chown(data_dir, "nobody")
+        for words in jobs:
+            done = run(*SOLISYNC, *words, SOLISYNC_DATA_DIR=data_dir)
+            assert (done.status, done.err) == (0, [])
+            assert owners(data_dir) == {nobody.pw_uid}
+
+
+@needs_root
+def test_a_file_that_shuts_the_service_out_is_named(place):
+    """A lock of root's is named, with its owner, to the user whom it shuts out."""
+    data_dir = place / "data"
+    data_dir.mkdir()
+    (data_dir / "lock").touch(mode=0o600)
+    shutil.chown(data_dir, "nobody")
+    os.seteuid(pwd.getpwnam("nobody").pw_uid)
+    try:
+        with pytest.raises(FatalError, match=f"Permission denied: {data_dir}/lock belongs to root$"):
+            DataDirectory(data_dir).claim(None)
+    finally:
+        os.seteuid(0)
+
+
 async def test_binaries_out_of_reach_are_copied(reactor, place, launch):
     """As root, with the binaries where the server's user can't go, they are copied beside the data, once."""
     hidden = place / "hidden"
@@ -278,7 +349,7 @@ async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, p
     await server.stop()
     (place / "postgresql" / "postgresql.conf").write_text("nonsense = on\n")
     service = start(launch, *SOLISYNC, data_dir=place)
-    assert service.popen.wait(10) == 1
+    assert service.popen.wait(30) == 1
     critical = [line for line in service.log.splitlines() if "critical" in line]
     assert len(critical) == 1
     assert "nonsense" in critical[0]
@@ -299,7 +370,7 @@ def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, initialized, pl
     wait_for(lambda: (place / "postgresql/postmaster.pid").exists() and "ready" in _pid_file(place))
     assert os.getpgid(postmaster(place)) != os.getpgid(service.pid)
     os.killpg(os.getpgid(service.pid), signal.SIGINT)
-    assert service.popen.wait(10) == 0
+    assert service.popen.wait(30) == 0
     assert not processes_in(place)
 
 

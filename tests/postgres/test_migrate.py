@@ -135,7 +135,7 @@ async def test_a_database_that_comes_late(reactor, postgres, monkeypatch):
             assert (await client.live()).status == "ok"
             with pytest.raises(ApiError, match="503 service unavailable"):
                 await client.ready()
-            await until(reactor, lambda: "waiting for the database" in str(events), 10)
+            await until(reactor, lambda: "waiting for the database" in str(events), 30)
             run_sql(postgres.dsn, "CREATE DATABASE late")
             began = time.monotonic()
             await ready(reactor, client)
@@ -188,6 +188,15 @@ async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_databas
     assert not migrating.called
     old.end()
     assert await migrating == ["0001_one.sql"]
+
+
+def test_a_command_says_what_it_waits_for(launch, empty_database):
+    """`solisync --migrate` is not silent for minutes while another node migrates."""
+    other = Holding(empty_database, LOCKED)
+    command = launch(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
+    wait_for(lambda: "another node is migrating, waiting" in command.log, 20)
+    other.end()
+    assert command.popen.wait(20) == 0
 
 
 async def test_a_node_that_migrates_keeps_the_version_before_waiting(reactor, empty_database):

@@ -12,6 +12,7 @@ import pytest
 from twisted.internet.threads import deferToThread
 
 from solisync.process import shared_metrics
+from solisync.process.scrape import scrape_site
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.entry_points import SOLISYNC, start
@@ -20,6 +21,7 @@ from tests.harness.postgres import truncate
 from tests.harness.processes import free_port, replaced, workers
 from tests.harness.scraping import DOCUMENTED, Scraped
 from tests.harness.service import ready, refused
+from tests.wire.sockets import exchange, parse
 
 
 @pytest.fixture
@@ -94,7 +96,7 @@ async def test_what_happens_is_counted(scraped):
 async def test_lost_connections_are_counted(scraped, shared_dsn):
     """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
     service = await scraped(SOLISYNC_DATABASE_CONNECTIONS="3")
-    while await service.value("database_connections", state="idle") != 3:
+    while await service.value("database_connections", state="idle") < 3:
         pass
     service.process.sql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -187,6 +189,37 @@ async def test_a_worker_without_room_for_numbers_serves(scraped):
     assert (await process.ask("GET", "/health")).status == 200
     assert await service.value("http_requests_total", method="GET", route="/health", status="200") < 5
     assert process.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "error"),
+    [
+        ("GET", "/", 404, "not found"),
+        ("GET", "/metrics/", 404, "not found"),
+        ("GET", "/metrics/x", 404, "not found"),
+        ("POST", "/metrics", 405, "method not allowed"),
+        ("OPTIONS", "*", 404, "not found"),
+        ("HEAD", "/metrics", 200, None),
+        ("GET", "/metrics", 200, None),
+        ("GET", "/metrics?x", 200, None),
+    ],
+)
+async def test_the_listener_tells_no_version_and_answers_errors_as_the_service(reactor, method, path, status, error):
+    """Errors are JSON, and `Server` is the name alone."""
+    port = reactor.listenTCP(0, scrape_site(lambda: b"x 1\n"), interface="127.0.0.1")
+    request = f"{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
+    received = await deferToThread(exchange, port.getHost().port, request)
+    (answer,) = parse(received, head=method == "HEAD")
+    assert (answer.status, answer.headers["server"]) == (status, "solisync")
+    assert "twisted" not in received.decode().lower()
+    if error is not None:
+        assert answer.error == error
+        assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
+    else:
+        assert answer.headers["content-type"].startswith("text/plain; version=")
+        assert answer.headers["content-length"] == "4"
+        assert answer.body == (b"" if method == "HEAD" else b"x 1\n")
+    await port.stopListening()
 
 
 async def test_a_scrape_has_no_body(scraped):

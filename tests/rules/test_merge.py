@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -14,7 +14,7 @@ from solisync.rules.saved import read_saved
 from solisync.rules.sync import HISTORY_DAYS, Document, Payload, read_unknown
 from tests.harness import strategies
 from tests.harness.payloads import NOW, U32, U64, encode
-from tests.harness.strategies import payloads
+from tests.harness.strategies import costly, payloads
 from tests.rules.documents import document, example
 
 MAXIMA = [
@@ -28,7 +28,7 @@ MAXIMA = [
     "zen_best_score",
     "challenge_best_score",
 ]
-MANY = settings(max_examples=100, deadline=None)
+MANY = costly(100)
 # where the two sides can't both be kept and the rule says "pushed"
 PUSHED_WINS = {"avg_time_seconds", "draw_one_wins", "draw_three_wins"}
 

@@ -219,7 +219,6 @@ async def report_all(two, bodies):
     return [answer.json for answer in answers]
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("user", [None, "ann"])
 async def test_a_batch_that_arrives_two_hundred_times_is_stored_once(two, shared_dsn, no_deadlocks, user):
     """200 times the same 50 events at once to 2 processes: 50 rows, one name, and the counts add up."""
@@ -230,7 +229,6 @@ async def test_a_batch_that_arrives_two_hundred_times_is_stored_once(two, shared
     assert run_sql(shared_dsn, "SELECT count(*) FROM analytics_names") == [(bool(user),)]
 
 
-@pytest.mark.limit(60)
 async def test_batches_in_opposite_orders_don_t_block_each_other(two, shared_dsn, no_deadlocks):
     """200 overlapping batches in random orders under 3 names at once: each event once, and no deadlock."""
     shuffle = random.Random(1)
@@ -276,7 +274,6 @@ async def test_a_name_that_appears_or_goes_at_this_moment_is_not_lost(server, re
     assert names(server) == {"ann": 3}
 
 
-@pytest.mark.limit(60)
 async def test_deletion_during_reports_ends_without_deadlock(two, shared_dsn, no_deadlocks):
     """40 players are deleted while batches name them: what was reported before has no name, nothing waits for ever."""
     clients = await gatherResults([started(next(two).player(f"player{n}")) for n in range(40)])

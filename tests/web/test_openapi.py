@@ -1,8 +1,11 @@
 """The OpenAPI document (docs/protocol.md "The service")."""
 
+import inspect
 import re
 
+from solisync.client import Client
 from tests.harness.constants import ROOT
+from tests.harness.error_codes import openapi
 
 OF_ANY_ROUTE = {"400", "408", "431", "500", "503"}
 
@@ -19,7 +22,7 @@ async def test_the_document_lists_every_route_and_its_shapes(server):
     assert document["paths"]["/api/auth/login"]["post"]["security"] == []
     upload = document["paths"]["/api/me/avatar"]["put"]
     assert set(upload["requestBody"]["content"]) == {"image/jpeg", "image/png", "image/webp", "image/gif"}
-    assert set(upload["responses"]) == {"200", "401", "404", *OF_ANY_ROUTE}  # too large an avatar is a 400
+    assert set(upload["responses"]) == {"200", "401", "404", "429", *OF_ANY_ROUTE}  # too large an avatar is a 400
     shown = document["paths"]["/avatars/{user_id}.{extension}"]["get"]
     assert set(shown["responses"]["200"]["content"]) == set(upload["requestBody"]["content"])
     assert [parameter["name"] for parameter in shown["parameters"]] == ["user_id", "extension", "If-None-Match"]
@@ -34,14 +37,41 @@ async def test_the_document_refers_to_nothing_that_is_not_in_it(server):
         target = answer.json
         for step in reference.split("/"):
             target = target[step]
-    operations = [operation for path in answer.json["paths"].values() for operation in path.values()]
-    by_id = {operation["operationId"]: operation for operation in operations}
-    assert len(by_id) == len(operations)
-    links = [link for operation in operations for link in operation["responses"]["200"].get("links", {}).values()]
+    links = [link for each in operations().values() for link in each["responses"]["200"].get("links", {}).values()]
     assert len(links) == 2
     for link in links:
-        parameters = {parameter["name"] for parameter in by_id[link["operationId"]]["parameters"]}
+        parameters = {parameter["name"] for parameter in operations()[link["operationId"]]["parameters"]}
         assert set(link["parameters"]) <= parameters
+
+
+def operations():
+    """The operations of the document, by their ids."""
+    listed = [operation for path in openapi()["paths"].values() for operation in path.values()]
+    by_id = {operation["operationId"]: operation for operation in listed}
+    assert len(by_id) == len(listed)
+    return by_id
+
+
+def test_an_operation_is_called_like_the_method_of_the_client():
+    """Each has the name of a method of solisync.client, but for the page; what another path does too is an alias."""
+    methods = {name for name, _ in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")}
+    assert set(operations()) == methods | {"docs", "live_alias", "ready_alias"}
+    assert operations()["live_alias"]["summary"] == "Alias of GET /api/health"
+    assert operations()["ready_alias"]["summary"] == "Alias of GET /api/health/ready"
+
+
+def test_every_operation_belongs_to_a_noun():
+    """Each has one tag; the document describes all tags, and no other."""
+    assert all(len(operation["tags"]) == 1 for operation in operations().values())
+    described = {tag["name"] for tag in openapi()["tags"]}
+    assert described == {tag for operation in operations().values() for tag in operation["tags"]}
+
+
+def test_every_body_has_a_schema():
+    """Generators of clients leave out a route whose body or answer is of a type without one."""
+    for operation in operations().values():
+        for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
+            assert all(content["schema"] for content in body.get("content", {}).values())
 
 
 async def test_every_documented_route_answers(server):

@@ -70,7 +70,16 @@ async def test_the_list_shows_the_newest_first(server):
 
 @pytest.mark.parametrize(
     ("query", "count"),
-    [("", 20), ("?limit=0", 0), ("?limit=1", 1), ("?limit=50", 50), ("?limit=51", 50), (f"?limit={2**80}", 50)],
+    [
+        ("", 20),
+        ("?limit=0", 0),
+        ("?limit=1", 1),
+        ("?limit=50", 50),
+        ("?limit=51", 50),
+        (f"?limit={2**80}", 50),
+        ("?&y=&li%6dit=%31&y", 1),
+        ("?x;limit=1&Limit=1", 20),
+    ],
 )
 async def test_how_many_are_listed(server, query, count):
     """Twenty unless asked otherwise, and never more than fifty."""
@@ -85,10 +94,13 @@ async def test_how_many_are_listed(server, query, count):
     assert len((await recent(server, query)).json) == count
 
 
-@pytest.mark.parametrize("query", ["-1", "x", "1e3", "", "%201", "1&limit=1"])
+@pytest.mark.parametrize(
+    "query",
+    ["=-1", "=x", "=1e3", "=", "", "=%201", "=1&limit=1", "=1&limit", "&limit=1", "=1;x=2", "=1;limit=1", "=1%26x=2"],
+)
 async def test_a_limit_that_is_no_number_is_a_400(server, query):
-    """Signs, letters, nothing, or twice."""
-    answer = await recent(server, f"?limit={query}")
+    """Signs, letters, nothing, twice, or what only another separator would make a number."""
+    answer = await recent(server, f"?limit{query}")
     assert (answer.status, answer.json) == (400, {"error": "limit must be a whole number"})
 
 

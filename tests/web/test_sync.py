@@ -8,7 +8,7 @@ import pytest
 from solisync.rules.sync import PAYLOAD_MAX_BYTES
 from tests.harness.concurrency import gather
 from tests.harness.payloads import NIL, U32, U64, encode, progress_of
-from tests.harness.postgres import truncate
+from tests.harness.players import players
 from tests.harness.strategies import examples, payloads
 from tests.web.calls import opt_in, push
 
@@ -254,7 +254,6 @@ async def test_a_deleted_player_can_neither_push_nor_pull(server):
     assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
 
 
-@pytest.mark.limit(60)
 async def test_any_legal_payload_survives_postgresql(server, full):
     """What hypothesis can think of is pushed, pulled, pushed again: always a 200, and the same each time."""
     client = await server.player("ann")
@@ -270,12 +269,9 @@ async def test_any_legal_payload_survives_postgresql(server, full):
         assert again == merged
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("has_row", [False, True], ids=["the first push", "later pushes"])
-async def test_simultaneous_pushes_of_one_player_are_all_kept(serve, shared_dsn, has_row):
+async def test_simultaneous_pushes_of_one_player_are_all_kept(nodes, has_row):
     """200 pushes at once, over two processes: every acknowledged value is in the final state."""
-    truncate(shared_dsn)
-    nodes = [await serve(shared_dsn), await serve(shared_dsn)]
     client = await nodes[0].player("ann")
     if has_row:
         await push(nodes[0], client, progress_of())
@@ -298,28 +294,24 @@ async def test_simultaneous_pushes_of_one_player_are_all_kept(serve, shared_dsn,
 
 
 @pytest.mark.limit(90)
-async def test_pushes_of_many_players_do_not_deadlock(serve, shared_dsn, no_deadlocks):
-    """1,000 pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
-    truncate(shared_dsn)
-    nodes = [await serve(shared_dsn), await serve(shared_dsn)]
-    players = await gather(100, lambda number: nodes[number % 2].player(f"player_{number}"), range(100))
+async def test_pushes_of_many_players_do_not_deadlock(nodes, no_deadlocks, full):
+    """Many pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
+    tokens = [access for _, _, access in players(nodes[0].dsn, 100)]
     chance = random.Random(7)
-    order = [number for number in range(100) for _ in range(10)]
+    order = [number for number in range(100) for _ in range(10 if full else 3)]
     chance.shuffle(order)
     statuses = []
 
     async def send(index):
-        client = players[order[index]]
         if index % 20 == 0:
-            answer = await nodes[index % 2].ask(
-                "POST", "/api/leaderboard/opt-in", body={"display_name": "x"}, bearer=client.tokens.access_token
-            )
+            path, body = "/api/leaderboard/opt-in", {"display_name": "x"}
         else:
-            payload = progress_of(stats__best_single_score=index + 1, progress__unlocked_card_backs=[index])
-            answer = await push(nodes[index % 2], client, payload)
+            path = "/api/sync/push"
+            body = progress_of(stats__best_single_score=index + 1, progress__unlocked_card_backs=[index])
+        answer = await nodes[index % 2].ask("POST", path, body=body, bearer=tokens[order[index]])
         statuses.append(answer.status)
 
-    for offset in range(0, 1_000, 100):
+    for offset in range(0, len(order), 100):
         await gather(100, send, range(offset, offset + 100))
     assert set(statuses) == {200}
     assert nodes[0].sql(

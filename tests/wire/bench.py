@@ -77,7 +77,13 @@ class Bench:
     def __init__(self, **settings):
         self.clock = task.Clock()
         self.pages = Pages()
-        options = {"trusted_proxies": (), "cors_origins": frozenset(), "body_refusals": {}, **settings}
+        options = {
+            "trusted_proxies": (),
+            "cors_origins": frozenset(),
+            "body_refusals": {},
+            "admit_body": lambda request, size: None,
+            **settings,
+        }
         self.site = Site(self.pages, self.clock, metrics=Metrics(), **options)
         self.connections = self.site.connections
 

@@ -1,6 +1,7 @@
 """Which browser clients may read answers, and preflights (docs/protocol.md "Common to all routes")."""
 
 import pytest
+from twisted.logger import formatEvent
 
 from tests.harness.http_requests import new_address
 from tests.wire.bench import Bench
@@ -18,7 +19,7 @@ async def test_an_allowed_origin_may_read_every_answer(talk, cors, name):
         allowed = {name: value for name, value in answer.headers.items() if name.startswith("access-control")}
         expected = {
             "access-control-allow-origin": ORIGIN,
-            "access-control-expose-headers": "Retry-After, X-Request-Id, ETag",
+            "access-control-expose-headers": "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition",
         }
         assert allowed == (expected if origin == ORIGIN else {})
         assert answer.headers["vary"] == "Origin"
@@ -71,3 +72,50 @@ async def test_what_is_no_preflight_is_refused_like_anything_else(ask, cors, pat
     answer = await ask("OPTIONS", path, headers, port=cors.port)
     assert answer.status == status
     assert "access-control-allow-methods" not in answer.headers
+
+
+def origin_warnings(warnings):
+    return [formatEvent(event) for event in warnings if "SOLISYNC_CORS_ORIGINS" in event["log_format"]]
+
+
+@pytest.mark.parametrize("configured", [[], [ORIGIN]], ids=["none listed", "another listed"])
+def test_an_unlisted_origin_is_named_once_a_minute(warnings, configured):
+    """Whether it asks for a preflight or just sends; a flood of origins makes no flood of lines."""
+    bench = Bench(cors_origins=frozenset(configured))
+    for seconds in (0, 0, 59.9, 0.1, 30):
+        bench.clock.advance(seconds)
+        for number in range(3):
+            lines = b"Host: a\r\nOrigin: http://localhost:517%d\r\nConnection: close\r\n\r\n" % number
+            channel, _ = bench.connect(b"GET /now HTTP/1.1\r\n" + lines)
+            bench.disconnect(channel)
+    line = "origin http://localhost:5170 is not in SOLISYNC_CORS_ORIGINS, so browsers keep answers from its pages"
+    assert origin_warnings(warnings) == [line] * 2
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"Host: a\r\nOrigin: {ORIGIN}",
+        "Host: a",
+        "Host: Solisync.example:8080\r\nOrigin: https://solisync.Example:8080",
+    ],
+    ids=["listed", "none", "the service itself"],
+)
+def test_no_other_origin_is_named(warnings, lines):
+    """A listed one, no one, or the service's own, from whose page requests come as well."""
+    bench = Bench(cors_origins=frozenset([ORIGIN]))
+    channel, transport = bench.connect(f"GET /now HTTP/1.1\r\n{lines}\r\n\r\n".encode())
+    assert transport.value().startswith(b"HTTP/1.1 200 ")
+    assert origin_warnings(warnings) == []
+    bench.disconnect(channel)
+
+
+def test_an_origin_in_the_log_is_short_and_plain(warnings):
+    """At most 128 characters of it, escaped, whatever a client sends."""
+    bench = Bench()
+    origin = b"http://\xe9\xff{x}\t" + b"x" * 1000
+    channel, _ = bench.connect(b"GET /now HTTP/1.1\r\nHost: a\r\nOrigin: " + origin + b"\r\n\r\n")
+    (line,) = origin_warnings(warnings)
+    assert line.startswith("origin http://\\xe9\\xff{x}\t" + "x" * 100)
+    assert len(line) < 300
+    bench.disconnect(channel)

@@ -9,7 +9,7 @@ from twisted.protocols import basic, policies
 from twisted.web import http, server
 
 from solisync.web import wire
-from solisync.web.wire import backpressure, channel, request, syntax
+from solisync.web.wire import backpressure, channel, half_close, request, syntax
 
 TWISTED = (
     http.HTTPChannel,
@@ -40,6 +40,8 @@ def test_every_private_name_of_twisted_is_listed():
     """The list for upgrades has each name that is Twisted's, and no other; ours don't collide with unlisted ones."""
     twisted = {name for kind in TWISTED for name in private_names(inspect.getsource(kind))} | set(vars(http))
     used = {
-        name for module in (backpressure, channel, request, syntax) for name in private_names(inspect.getsource(module))
+        name
+        for module in (backpressure, channel, half_close, request, syntax)
+        for name in private_names(inspect.getsource(module))
     }
     assert set(re.findall(r"\b_\w+", wire.__doc__)) == used & twisted

@@ -2,24 +2,25 @@
 
 What an upgrade of Twisted must check, for which setup.py bounds its version from above. Private names:
 
-- http.HTTPChannel: _abortingCall, _command, _finishRequestBody, _handlingRequest, _maybeChooseTransferDecoder,
-  _networkProducer, _path, _receivedHeaderCount, _receivedHeaderSize, _respondToBadRequestAndDisconnect,
-  _send100Continue, _transferDecoder, _version, _waitingForTransport
+- http.HTTPChannel: _abortingCall, _command, _dataBuffer, _finishRequestBody, _handlingRequest,
+  _maybeChooseTransferDecoder, _networkProducer, _path, _receivedHeaderCount, _receivedHeaderSize,
+  _respondToBadRequestAndDisconnect, _send100Continue, _transferDecoder, _version, _waitingForTransport
 - basic.LineReceiver: _buffer, _busyReceiving
 - http.Request: _disconnected
 - http: _ChunkedTransferDecoder, with its _buffer, _dataReceived_CHUNK_LENGTH and _dataReceived_TRAILER;
   _MalformedChunkedDataError
 
-Public methods that are overridden, and whose callers and order matter:
+Public names that are overridden, or read, and whose callers and order matter:
 
 - the channel: dataReceived, lineReceived, lineLengthExceeded, rawDataReceived, allHeadersReceived, allContentReceived,
   checkPersistence, requestDone, setTimeout, timeoutConnection, forceAbortClient, pauseProducing, resumeProducing,
-  write, loseConnection, getHost, getPeer
+  write, loseConnection, getHost, getPeer, length, paused, readConnectionLost, writeConnectionLost
 - the request: gotLength, handleContentChunk, process, processingFailed, connectionLost, getRequestHostname
 
 Behaviour without a name:
 
 - allHeadersReceived calls gotLength; allContentReceived saves timeOut, and requestDone restores it
 - finish writes nothing once startedWriting is set, and logs nothing without a factory in the channel
+- the transport calls readConnectionLost again whenever reading is resumed after the end of the input
 - the transport pauses its producer above 65,536 bytes, and resumes it when all of them are sent
 """

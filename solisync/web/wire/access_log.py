@@ -1,5 +1,6 @@
 """The log lines and metrics of requests."""
 
+from collections.abc import Callable
 from time import time
 
 from twisted.logger import Logger, LogLevel
@@ -8,6 +9,9 @@ from ...process.metrics import Metrics
 from .reply import Refusal
 
 PATH_BYTES = 256  # our own paths are shorter; a pipe keeps lines whole up to 4,096 bytes, from any number of workers
+
+ORIGIN_CHARACTERS = 128
+ORIGIN_SECONDS = 60.0
 
 _log = Logger()
 
@@ -18,9 +22,11 @@ class AccessLog:
     Nothing that may be secret is logged: no query string, no header but X-Request-Id, no body.
     """
 
-    def __init__(self, *, metrics: Metrics) -> None:
+    def __init__(self, *, metrics: Metrics, seconds: Callable[[], float]) -> None:
         self._metrics = metrics
+        self._seconds = seconds
         self._warned = False
+        self._next_origin_warning = float("-inf")
 
     def answered(
         self,
@@ -79,4 +85,14 @@ class AccessLog:
                 "ignoring X-Forwarded-For from {peer}, which is not in SOLISYNC_TRUSTED_PROXIES;"
                 " if it is your proxy, every player behind it shares one rate limit until you list it there",
                 peer=peer,
+            )
+
+    def warn_of_unlisted_origin(self, origin: str) -> None:
+        """Warn, once a minute, that a web page of an origin that is not configured has sent a request."""
+        now = self._seconds()
+        if now >= self._next_origin_warning:
+            self._next_origin_warning = now + ORIGIN_SECONDS
+            _log.warn(
+                "origin {origin} is not in SOLISYNC_CORS_ORIGINS, so browsers keep answers from its pages",
+                origin=origin[:ORIGIN_CHARACTERS].encode("ascii", "backslashreplace").decode("ascii"),
             )

@@ -59,13 +59,13 @@ class BackpressureChannel(http.HTTPChannel):
         # The transport calls this when its buffer is full, and resumeProducing when the buffer is empty.
         super().pauseProducing()
         self._start_unread_timer()
-        self._connections.count_unread(self, sum(map(len, self._unsent)))
+        self._connections.unread.hold(self, sum(map(len, self._unsent)))
 
     def resumeProducing(self) -> None:
         if self._discarded:
             self.cut()
             return
-        self._connections.clear_unread(self)
+        self._connections.unread.release(self)
         self._stop_unread_timer()
         super().resumeProducing()
         self._send()
@@ -74,8 +74,8 @@ class BackpressureChannel(http.HTTPChannel):
             super().requestDone(request)
 
     def loseConnection(self) -> None:
-        super().loseConnection()
         self._start_unread_timer()  # a client that does not read the last bytes keeps the connection open, too
+        super().loseConnection()  # which may end it at once, and the timer with it
 
     def _start_unread_timer(self) -> None:
         if self._unread is None:

@@ -14,9 +14,10 @@ from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.web import http
 
+from ...errors import Unavailable
 from .access_log import AccessLog
-from .backpressure import BackpressureChannel
 from .connections import Connections
+from .half_close import HalfCloseChannel
 from .reply import Refusal, Reply, encode_head
 from .request import MAX_BODY, Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
@@ -28,14 +29,17 @@ BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
+ANSWERS_PER_TURN = 16
 
 BAD_REQUEST = Refusal("bad_request", "bad request")
 TIMED_OUT = Refusal("request_timeout", "request timed out")
 BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
 HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
+OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
+RETRY_SECONDS = 1
 
 
-class Channel(BackpressureChannel):
+class Channel(HalfCloseChannel):
     """One connection, with one timer for reading: from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
@@ -45,6 +49,7 @@ class Channel(BackpressureChannel):
     _deadline: float | None = None
     _timer: IDelayedCall | None = None
     _receiving = False  # between the first byte of a request and its last
+    _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
     _refused = False
     _dropped = 0  # bytes that came after a refusal
 
@@ -90,12 +95,32 @@ class Channel(BackpressureChannel):
                 self.cut()
             return
         nested = self._busyReceiving
+        if not nested:
+            self._answered_in_turn = 0
         self._begin()
         LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
         if self.line_mode and self._buffer and not nested and not self._refused:
             self._begin()  # the first bytes of a pipelined request may have come with the last of the one before
-            if has_bare_line_end(self._buffer):
+            if self.paused:
+                self._networkProducer.pauseProducing()  # or the buffer would grow in each turn
+            elif has_bare_line_end(self._buffer):
                 self.refuse(BAD_REQUEST)
+
+    def requestDone(self, request: http.Request) -> None:
+        # One connection that pipelines would have the reactor for itself for as long as its buffer lasts.
+        self._answered_in_turn += 1
+        if self._answered_in_turn == ANSWERS_PER_TURN:
+            self.paused = True
+            self._connections.turns.add(self)
+        super().requestDone(request)
+
+    def parse_on(self) -> None:
+        """Answer some of the requests that have been read; the connection's turn has come."""
+        self.paused = False
+        if not self._waitingForTransport:
+            self._networkProducer.resumeProducing()
+        if self._buffer:
+            self.dataReceived(b"")
 
     def _begin(self) -> None:
         if not self._receiving and not self._handlingRequest:
@@ -106,6 +131,7 @@ class Channel(BackpressureChannel):
         if self._refused:
             return
         self._receiving = False
+        self._connections.unfinished.release(self)
         self.timeOut = IDLE_SECONDS  # Twisted saves this value, and restores it in requestDone
         super().allContentReceived()
 
@@ -180,7 +206,7 @@ class Channel(BackpressureChannel):
         ):
             self.refuse(BAD_REQUEST)
         else:
-            request.target = path
+            request.method, request.target = self._command, path
             self.setTimeout(BODY_SECONDS)
             super().allHeadersReceived()
 
@@ -201,6 +227,14 @@ class Channel(BackpressureChannel):
         """Refuse a body over MAX_BODY, with the route's own error if it has one."""
         self.refuse(self._body_refusals.get((self._command, self.requests[-1].target), BODY_TOO_LARGE))
 
+    def hold_body(self, size: int) -> None:
+        """Count `size` bytes of an unfinished body. This may refuse it, or an older one of another connection."""
+        self._connections.unfinished.hold(self, size)
+
+    def refuse_for_memory(self) -> None:
+        """Refuse a request of which the body has arrived in part, because too much is unfinished in this process."""
+        self.refuse(OUT_OF_MEMORY)
+
     def refuse(self, refusal: Refusal) -> None:
         """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
 
@@ -212,9 +246,13 @@ class Channel(BackpressureChannel):
         self._refused = True
         self.persistent = False
         self.setTimeout(None)
+        self._connections.unfinished.release(self)
         reply = Reply.error(*refusal, {"Connection": "close"})
+        if refusal.status == 503:
+            reply = reply.with_headers({"Retry-After": str(RETRY_SECONDS)})
         if self.requests:
             request = self.requests[-1]
+            request.drop_body(Unavailable())
             self._access_log.refused(refusal, client=request.caller.name, request_id=request.request_id)
             head = encode_head(reply, request.request_id, request.cors_headers())
         else:

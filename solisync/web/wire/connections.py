@@ -1,4 +1,4 @@
-"""The open connections of a process: the bound on unread bytes, and how the connections end when the service stops."""
+"""The open connections of a process: the bounds on their memory, and how they end when the service stops."""
 
 from contextlib import suppress
 from typing import Protocol
@@ -7,8 +7,12 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.logger import Logger
 
+from .byte_budget import ByteBudget
+from .turns import Turns, Waiting
+
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes of replies that wait in memory for clients that do not read, in one process
+UNFINISHED_MAX = 64 * 2**20  # bytes of request bodies of which the rest has yet to come, in one process
 
 
 class Sender(Protocol):
@@ -18,8 +22,11 @@ class Sender(Protocol):
         """Drop the unsent rest of a reply."""
 
 
-class Connection(Sender, Protocol):
+class Connection(Sender, Waiting, Protocol):
     """What `Connections` asks of a connection."""
+
+    def refuse_for_memory(self) -> None:
+        """Refuse the request of which a part of the body has arrived, and drop that part."""
 
     def drain(self) -> None:
         """Close once the current request, if any, is answered."""
@@ -32,15 +39,20 @@ class Connection(Sender, Protocol):
 
 
 class Connections:
-    """The open connections of a site, the budget of unread bytes that they share, and their draining."""
+    """The open connections of a site, what they share, and their draining.
+
+    `unread` are the bytes of replies that wait for clients that have stopped reading, `unfinished` those of request
+    bodies that have arrived in part. `turns` are those of connections that have sent requests ahead.
+    """
 
     _log = Logger()
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
         self.open: set[Connection] = set()
-        self._unread: dict[Sender, int] = {}  # in the order in which they stalled
-        self._unread_bytes = 0
+        self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
+        self.unfinished = ByteBudget[Connection](UNFINISHED_MAX, give_up=lambda each: each.refuse_for_memory())
+        self.turns = Turns(reactor=reactor)
         self._drained: Deferred[None] | None = None
         self.draining = False
 
@@ -50,28 +62,13 @@ class Connections:
 
     def unregister(self, connection: Connection) -> None:
         """Remove a connection that has ended."""
-        self.clear_unread(connection)
+        self.unread.release(connection)
+        self.unfinished.release(connection)
+        self.turns.remove(connection)
         self.open.discard(connection)
         if not self.open and self._drained is not None:
             drained, self._drained = self._drained, None
             drained.callback(None)
-
-    def count_unread(self, connection: Sender, size: int) -> None:
-        """Record that a client has stopped reading while `size` bytes of its reply wait in memory.
-
-        Above UNREAD_MAX bytes in all, the replies of those connections are discarded that have stalled for longest.
-        To discard the largest, or the latest, would let clients that never read push out one that is merely slow.
-        """
-        self._unread_bytes += size - self._unread.get(connection, 0)
-        self._unread[connection] = size
-        while self._unread_bytes > UNREAD_MAX:
-            longest = next(iter(self._unread))
-            self.clear_unread(longest)
-            longest.discard_unsent()
-
-    def clear_unread(self, connection: Sender) -> None:
-        """Record that the client has read on, or that the connection has ended."""
-        self._unread_bytes -= self._unread.pop(connection, 0)
 
     def announce_end(self) -> None:
         """Send `Connection: close` with every reply from now on."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from io import BytesIO
 from random import getrandbits
 from typing import Any
+from urllib.parse import parse_qsl
 
 from twisted.internet.address import UNIXAddress
 from twisted.internet.base import ReactorBase
@@ -15,25 +16,30 @@ from twisted.web import server
 from twisted.web.resource import IResource
 
 from ...access.client_address import Origin, OriginResolver
-from ...errors import Unauthorized
+from ...access.large_bodies import LARGE_BYTES
+from ...errors import Refused, Unauthorized
 from ...process.logs import serving
 from .access_log import AccessLog
 from .reply import NO_STORE, Reply, encode_head
 
 MAX_BODY = 1_048_576
+PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
-EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag"
+EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition"
+METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make log lines as long as a header
 
 _log = Logger()
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
+_BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
 
 class Request(server.Request):
     """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
 
-    `resource` is a leaf and serves every path.
+    `resource` is a leaf and serves every path. `admit_body` is called with the size of the body once the header has
+    arrived, and raises Refused unless the resource will read it: such a body is counted and dropped as it arrives. The
+    size of a chunked body is not known then, and taken for 0; once it is large, for MAX_BODY.
     """
 
     channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
@@ -42,7 +48,11 @@ class Request(server.Request):
     route = ""  # the template of its route, set by the app
     private = False  # whether no cache may keep the reply, set by the app
     player: str | None = None  # the user id in its access token, set by the app
-    _received = 0  # bytes of the body
+    charged: tuple[str, int] | None = None  # whose budget a large body is charged to, and its price, set by the app
+    received = 0  # bytes of the body
+    _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
+    _unwanted: Refused | None = None  # why the body is not kept
+    token_read = False  # whether it had a bearer token that was asked for, valid or not
     _whole = False  # whether the body has arrived
 
     def __init__(
@@ -55,6 +65,7 @@ class Request(server.Request):
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
+        admit_body: Callable[["Request", int], None],
     ) -> None:
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
         # Klein keeps requests in reference cycles: the buffers of a lost connection must not wait for the collector.
@@ -63,6 +74,7 @@ class Request(server.Request):
         self._access_log = access_log
         self._resolver = resolver
         self._cors_origins = cors_origins
+        self._admit_body = admit_body
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
@@ -70,13 +82,35 @@ class Request(server.Request):
         self.content = BytesIO()
         if length is not None and length > MAX_BODY:
             self.channel.refuse_body()
+        elif length != 0:
+            self._admit(length or 0)
+
+    def _admit(self, size: int) -> None:
+        try:
+            self._admit_body(self, size)
+        except Refused as reason:
+            self.drop_body(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
 
     def handleContentChunk(self, data: bytes) -> None:
-        self._received += len(data)
-        if self._received > MAX_BODY:
+        before = self.received
+        self.received += len(data)
+        if self.received > MAX_BODY:
             self.channel.refuse_body()
-        else:
+            return
+        if before <= LARGE_BYTES < self.received and self.channel.length is None and self._unwanted is None:
+            self._admit(MAX_BODY)
+        if self._unwanted is None:
             self.content.write(data)
+            if self.content.tell() >= PIECE_BYTES:
+                self._pieces = (*self._pieces, self.content.getvalue())
+                self.content = BytesIO()
+            if self.received != self.channel.length:
+                self.channel.hold_body(self.received)
+
+    def drop_body(self, reason: Refused) -> None:
+        """Forget what has arrived of the body, and keep nothing of the rest; `reason` is what `body` raises."""
+        self.content, self._pieces = BytesIO(), ()
+        self._unwanted = reason
 
     def process(self) -> None:
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
@@ -88,7 +122,7 @@ class Request(server.Request):
         self._whole = True
         serving.set({})  # this may run in the context of the request before it
         self.path = self.target
-        if not self.method.isupper():
+        if not self.method.isupper() or len(self.method) > METHOD_BYTES:
             self.method = b"UNKNOWN"
         # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
         plain = b"%" not in self.path and not self.path.startswith(b"//")
@@ -107,6 +141,7 @@ class Request(server.Request):
 
     def connectionLost(self, reason: Failure) -> None:
         unanswered = self._whole and not self.finished
+        self._pieces = ()  # Twisted closes the content, likewise
         super().connectionLost(reason)
         if unanswered:
             self.code = CLIENT_GONE
@@ -128,9 +163,19 @@ class Request(server.Request):
         """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
 
+    def query(self, name: str) -> list[str]:
+        """The values of a query parameter, one for each time it is given: empty for one without a value.
+
+        Only "&" separates parameters; Twisted's `args` are split at ";" as well, and lack those without a value.
+        """
+        pairs = parse_qsl(self.uri.partition(b"?")[2].decode("ascii"), keep_blank_values=True, encoding="latin-1")
+        return [value for key, value in pairs if key == name]
+
     def body(self) -> bytes:
-        """The whole body."""
-        return self.content.getvalue()
+        """The whole body; raises the reason if it was not kept."""
+        if self._unwanted is not None:
+            raise self._unwanted
+        return b"".join((*self._pieces, self.content.getvalue()))
 
     @cached_property
     def request_id(self) -> str:
@@ -151,26 +196,29 @@ class Request(server.Request):
 
     @property
     def bearer(self) -> str:
-        """The bearer token (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
+        """The bearer token, in whatever spelling (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
         headers = self.fields(b"Authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
             raise Unauthorized
+        self.token_read = True
         return match[1]
 
     @property
     def allowed_origin(self) -> str | None:
         """The Origin header, if it is one of the configured web origins."""
         origins = self.fields(b"Origin")
-        return origins[0] if len(origins) == 1 and origins[0] in self._cors_origins else None
+        if len(origins) == 1 and origins[0] in self._cors_origins:
+            return origins[0]
+        if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"Host")):
+            self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
+        return None
 
     def cors_headers(self) -> list[tuple[str, str]]:
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
-        if not self._cors_origins:
-            return []
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")]
+            return [("Vary", "Origin")] if self._cors_origins else []
         return [
             ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),
@@ -189,6 +237,7 @@ class Request(server.Request):
             return
         self.code = reply.status
         self.startedWriting = True
+        self._pieces = ()
         more = self.cors_headers()
         if self.private and "Cache-Control" not in reply.headers:
             more += NO_STORE.items()

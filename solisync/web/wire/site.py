@@ -1,6 +1,6 @@
 """The factory of channels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from twisted.internet.base import ReactorBase
@@ -20,7 +20,11 @@ from .request import Request
 
 @implementer(IProtocolNegotiationFactory)
 class Site(ServerFactory):
-    """Builds a channel for each accepted connection. `resource` is a leaf and serves every path."""
+    """Builds a channel for each accepted connection.
+
+    `resource` is a leaf and serves every path. `admit_body` raises Refused for a request whose body, of that
+    size, it will not read.
+    """
 
     noisy = False  # the service logs where it listens
 
@@ -33,10 +37,11 @@ class Site(ServerFactory):
         cors_origins: frozenset[str],
         metrics: Metrics,
         body_refusals: Mapping[tuple[bytes, bytes], Refusal],
+        admit_body: Callable[[Request, int], None],
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor)
-        access_log = AccessLog(metrics=metrics)
+        access_log = AccessLog(metrics=metrics, seconds=reactor.seconds)
         self._make_channel = partial(
             Channel,
             reactor=reactor,
@@ -50,6 +55,7 @@ class Site(ServerFactory):
                 access_log=access_log,
                 resolver=OriginResolver(trusted_proxies),
                 cors_origins=cors_origins,
+                admit_body=admit_body,
             ),
         )
 

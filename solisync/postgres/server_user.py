@@ -1,0 +1,65 @@
+"""The user that the embedded PostgreSQL runs as: another one than root, which PostgreSQL refuses."""
+
+import os
+import pwd
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import FatalError
+
+UNPRIVILEGED = ("postgres", "nobody")  # users for the server of a process of root
+
+User = tuple[int, int]  # uid and gid
+
+
+def unprivileged_user() -> User:
+    """The user of a new server when this process is root: the first of UNPRIVILEGED that exists; raises FatalError."""
+    for name in UNPRIVILEGED:
+        with suppress(KeyError):
+            user = pwd.getpwnam(name)
+            return user.pw_uid, user.pw_gid
+    raise FatalError("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
+
+
+def as_user(user: User | None) -> dict[str, Any]:
+    """Arguments for subprocess that run a program as `user`; None is the user of this process."""
+    if user is None:
+        return {}
+    extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
+    return {"user": user[0], "group": user[1], **extra}
+
+
+def primary_group(uid: int) -> int:
+    """The gid of a user; raises FatalError when there is no such user."""
+    try:
+        return pwd.getpwuid(uid).pw_gid
+    except KeyError:
+        raise FatalError(f"solisync: there is no user with the uid {uid}, as whom the database should run") from None
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or the uid where there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
+
+
+def check_reach(path: Path, user: User) -> None:
+    """Raise FatalError when `user` can't enter a directory above `path`, such as the home of root. Blocks."""
+    for place in (path, path.resolve()):
+        above = [directory for directory in reversed(place.parents) if directory.is_dir()]
+        if above and not _can_enter(above[-1], user):
+            closed = next(directory for directory in above if not _can_enter(directory, user))
+            raise FatalError(
+                f"solisync: {user_name(user[0])}, as whom the database runs, can't enter {closed}: choose a data"
+                " directory elsewhere with --data-dir or SOLISYNC_DATA_DIR, or start solisync as an ordinary user"
+            )
+
+
+def _can_enter(directory: Path, user: User) -> bool:
+    # asked of the kernel, which knows access control lists too; subprocess's `cwd` would be entered as root
+    words = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(directory)]
+    return subprocess.run(words, capture_output=True, cwd="/", env={}, **as_user(user)).returncode == 0

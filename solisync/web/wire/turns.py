@@ -1,0 +1,44 @@
+"""Fairness between connections that send requests ahead of the answers, and all the others."""
+
+from typing import Protocol
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.interfaces import IDelayedCall
+
+
+class Waiting(Protocol):
+    """A connection that has unparsed requests in its buffer."""
+
+    def parse_on(self) -> None:
+        """Answer some of these requests."""
+
+
+class Turns:
+    """Lets connections that have pipelined many requests go on in rotation, one in each turn of the reactor.
+
+    However many they are, they delay the other connections by what one of them answers in a turn.
+    """
+
+    def __init__(self, *, reactor: ReactorBase) -> None:
+        self._reactor = reactor
+        self._waiting: dict[Waiting, None] = {}  # a queue from which connections that are lost can be removed
+        self._next: IDelayedCall | None = None
+
+    def add(self, connection: Waiting) -> None:
+        """Have a connection go on when it is its turn, once."""
+        self._waiting[connection] = None
+        if self._next is None:
+            self._next = self._reactor.callLater(0, self._go_on)
+
+    def remove(self, connection: Waiting) -> None:
+        """Forget a connection, if it waits."""
+        self._waiting.pop(connection, None)
+        if not self._waiting and self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _go_on(self) -> None:
+        connection = next(iter(self._waiting))
+        del self._waiting[connection]
+        self._next = self._reactor.callLater(0, self._go_on) if self._waiting else None
+        connection.parse_on()

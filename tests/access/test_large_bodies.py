@@ -1,0 +1,108 @@
+"""The budget of large bodies, on a clock of the test's own (docs/security.md "Bounds")."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.task import Clock
+
+from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, REMEMBERED, LargeBodies
+from solisync.errors import TooMany
+
+MIB = 2**20
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def budget(clock):
+    return LargeBodies(seconds=clock.seconds)
+
+
+def refusal(budget, client, size):
+    """The seconds to wait, or None if the body is admitted."""
+    try:
+        budget.admit(client, size)
+    except TooMany as error:
+        return error.retry_after
+    return None
+
+
+def test_twenty_of_the_largest_pass_at_once_and_then_two_a_second(budget, clock):
+    """A client may send 20 MiB, then 2 MiB a second; the refusal says when there is room again."""
+    assert [refusal(budget, "ann", MIB) for _ in range(21)] == [None] * 20 + [1]
+    clock.advance(0.5)
+    assert [refusal(budget, "ann", MIB) for _ in range(2)] == [None, 1]
+    clock.advance(1)
+    assert [refusal(budget, "ann", MIB) for _ in range(3)] == [None, None, 1]
+    clock.advance(1000)
+    assert [refusal(budget, "ann", MIB) for _ in range(21)] == [None] * 20 + [1]
+
+
+def test_each_client_has_a_budget_of_its_own(budget):
+    """What one has spent, no other one lacks."""
+    for client in ("ann", "192.0.2.1"):
+        assert [refusal(budget, client, BURST_BYTES) for _ in range(2)] == [None, 10]
+
+
+def test_a_clock_that_is_set_back_takes_nothing_away(budget, clock):
+    """The budget neither grows nor shrinks, and fills up from there."""
+    budget.admit("ann", BURST_BYTES)
+    clock.rightNow -= 3600
+    assert refusal(budget, "ann", MIB) == 1
+    clock.advance(0.5)
+    assert refusal(budget, "ann", MIB) is None
+
+
+def test_only_so_many_clients_are_remembered(budget):
+    """Whoever has sent nothing large for longest is forgotten first."""
+    budget.admit("first", BURST_BYTES)
+    budget.admit("second", BURST_BYTES)
+    assert refusal(budget, "first", MIB) == 1
+    for number in range(REMEMBERED - 1):
+        budget.admit(str(number), 1)
+    assert len(budget._buckets) == REMEMBERED
+    assert (refusal(budget, "first", MIB), refusal(budget, "second", MIB)) == (1, None)
+
+
+def test_slow_parsing_costs_more_than_its_size(clock):
+    """What takes longer than 50 ms a MiB is charged for its time, also where parsing fails: in the long run 10 %."""
+    cpu = Clock()
+    budget = LargeBodies(seconds=clock.seconds, cpu_seconds=cpu.seconds)
+
+    def parse(seconds):
+        budget.admit("ann", MIB)
+        with suppress(ValueError), budget.parsing("ann", MIB):
+            cpu.advance(seconds)
+            raise ValueError
+
+    for _ in range(20):
+        parse(0.049)
+    assert refusal(budget, "ann", MIB) == 1
+    clock.advance(10)
+    for _ in range(4):
+        parse(0.25)
+    assert refusal(budget, "ann", MIB) == 1
+    clock.advance(0.5)
+    parse(2)
+    assert refusal(budget, "ann", MIB) == 20  # 39 MiB, and the one that is asked for
+
+
+@given(st.lists(st.tuples(st.integers(65_537, MIB), st.floats(0, 3)), max_size=60))
+def test_no_more_is_admitted_than_the_budget_has(bodies):
+    """In any time the admitted bytes are at most the burst and what came in since; Retry-After is long enough."""
+    clock = Clock()
+    budget = LargeBodies(seconds=clock.seconds)
+    admitted = 0
+    for size, pause in bodies:
+        clock.advance(pause)
+        wait = refusal(budget, "ann", size)
+        if wait is not None:
+            clock.advance(wait)
+            assert refusal(budget, "ann", size) is None
+        admitted += size
+        assert admitted <= BURST_BYTES + clock.seconds() * BYTES_PER_SECOND + 1

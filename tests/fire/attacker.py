@@ -1,0 +1,40 @@
+"""A client that asks as fast as it is answered, for `python -m tests.fire.attacker`.
+
+Arguments: PORT CONNECTIONS SECONDS AHEAD, and the request on standard input. Each connection sends it AHEAD times
+before it reads. A process of its own, so that it shares no interpreter with the watch. Prints how many answers there
+were, by status.
+"""
+
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+
+from tests.fire.raw import next_status
+
+
+def attack(port, request, seconds, ahead, statuses):
+    """Ask on one connection until the time is up."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client, client.makefile("rb") as answers:
+        while time.monotonic() < seconds:
+            client.sendall(request * ahead)
+            for _ in range(ahead):
+                statuses[next_status(answers)] += 1
+
+
+def main():
+    port, connections, seconds, ahead = map(int, sys.argv[1:])
+    request = sys.stdin.buffer.read()
+    until = time.monotonic() + seconds
+    counters = [Counter() for _ in range(connections)]
+    threads = [threading.Thread(target=attack, args=(port, request, until, ahead, each)) for each in counters]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(dict(sum(counters, Counter())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""One account or one connection that asks for all it can get: everybody else is served as ever.
+
+Source: docs/security.md "Bounds".
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from twisted.internet.threads import deferToThread
+
+from tests.fire.raw import Watch, head, percentile, running
+from tests.harness.constants import ROOT
+from tests.harness.payloads import progress_of
+from tests.harness.postgres import truncate
+
+MAX_BODY = 1_048_576
+SECONDS = 8
+TARGET_SECONDS = 0.06  # of others' /health at the 95th percentile, and of their /api/me at the median
+BUSY = 10  # how many times slower than the targets a busy machine may be
+
+
+def filled(beginning, item, end):
+    """A body of at most 1 MiB: as many of the item as there is room for, with commas between."""
+    count = (MAX_BODY - len(beginning) - len(end)) // (len(item) + 1)
+    return beginning + ",".join([item] * count) + end
+
+
+def achievements():
+    one = {"unlocked": True, "unlock_date": "2026-01-01T00:00:00Z", "reward_granted": False}
+    return json.dumps(progress_of(achievements=[{"id": f"{number:06}"} | one for number in range(9_500)]))
+
+
+def unknown_keys():
+    body = json.dumps(progress_of())
+    return filled(body[:-1] + ",", '"a":1', "}").replace('"a"', '"b"', 1)
+
+
+REPLAY = '{"mode":"Zen","draw_mode":"DrawOne","final_score":1,"time_seconds":1,"recorded_at":"2026-01-01","x":'
+ATTACKS = {
+    "empty arrays": ("POST", "/api/leaderboard/opt-in", lambda: filled('{"display_name":"Ann","x":[', "[]", "]}"), 1),
+    "half surrogates": ("POST", "/api/replays", lambda: filled(REPLAY[:-5] + ',"x":["', "\\ud800" * 8, '"}'), 1),
+    "achievements": ("POST", "/api/sync/push", achievements, 1),
+    "unknown keys": ("POST", "/api/sync/push", unknown_keys, 1),
+    "plain replays": ("POST", "/api/replays", lambda: REPLAY + '"' + "x" * (MAX_BODY - len(REPLAY) - 4) + '"}', 1),
+    "pipelined": ("GET", "/health", str, 1500),
+    "pipelined 404": ("GET", "/nope", str, 1500),
+}
+
+
+@pytest.mark.limit(90)
+@pytest.mark.parametrize("connections", [1, 8])
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_one_client_takes_nothing_from_the_others(serve, shared_dsn, figure, attack, connections):
+    """While one account sends what is most costly, on one connection or on eight, others wait for nothing."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn)
+    ann, bob = await process.player("ann"), await process.player("bob")
+    method, path, body, ahead = ATTACKS[attack]
+    content = body().encode()
+    assert len(content) <= MAX_BODY
+    lines = [f"Content-Length: {len(content)}"] if content else []
+    if method == "POST":
+        lines.append(f"Authorization: Bearer {ann.tokens.access_token}")
+    request = head(method, path, *lines) + content
+    bearer = f"Authorization: Bearer {bob.tokens.access_token}"
+    watch = Watch(process, {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)})
+    command = [sys.executable, "-m", "tests.fire.attacker", process.port, connections, SECONDS, ahead]
+
+    def run():
+        return subprocess.run([*map(str, command)], input=request, capture_output=True, cwd=ROOT, check=True).stdout
+
+    with running(watch):
+        answered = (await deferToThread(run)).decode().strip()
+    health, me = percentile(watch.seconds["health"], 0.95), percentile(watch.seconds["me"], 0.5)
+    figure(f"{answered} of {len(content)} bytes: health p95 {health * 1000:.0f} ms, me p50 {me * 1000:.0f} ms; {watch}")
+    assert health < TARGET_SECONDS * BUSY
+    assert me < TARGET_SECONDS * BUSY

@@ -1,0 +1,184 @@
+"""Clients that close their sending side, and clients that hang up (docs/protocol.md "Common to all routes")."""
+
+import json
+import socket
+from contextlib import closing
+
+import pytest
+import pytest_twisted
+from twisted.internet.threads import deferToThread
+
+from solisync.web.wire.half_close import INTERIM, PROBE_SECONDS
+from tests.harness.constants import PASSWORD
+from tests.wire.cases import HEALTH
+from tests.wire.sockets import parse, post, turn
+
+LATER = b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def converse(port, data):
+    """Send all of it, close the sending side, and read until the other side closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def port(request, reactor, bench, place):
+    """A port of a bench, and a function that connects to it with a blocking socket."""
+    if request.param == "unix":
+        path = str(place / "socket")
+        port = reactor.listenUNIX(path, bench.site)
+    else:
+        port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
+
+    def connect():
+        if request.param == "unix":
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(path)
+        else:
+            client = socket.create_connection(("127.0.0.1", port.getHost().port))
+        client.settimeout(10)
+        return client
+
+    yield connect
+    pytest_twisted.blockon(port.stopListening())
+
+
+async def until(condition):
+    """Let the reactor run until something is so."""
+    while not condition():
+        await turn()
+
+
+async def probe(bench):
+    """Let half a second pass once the service has met the end of the input; false if the connection is gone by then."""
+    await until(lambda: not bench.connections.open or next(iter(bench.connections.open))._probe is not None)
+    bench.clock.advance(PROBE_SECONDS)
+    for _ in range(3):  # for what is sent to go out
+        await turn()
+    return bool(bench.connections.open)
+
+
+def received(client):
+    """What a client is sent until the connection ends."""
+    return deferToThread(lambda: b"".join(iter(lambda: client.recv(65536), b"")))
+
+
+async def test_a_whole_request_is_answered_after_the_end_of_the_input(server):
+    """Whether its answer is there at once, needs the database or a password's hash; the connection then ends."""
+    player = await server.player()
+    body = json.dumps({"username": "bob", "password": PASSWORD}).encode()
+    requests = [
+        HEALTH,
+        b"GET /health HTTP/1.0\r\n\r\n",
+        b"GET /api/me HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\n\r\n" % player.tokens.access_token.encode(),
+        post("/api/auth/register", f"Content-Length: {len(body)}\r\n") + body,
+        post("/api/auth/login", "Transfer-Encoding: chunked\r\n") + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body),
+    ]
+    for request in requests:
+        answers = parse(await deferToThread(converse, server.port, request))
+        assert [answer.status for answer in answers if answer.status != 100] == [200]
+
+
+async def test_all_whole_requests_are_answered_and_half_ones_are_not(server):
+    """Pipelined requests before the end are all answered, in any number; what is cut off is dropped."""
+    for count in (3, 100):
+        for rest in (b"", HEALTH[:20], HEALTH[:-2], b"POST /nope HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx"):
+            answers = parse(await deferToThread(converse, server.port, HEALTH * count + rest))
+            assert [answer.status for answer in answers] == [200] * count
+
+
+async def test_the_last_answer_says_that_it_is_the_last(bench, port):
+    """A client that sends no more is told that the connection closes."""
+    with closing(port()) as client:
+        client.sendall(LATER)
+        await until(lambda: bench.pages.waiting)
+        client.shutdown(socket.SHUT_WR)
+        (channel,) = bench.connections.open
+        await until(lambda: not channel.persistent)
+        bench.pages.answer()
+        (answer,) = parse(await received(client))
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+
+
+@pytest.mark.parametrize(("version", "expected"), [(b"HTTP/1.1", [100, 200]), (b"HTTP/1.0", [200])])
+async def test_a_slow_answer_is_announced(bench, port, version, expected):
+    """After half a second comes one 100 Continue, however long it takes; HTTP/1.0 knows no interim responses."""
+    with closing(port()) as client:
+        client.sendall(LATER.replace(b"HTTP/1.1", version))
+        client.shutdown(socket.SHUT_WR)
+        await until(lambda: bench.pages.waiting)
+        for _ in range(5):
+            assert await probe(bench)
+        bench.pages.answer()
+        assert [answer.status for answer in parse(await received(client))] == expected
+
+
+async def test_a_client_that_hangs_up_cancels_its_request(bench, port):
+    """An end of input behind which nobody is left is found out within a second; nothing is sent in the end."""
+    client = port()
+    client.sendall(LATER)
+    await until(lambda: bench.pages.waiting)
+    client.close()
+    (request,) = bench.pages.waiting
+    gone = []
+    request.notifyFinish().addErrback(gone.append)
+    for _ in range(2):
+        await probe(bench)
+    await until(lambda: gone)
+    assert (request.code, bench.connections.open) == (499, set())
+
+
+async def test_a_reset_cancels_at_once(bench, port):
+    """A connection that is aborted needs no probe."""
+    client = port()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    client.sendall(LATER)
+    await until(lambda: bench.pages.waiting)
+    client.close()
+    if client.family == socket.AF_UNIX:  # which knows no reset
+        await probe(bench)
+    await until(lambda: not bench.connections.open)
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", HEALTH[:20], HEALTH.replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\nx")]
+)
+async def test_a_connection_without_a_whole_request_ends_with_its_input(bench, port, beginning):
+    """Nothing is waited for that can't come any more."""
+    with closing(port()) as client:
+        client.sendall(beginning)
+        await until(lambda: bench.connections.open)
+        client.shutdown(socket.SHUT_WR)
+        assert await received(client) == b""
+    await until(lambda: not bench.connections.open)
+
+
+async def test_a_half_closed_client_must_read(bench, port):
+    """It is cut 30 s after it has stopped reading, as any other."""
+    bench.pages.big = b"x" * 20_000_000
+    with closing(port()) as client:
+        client.sendall(LATER.replace(b"later", b"big"))
+        client.shutdown(socket.SHUT_WR)
+        await until(lambda: any(channel._waitingForTransport for channel in bench.connections.open))
+        for _ in range(61):
+            bench.clock.advance(PROBE_SECONDS)
+            await turn()
+        await until(lambda: not bench.connections.open)
+
+
+async def test_a_refusal_and_the_end_of_the_input_end_the_connection(bench, port):
+    """When both sides have closed their sending side, nothing lingers."""
+    with closing(port()) as client:
+        client.sendall(b"nonsense\r\n\r\n")
+        assert [answer.status for answer in parse(await received(client))] == [400]
+        assert len(bench.connections.open) == 1
+        client.shutdown(socket.SHUT_WR)
+        await until(lambda: not bench.connections.open)
+
+
+def test_the_interim_response_is_one():
+    """It is well-formed, and has a status that clients skip."""
+    assert [answer.status for answer in parse(INTERIM)] == [100]

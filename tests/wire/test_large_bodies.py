@@ -1,0 +1,60 @@
+"""Large bodies, which each account sends within a budget (docs/security.md "Bounds")."""
+
+import pytest
+
+from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES
+from solisync.web.wire.request import MAX_BODY
+from tests.harness.payloads import IMAGES
+
+BURST = BURST_BYTES // MAX_BODY
+
+
+def image(size):
+    """A body of so many bytes that is cheap to read."""
+    return IMAGES["png"].ljust(size, b"x")
+
+
+async def send(server, player, size):
+    """The answer to a valid body of so many bytes."""
+    headers = {"Content-Type": "image/png"}
+    return await server.ask("PUT", "/api/me/avatar", headers, image(size), bearer=player.tokens.access_token)
+
+
+@pytest.mark.limit(60)
+async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(server):
+    """More get 429 with Retry-After, from whatever address; small ones and those of others pass as ever."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    answers = [await send(server, ann, MAX_BODY) for _ in range(BURST)]
+    while answers[-1].status == 200 and len(answers) < 20 * BURST:  # two more in each second that this takes
+        answers.append(await send(server, ann, MAX_BODY))
+    refused = answers.pop()
+    assert {answer.status for answer in answers} == {200}
+    assert (refused.status, refused.json, refused.headers["retry-after"]) == (429, {"error": "too many requests"}, "1")
+    assert (await send(server, ann, LARGE_BYTES)).status == 200
+    assert (await send(server, bob, MAX_BODY)).status == 200
+
+
+@pytest.mark.limit(60)
+async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
+    """Its size is not known when it becomes large; a small one is free. After a 429 the connection goes on."""
+    ann = await server.player("ann")
+    wire = await connect(server.port)
+    token = ann.tokens.access_token
+    head = f"PUT /api/me/avatar HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nAuthorization: Bearer {token}\r\n"
+    for size, enough in ((LARGE_BYTES, 2 * BURST), (LARGE_BYTES + 1, 20 * BURST)):
+        request = b"%bTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (head.encode(), size, image(size))
+        statuses = []
+        while 429 not in statuses and len(statuses) < enough:
+            wire.received = b""
+            wire.send(request)
+            await wire.until(lambda data: data.endswith(b"}"))
+            statuses.append(int(wire.received[9:12]))
+        assert statuses.count(200) >= BURST
+        assert statuses[-1] == (429 if size > LARGE_BYTES else 200)
+
+
+async def test_what_is_not_read_costs_no_budget(server):
+    """Large bodies without a valid token, or where there is nothing, are answered as ever, however many."""
+    for method, path, status in (("POST", "/api/sync/push", 401), ("POST", "/nope", 404)):
+        answers = [await server.ask(method, path, body=image(MAX_BODY), address="10.9.8.7") for _ in range(BURST + 5)]
+        assert {answer.status for answer in answers} == {status}

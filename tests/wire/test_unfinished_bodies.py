@@ -1,0 +1,116 @@
+"""Bodies that have arrived in part: their bound, and what is not kept of them (docs/security.md "Bounds")."""
+
+import pytest
+
+from tests.wire.sockets import parse, turn
+
+HALF = b"x" * 1000
+WHOLE = 2000
+
+
+def begun(target=b"/", method=b"POST", lines=b"", length=WHOLE):
+    """A request of which half of the body has arrived."""
+    framing = b"Transfer-Encoding: chunked" if length is None else b"Content-Length: %d" % length
+    half = b"%x\r\n%b\r\n" % (len(HALF), HALF) if length is None else HALF
+    return b"%b %b HTTP/1.1\r\nHost: a\r\n%b%b\r\n\r\n%b" % (method, target, lines, framing, half)
+
+
+def statuses(transport):
+    return [answer.status for answer in parse(transport.value())]
+
+
+@pytest.mark.parametrize("length", [WHOLE, None], ids=["with a length", "in chunks"])
+def test_unfinished_bodies_have_a_bound_together(bench, length):
+    """Above it the oldest unfinished one is refused with 503 and Retry-After, and its bytes are dropped."""
+    bench.connections.unfinished.most = 3 * len(HALF)
+    made = [bench.connect(begun(length=length)) for _ in range(3)]
+    assert [statuses(transport) for _, transport in made] == [[], [], []]
+    made[0][0].dataReceived(b"x" if length else b"1\r\nx\r\n")
+    (answer,) = parse(made[0][1].value())
+    assert (answer.status, answer.error, answer.headers["retry-after"]) == (503, "service unavailable", "1")
+    assert answer.headers["connection"] == "close"
+    assert bench.connections.unfinished.used == 2 * len(HALF)
+    made += [bench.connect(begun(length=length)) for _ in range(2)]
+    assert [statuses(transport) for _, transport in made] == [[503], [503], [], [], []]
+    made[2][0].dataReceived(HALF if length else b"0\r\n\r\n")
+    assert statuses(made[2][1]) == [200]
+    assert bench.connections.unfinished.used == 2 * len(HALF)
+
+
+def test_a_body_of_many_chunks_that_arrive_at_once_is_refused_once(bench):
+    """Chunks behind the one that was too much are dropped, and counted nowhere."""
+    bench.connections.unfinished.most = len(HALF)
+    _, transport = bench.connect(begun(length=None) + b"%x\r\n%b\r\n" % (len(HALF), HALF) * 5)
+    assert statuses(transport) == [503]
+    assert bench.connections.unfinished.used == 0
+
+
+@pytest.mark.parametrize("end", ["finished", "too large", "late", "malformed", "lost"])
+def test_a_body_that_has_ended_counts_no_more(bench, end):
+    """Whether it was finished, refused or given up by its client."""
+    channel, transport = bench.connect(begun(length=None))
+    assert bench.connections.unfinished.used == len(HALF)
+    if end == "finished":
+        channel.dataReceived(b"0\r\n\r\n")
+    elif end == "too large":
+        channel.dataReceived(b"100000\r\n" + b"x" * 2**20)
+    elif end == "late":
+        bench.clock.advance(30)
+    elif end == "malformed":
+        channel.dataReceived(b"nonsense\r\n")
+    else:
+        bench.disconnect(channel)
+    assert bench.connections.unfinished.used == 0
+    expected = {"finished": [200], "too large": [413], "late": [408], "malformed": [400], "lost": []}
+    assert statuses(transport) == expected[end]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("POST", "/nope", 404),
+        ("POST", "/%61pi/auth/login", 404),
+        ("PUT", "/api/auth/login", 405),
+        ("post", "/api/auth/login", 405),
+        ("GET", "/health", 200),
+        ("HEAD", "/health", 200),
+        ("GET", "/api/me", 401),
+        ("POST", "/api/sync/push", 401),
+        ("PUT", "/api/me/avatar", 401),
+        ("POST", "/api/replays?x", 401),
+    ],
+)
+@pytest.mark.parametrize("token", [None, "nonsense"])
+@pytest.mark.parametrize("length", [WHOLE, None], ids=["with a length", "in chunks"])
+async def test_a_body_that_nobody_will_read_is_not_kept(connect, shared_service, method, target, status, token, length):
+    """On an unknown path, on a route without a body and without a valid token it is counted and dropped as it comes.
+
+    The answer is the same as ever, and comes after the body.
+    """
+    wire = await connect(shared_service.port)
+    lines = b"Connection: close\r\n"
+    if token is not None:
+        lines += b"Authorization: Bearer %b\r\n" % token.encode()
+    wire.send(begun(target.encode(), method.encode(), lines, length))
+    site = shared_service.service._site
+    while not any(channel.requests and channel.requests[-1].received for channel in site.connections.open):
+        await turn()
+    assert site.connections.unfinished.used == 0
+    assert wire.received == b""
+    wire.send(HALF if length else b"0\r\n\r\n")
+    assert [answer.status for answer in await wire.answers(head=method == "HEAD")] == [status]
+
+
+async def test_a_body_with_a_valid_token_is_kept(connect, server):
+    """Only what a handler reads counts toward the bound of unfinished bodies."""
+    player = await server.player()
+    wire = await connect(server.port)
+    lines = b"Connection: close\r\nAuthorization: Bearer %b\r\n" % player.tokens.access_token.encode()
+    wire.send(begun(b"/api/sync/push", lines=lines))
+    site = server.service._site
+    while site.connections.unfinished.used != len(HALF):
+        await turn()
+    wire.send(HALF)
+    (answer,) = await wire.answers()
+    assert (answer.status, "JSON" in answer.error) == (400, True)
+    assert site.connections.unfinished.used == 0
