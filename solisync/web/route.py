@@ -65,14 +65,11 @@ class Route:
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
 
-    It returns a message shape or a Reply. The handler of a route that `writes` waits while another such request of the
-    same player is handled.
-
-    The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
-    groups routes by noun; `answer` is a message shape or a list of one, or `answer_content` the media types of another
-    reply; `query` has the shape of one value; `errors` are the codes of the handler's own errors; `links` has the names
-    of routes that continue from the answer, with the places in it of the variables of their paths. Routes that are not
-    `listed` are left out.
+    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `name` is that of the
+    method of solisync.client, and `tag` groups routes by noun; `answer` is a message shape or a list of one, or
+    `answer_content` the media types of another reply; `query` has the shape of one value; `errors` are the codes of the
+    handler's own errors; `links` has the names of routes that continue from the answer, with the places in it of the
+    variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str
@@ -82,7 +79,6 @@ class Route:
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
-    writes: bool = False
     limit: Limit | None = None
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
@@ -97,6 +93,11 @@ class Route:
     def private(self) -> bool:
         """Whether the reply concerns one player, so that no cache may keep it."""
         return self.protected or self.path.startswith("/api/auth/")
+
+    @property
+    def writes(self) -> bool:
+        """Whether the handler writes rows of the player, and so waits for other requests of that player which do."""
+        return self.protected and self.method != "GET"
 
     @property
     def codes(self) -> tuple[Code, ...]:
