@@ -7,9 +7,10 @@ from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
 from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn
+from ..rules.pushed import read_pushed
 from ..rules.replays import Count, Recent, Replay, Uploaded, read_replay
 from ..rules.shapes import Ok
-from ..rules.sync import Payload, SyncAnswer, read_pushed
+from ..rules.sync import Payload, SyncAnswer
 from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
