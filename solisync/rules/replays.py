@@ -106,6 +106,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
     username: str
     seed: U64 | None
+    deal: Annotated[str | None, Meta(description="the seed as text, which no client rounds")]
     draw_mode: str
     mode: str
     time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
