@@ -114,10 +114,10 @@ class Route:
         return (*codes, *self.errors)
 
 
-def aliased(route: Route, *, alias: str) -> tuple[Route, Route]:
-    """A route, and the same at another path."""
+def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Route]:
+    """A route, and the same at another path, `listed` or not."""
     described = f"Alias of {route.method} {route.path}"
-    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described)
+    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described, listed=listed)
 
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:

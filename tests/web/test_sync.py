@@ -103,6 +103,9 @@ async def test_a_second_device_merges(server):
     assert answer.json["conflicts"] == [{"field": "win_streak_current", "local_value": "3", "remote_value": "0"}]
 
 
+GRANTED = {"reward_granted": True}
+
+
 @pytest.mark.parametrize(
     ("change", "path"),
     [
@@ -122,6 +125,13 @@ async def test_a_second_device_merges(server):
         ({"stats__lifetime_score": U64 + 1}, "$.stats"),
         ({"stats__last_modified": "yesterday"}, "$.stats.last_modified"),
         ({"stats__last_modified": "0001-01-01T00:00:00+02:00"}, "$.stats"),
+        ({"last_modified": "2026-11-20T00:00:00+0100"}, "$.last_modified"),
+        ({"stats__last_modified": "2026-11-20T00:00:00.5-0130"}, "$.stats.last_modified"),
+        ({"progress__last_modified": "2026-11-20T23:59:60Z"}, "$.progress.last_modified"),
+        (
+            {"achievements": [{"id": "a", "unlocked": 1 > 0, "unlock_date": "2026-11-20T00:00:00+0000", **GRANTED}]},
+            "$.achievements[0].unlock_date",
+        ),
         ({"progress__daily_challenge_history": ["2026-02-30"]}, "$.progress.daily_challenge_history[0]"),
         ({"progress__weekly_goal_progress": {"x" * 65: 1}}, "$.progress.weekly_goal_progress"),
         ({"progress__weekly_goal_progress": {"": 1}}, "$.progress.weekly_goal_progress"),
@@ -220,6 +230,15 @@ async def test_counters_may_be_spelled_as_doubles(server):
     merged = answer.json["merged"]
     for part in ("stats", "progress"):
         assert encode(merged[part]) == encode(expected[part])  # as text, where 95 is not 95.0
+
+
+async def test_a_time_that_is_none_may_have_any_spelling(server):
+    """What looks like a time without a colon in its offset is fine where no time belongs; escapes hide none."""
+    client = await server.player("ann")
+    texts = progress_of(zz="2026-11-20T00:00:00+0100", progress__weekly_goal_progress={"a:00:00+0100": 1})
+    assert (await push(server, client, texts)).status == 200
+    hidden = encode(progress_of(last_modified="2026-11-20T00:00:00+0100")).replace(b"+0100", rb"+01\u00300")
+    assert (await push(server, client, hidden)).status == 400
 
 
 HALVES = rb"""{"zz": "half \ud800 of \uDFFF a pair, \ud83d\ude00, \\ud800 \u0000 0000", "zz_\ud83d\ude00": "\udc00", """
