@@ -30,10 +30,11 @@ from solisync.rules.ids import canonical_uuid
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import Standing, bests_of
 from solisync.rules.merge import merge
+from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.shapes import ErrorBody
-from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, read_pushed
+from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document
 from solisync.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.web.sync import NIL

@@ -48,6 +48,7 @@ from .settings_table import unknown_variables
 from .storage import STATEMENTS
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.build import make_site
+from .web.one_at_a_time import OneAtATime
 from .web.wire.site import Site
 
 DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
@@ -105,7 +106,7 @@ def make_service(
     is open. Tests have a clock, ids and a cost of bcrypt of their own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), LargeBodies.name]
+    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name]
     metrics = Metrics(limits=limits, conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements)

@@ -19,6 +19,7 @@ from solisync.postgres import pool
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.json_body import MAX_NESTING
 from solisync.settings_table import TABLE
+from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
@@ -128,6 +129,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "a statement, a lock, a transaction": f"5 s, 4 s, {pool.WORK_SECONDS:g} s",
         "register, login, refresh": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
+        "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
         "one account": f"{quota} MiB of replays",
     }
     for what, figure in figures.items():

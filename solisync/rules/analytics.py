@@ -13,7 +13,7 @@ from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import contains_nul, without_lone_surrogates
-from .fields import Checked, Time
+from .fields import NO_OFFSET, Checked, SpelledTime, Time
 from .ids import canonical_uuid
 from .json_body import read_json
 
@@ -127,6 +127,10 @@ def _read_event(raw: bytes, now: datetime) -> Event:
     if contains_nul(raw):
         raise ValueError(f"event {_NO_TEXT}")
     event = _decode(raw)
+    try:
+        _decode_spelling(raw)
+    except msgspec.ValidationError:
+        raise ValueError(f"`client_time`: {NO_OFFSET}") from None
     if event.client_time > now + AHEAD_MAX:
         raise ValueError("`client_time` is more than 24 hours ahead")
     return event
@@ -138,4 +142,9 @@ def name_of(user_id: str | None) -> str | None:
     return canonical_uuid(name) or name or None
 
 
+class _Spelling(Struct, frozen=True):
+    client_time: SpelledTime
+
+
 _decode = msgspec.json.Decoder(Event).decode
+_decode_spelling = msgspec.json.Decoder(_Spelling).decode

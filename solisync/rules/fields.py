@@ -15,6 +15,9 @@ U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
 U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
 Time = Annotated[datetime, Meta(tz=True)]
 
+SpelledTime = Annotated[str, Meta(pattern=r"(?:[Zz]|[+-]\d\d:\d\d)$")]  # msgspec accepts offsets without a colon
+NO_OFFSET = "a time must end in Z or an offset like +01:00"
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

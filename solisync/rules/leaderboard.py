@@ -1,5 +1,6 @@
 """The leaderboard: display names, and the bests that count (docs/protocol.md "The leaderboard")."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
@@ -16,7 +17,13 @@ ENTRIES = 100
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_PATTERN = rf"^\s*[^\s{_CONTROLS}]([^{_CONTROLS}]{{0,30}}[^\s{_CONTROLS}])?\s*$"
+# What Unicode calls default-ignorable, and letters and symbols that are blank.
+_INVISIBLE = (
+    r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+)
+_NOTHING_VISIBLE = re.compile(rf"[\s{_INVISIBLE}\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*")
+_PATTERN = rf"^(?![\s{_INVISIBLE}]*$)\s*[^\s{_CONTROLS}]([^{_CONTROLS}]{{0,30}}[^\s{_CONTROLS}])?\s*$"
 
 
 class OptIn(Struct, frozen=True):
@@ -25,7 +32,7 @@ class OptIn(Struct, frozen=True):
     display_name: Annotated[
         str,
         Meta(
-            description="1-32 code points after trimming, no control characters",
+            description="1-32 code points after trimming, one of them visible, no control characters",
             examples=["Ann"],
             # for the OpenAPI document: `check_display_name` checks it, with error texts that players can read
             extra_json_schema={"pattern": _PATTERN},
@@ -70,7 +77,7 @@ class Standing:
 def check_display_name(text: str) -> str:
     """Trim and check a display name; raises BadRequest."""
     name = text.strip()
-    if not name:
+    if _NOTHING_VISIBLE.fullmatch(name):
         raise BadRequest("display_name_empty", "display_name must not be empty")
     if len(name) > DISPLAY_NAME_MAX:
         raise BadRequest("display_name_length", "display_name must be at most 32 characters")

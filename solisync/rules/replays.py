@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import without_surrogates
-from .fields import U64, U64_MAX, Time
+from .fields import U64, U64_MAX, SpelledTime, Time
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
 
@@ -106,6 +106,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
     username: str
     seed: U64 | None
+    deal: Annotated[str | None, Meta(description="the seed as text, which no client rounds")]
     draw_mode: str
     mode: str
     time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
@@ -194,6 +195,7 @@ def _moment(fields: Fields) -> str:
         with suppress(msgspec.ValidationError, OverflowError):
             moment = msgspec.convert(text, kind)
             if isinstance(moment, datetime):
+                msgspec.convert(text, SpelledTime)
                 moment.astimezone(UTC)
             return text
     raise _wrong("recorded_at", "a date like 2026-11-20 or an RFC 3339 time")

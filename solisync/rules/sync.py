@@ -10,12 +10,11 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
-from ..errors import BadRequest
 from .escapes import has_surrogates, sealed, unsealed
 from .fields import U32, U64, U64_MAX, Checked, Time
-from .json_body import read_json
 
 NEVER = U64_MAX  # fastest_win_seconds of a player who never won
+NEVER_AS_DOUBLE = 18_446_744_073_709_552_000  # NEVER as JavaScript spells it
 HISTORY_DAYS = 365
 PAYLOAD_MAX_BYTES = 1_048_576
 
@@ -45,6 +44,11 @@ class Stats(Checked, frozen=True, kw_only=True):
     challenge_best_score: U32 = 0
     challenge_fastest_win_seconds: U64 = 0
     last_modified: Time
+
+    def __post_init__(self) -> None:
+        if NEVER < self.fastest_win_seconds <= NEVER_AS_DOUBLE:
+            structs.force_setattr(self, "fastest_win_seconds", NEVER)
+        super().__post_init__()
 
 
 class Achievement(Checked, frozen=True, kw_only=True):
@@ -147,18 +151,6 @@ class Document(NamedTuple):
             }
             | unknown_fields.payload
         )
-
-
-def read_pushed(body: bytes) -> Document:
-    """Decode what a device pushed; raises BadRequest with the path of the field that is wrong."""
-    known = read_known(body)
-    if known is not None:
-        return known
-    payload = read_json(body, Payload)
-    try:
-        return Document(payload, read_unknown(body))
-    except msgspec.DecodeError as error:
-        raise BadRequest("bad_json", f"request body: name of a field: {error}") from None
 
 
 def read_known(raw: bytes) -> Document | None:

@@ -167,6 +167,7 @@ def _recent(
         id=replay_id,
         username=username,
         seed=None if seed is None else int(seed),
+        deal=seed,
         draw_mode=draw_mode,
         mode=mode,
         time_seconds=msgspec.Raw(time_seconds),

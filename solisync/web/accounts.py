@@ -6,7 +6,7 @@ from typing import Any
 
 from ..access.passwords import Passwords
 from ..access.tokens import Tokens
-from ..errors import Conflict, NotFound
+from ..errors import Code, Conflict, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.audit import audit
@@ -16,6 +16,14 @@ from ..rules.shapes import Ok
 from ..storage import accounts
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
+
+REGISTER_ERRORS: tuple[Code, ...] = (
+    "username_length",
+    "username_characters",
+    "password_length",
+    "password_too_long",
+    "username_taken",
+)
 
 
 class Accounts:

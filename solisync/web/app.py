@@ -24,6 +24,7 @@ from ..errors import NotFound, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from .error_replies import error_reply
+from .one_at_a_time import OneAtATime
 from .route import Json, Route, Upload
 from .wire.reply import Reply
 from .wire.request import Request
@@ -52,6 +53,7 @@ class App:
         self._metrics = metrics
         self._now = now
         self._large_bodies = LargeBodies(seconds=reactor.seconds)
+        self._writes = OneAtATime(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()
         self._klein.url_map.merge_slashes = False  # else "//api/me" is redirected
@@ -123,8 +125,18 @@ class App:
             arguments[name] = request.query(name)
         if route.conditional:
             arguments["if_none_match"] = request.field(b"If-None-Match")
-        answer = await route.handler(**arguments)
+        if route.writes:
+            answer = await self._in_turn(route, arguments)
+        else:
+            answer = await route.handler(**arguments)
         return answer if isinstance(answer, Reply) else Reply.of(answer)
+
+    async def _in_turn(self, route: Route, arguments: dict[str, Any]) -> Any:
+        try:
+            return await self._writes.run(arguments["player"], route.handler, **arguments)
+        except TooMany:
+            self._metrics.refusals.labels(OneAtATime.name).inc()
+            raise
 
     async def _admit(self, limit: Limit, client: str) -> None:
         try:

@@ -27,7 +27,7 @@ class Avatars:
             raise NotFound("user_not_found", "user not found")
         return me(player, profile.username, profile.avatar_extension)
 
-    async def show(self, *, player: str, user_id: str, extension: str, if_none_match: str | None) -> Reply:
+    async def show(self, *, player: str, user_id: str, extension: str = "", if_none_match: str | None) -> Reply:
         """A player's avatar, for any player. Private caches may keep it, and must revalidate it each time."""
         content_type = media_type(extension)
         if content_type is None or not is_id(user_id):

@@ -95,6 +95,11 @@ class Route:
         return self.protected or self.path.startswith("/api/auth/")
 
     @property
+    def writes(self) -> bool:
+        """Whether the handler writes rows of the player, and so waits for other requests of that player which do."""
+        return self.protected and self.method != "GET"
+
+    @property
     def codes(self) -> tuple[Code, ...]:
         """The codes of all errors that the route can answer with."""
         codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
@@ -104,15 +109,15 @@ class Route:
             codes.append("bad_query")
         if self.protected:
             codes.append("unauthorized")
-        if self.limit is not None or self.body is not None:  # large bodies have a budget
+        if self.limit is not None or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
 
 
-def aliased(route: Route, *, alias: str) -> tuple[Route, Route]:
-    """A route, and the same at another path."""
+def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Route]:
+    """A route, and the same at another path, `listed` or not."""
     described = f"Alias of {route.method} {route.path}"
-    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described)
+    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described, listed=listed)
 
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:

@@ -7,10 +7,11 @@ from ..rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ..rules.challenge import DailyChallenge
 from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn
+from ..rules.pushed import read_pushed
 from ..rules.replays import Count, Recent, Replay, Uploaded, read_replay
 from ..rules.shapes import Ok
-from ..rules.sync import Payload, SyncAnswer, read_pushed
-from .accounts import Accounts
+from ..rules.sync import Payload, SyncAnswer
+from .accounts import REGISTER_ERRORS, Accounts
 from .analytics import Analytics
 from .avatars import Avatars
 from .challenge import Challenge
@@ -52,13 +53,7 @@ def routes(
             limit=auth_limit,
             body=Json(AuthRequest),
             answer=TokenPair,
-            errors=(
-                "username_length",
-                "username_characters",
-                "password_length",
-                "password_too_long",
-                "username_taken",
-            ),
+            errors=REGISTER_ERRORS,
         ),
         Route(
             method="POST",
@@ -118,17 +113,21 @@ def routes(
             errors=("avatar_type", "avatar_signature", "user_not_found"),
             links={"avatar": {"user_id": "$response.body#/id"}},
         ),
-        Route(
-            method="GET",
-            path="/avatars/{user_id}.{extension}",
-            name="avatar",
-            tag="avatars",
-            handler=avatars.show,
-            summary="Show a player's avatar",
-            protected=True,
-            conditional=True,
-            answer_content=AVATAR_TYPES,
-            errors=("avatar_not_found",),
+        *aliased(
+            Route(
+                method="GET",
+                path="/avatars/{user_id}.{extension}",
+                name="avatar",
+                tag="avatars",
+                handler=avatars.show,
+                summary="Show a player's avatar",
+                protected=True,
+                conditional=True,
+                answer_content=AVATAR_TYPES,
+                errors=("avatar_not_found",),
+            ),
+            alias="/avatars/{user_id}",  # always "avatar not found"
+            listed=False,
         ),
         Route(
             method="GET",

@@ -54,6 +54,11 @@ NUL_OR_HALF = "event must not contain U+0000 or half of a surrogate pair"
             event(client_time="2026-11-20T12:00:00"),
             "Expected `datetime` with a timezone component - at `$.client_time`",
         ),
+        (
+            event(client_time="2026-11-20T12:00:00+0100"),
+            "`client_time`: a time must end in Z or an offset like +01:00",
+        ),
+        (event(client_time="2026-11-20T23:59:60Z"), "Invalid RFC3339 encoded datetime - at `$.client_time`"),
         (event(client_time="0001-01-01T00:00:00+02:00"), "`client_time` lies outside of the years 1 to 9999"),
         (event(payload="\0"), NUL_OR_HALF),
         (event(payload={"\0": 1}), NUL_OR_HALF),

@@ -10,7 +10,7 @@ from tests.rules.documents import example
 I32 = 2**31 - 1
 
 
-@pytest.mark.parametrize("name", ["A", " A ", "x" * 32, "😀" * 32, "Ann the Älder", "名前"])
+@pytest.mark.parametrize("name", ["A", " A ", "x" * 32, "😀" * 32, "Ann the Älder", "名前", "👩\u200d🚀", "\u200ba"])
 def test_a_name_has_up_to_32_code_points(name):
     """Names are trimmed and counted in code points, whatever the script."""
     assert check_display_name(name) == name.strip()
@@ -21,6 +21,10 @@ def test_a_name_has_up_to_32_code_points(name):
     [
         ("", "display_name must not be empty"),
         (" \t\n ", "display_name must not be empty"),
+        ("\u200b", "display_name must not be empty"),
+        ("\u2800 \u3164", "display_name must not be empty"),
+        ("\u2060" * 40, "display_name must not be empty"),
+        ("\ufe0f\U000e0041", "display_name must not be empty"),
         ("x" * 33, "display_name must be at most 32 characters"),
         ("😀" * 33, "display_name must be at most 32 characters"),
         ("a\0b", "display_name must not contain control characters"),

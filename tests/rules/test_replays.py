@@ -64,6 +64,8 @@ def test_every_mode_there_is(mode, draw_mode):
         ("recorded_at", "2026-02-30"),
         ("recorded_at", "2026-11-20T10:00:00"),
         ("recorded_at", "0001-01-01T00:00:00+02:00"),
+        ("recorded_at", "2026-11-20T10:00:00+0100"),
+        ("recorded_at", "2026-11-20T23:59:60Z"),
         ("recorded_at", 20261120),
         ("recorded_at", "\ud800"),
         *((name, None) for name in GOOD),

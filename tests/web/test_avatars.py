@@ -110,7 +110,7 @@ async def test_deletion_takes_the_avatar_along(server):
 
 
 async def test_what_is_not_there_is_not_found(server):
-    """Another extension, nobody's id, no canonical id, and a player without an avatar."""
+    """Another extension or none, nobody's id, no canonical id, and a player without an avatar."""
     client, other = await server.player("ann"), await server.player("bob")
     me, bob = await client.upload_avatar(PNG, "image/png"), await other.me()
     stems = [
@@ -125,6 +125,9 @@ async def test_what_is_not_there_is_not_found(server):
         f"{bob.id}.png",
         "..png",
         "x.png",
+        me.id,
+        f"{me.id}.",
+        "x",
     ]
     for stem in stems:
         for headers in ({}, {"If-None-Match": "*"}):
@@ -137,7 +140,7 @@ async def test_avatars_are_for_players(server):
     client, other = await server.player("ann"), await server.player("bob")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     assert await other.avatar(url) == PNG
-    for method, path in (("GET", url), ("GET", "/avatars/x.x"), ("PUT", "/api/me/avatar")):
+    for method, path in (("GET", url), ("GET", "/avatars/x.x"), ("GET", "/avatars/x"), ("PUT", "/api/me/avatar")):
         answer = await server.ask(method, path, {"Content-Type": "text/html", "If-None-Match": "*"})
         assert (answer.status, answer.json) == (401, {"error": "unauthorized"})
     nobody = Tokens(SECRET.encode()).access(str(uuid4()), datetime.now(UTC))

@@ -55,6 +55,7 @@ async def test_the_list_shows_the_newest_first(server):
         "id",
         "username",
         "seed",
+        "deal",
         "draw_mode",
         "mode",
         "time_seconds",
@@ -63,6 +64,7 @@ async def test_the_list_shows_the_newest_first(server):
         "received_at",
     ]
     assert (newest["id"], newest["username"], newest["seed"]) == (second.json["id"], "ann", None)
+    assert (newest["deal"], oldest["deal"]) == (None, str(2**64 - 1))
     assert b'"final_score":1.50' in answer.content
     assert (oldest["id"], oldest["mode"], oldest["seed"]) == (first.json["id"], "Difficulty", 2**64 - 1)
     assert (oldest["recorded_at"], oldest["final_score"]) == ("2026-01-02", -0.5)

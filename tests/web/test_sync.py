@@ -103,18 +103,35 @@ async def test_a_second_device_merges(server):
     assert answer.json["conflicts"] == [{"field": "win_streak_current", "local_value": "3", "remote_value": "0"}]
 
 
+GRANTED = {"reward_granted": True}
+
+
 @pytest.mark.parametrize(
     ("change", "path"),
     [
         ({"stats__games_won": -1}, "$.stats.games_won"),
         ({"stats__games_won": U32 + 1}, "$.stats.games_won"),
-        ({"stats__games_won": 1.0}, "$.stats.games_won"),
+        ({"stats__games_won": 1.5}, "$.stats.games_won"),
+        ({"stats__games_won": float(2**32)}, "$.stats.games_won"),
+        ({"stats__games_won": -1.0}, "$.stats.games_won"),
+        ({"stats__games_won": 1e300}, "$.stats.games_won"),
+        ({"stats__fastest_win_seconds": 18446744073709552001}, "$.stats"),
+        ({"stats__avg_time_seconds": 18446744073709552000}, "$.stats"),
+        ({"stats__fastest_win_seconds": 2e19}, "$.stats"),
+        ({"progress__unlocked_card_backs": [0.5]}, "$.progress.unlocked_card_backs[0]"),
         ({"stats__games_won": "1"}, "$.stats.games_won"),
         ({"stats__games_won": None}, "$.stats.games_won"),
         ({"stats__games_won": True}, "$.stats.games_won"),
         ({"stats__lifetime_score": U64 + 1}, "$.stats"),
         ({"stats__last_modified": "yesterday"}, "$.stats.last_modified"),
         ({"stats__last_modified": "0001-01-01T00:00:00+02:00"}, "$.stats"),
+        ({"last_modified": "2026-11-20T00:00:00+0100"}, "$.last_modified"),
+        ({"stats__last_modified": "2026-11-20T00:00:00.5-0130"}, "$.stats.last_modified"),
+        ({"progress__last_modified": "2026-11-20T23:59:60Z"}, "$.progress.last_modified"),
+        (
+            {"achievements": [{"id": "a", "unlocked": 1 > 0, "unlock_date": "2026-11-20T00:00:00+0000", **GRANTED}]},
+            "$.achievements[0].unlock_date",
+        ),
         ({"progress__daily_challenge_history": ["2026-02-30"]}, "$.progress.daily_challenge_history[0]"),
         ({"progress__weekly_goal_progress": {"x" * 65: 1}}, "$.progress.weekly_goal_progress"),
         ({"progress__weekly_goal_progress": {"": 1}}, "$.progress.weekly_goal_progress"),
@@ -168,6 +185,60 @@ async def test_a_result_that_is_too_large_is_refused_and_nothing_stored(server):
     answer = await push(server, client, progress_of(zz_b=half))
     assert (answer.status, answer.json) == (400, {"error": "sync payload too large"})
     assert await pull(server, client) == first.json["merged"]
+
+
+@pytest.mark.parametrize(
+    "never", [b"18446744073709552000", b"1.8446744073709552e19", b"18446744073709552000.0", b"18446744073709551616"]
+)
+async def test_never_may_be_spelled_as_a_double(server, never):
+    """What clients make of 2^64-1 whose numbers are doubles is stored, and answered, as 2^64-1."""
+    client = await server.player("ann")
+    body = encode(progress_of()).replace(b"18446744073709551615", never)
+    assert body.count(never) == 1
+    answer = await push(server, client, body)
+    assert answer.status == 200, answer
+    assert answer.json["merged"]["stats"]["fastest_win_seconds"] == U64
+    assert b":18446744073709551615," in answer.content
+
+
+def as_doubles(value):
+    match value:
+        case dict():
+            return {name: as_doubles(each) for name, each in value.items()}
+        case list():
+            return [as_doubles(each) for each in value]
+        case int():
+            return float(value)
+    return value
+
+
+async def test_counters_may_be_spelled_as_doubles(server):
+    """Whole numbers with a point or an exponent count as integers; what the server doesn't know keeps its spelling."""
+    client = await server.player("ann")
+    whole = progress_of(
+        stats__games_played=95,
+        stats__lifetime_score=1000,
+        progress__unlocked_card_backs=[0, 3],
+        progress__weekly_goal_progress={"1.0": 2},
+        progress__weekly_goal_week_iso="2.0",
+    )
+    expected = (await push(server, client, whole)).json["merged"]
+    server.sql("DELETE FROM sync_states")
+    answer = await push(server, client, {**as_doubles(whole), "zz": [1.0, 1e3]})
+    assert answer.status == 200, answer
+    assert b'"zz":[1.0, 1000.0]' in answer.content
+    merged = answer.json["merged"]
+    for part in ("stats", "progress"):
+        assert encode(merged[part]) == encode(expected[part])  # as text, where 95 is not 95.0
+
+
+async def test_a_time_that_is_none_may_have_any_spelling(server):
+    """What looks like a time without a colon in its offset is fine where no time belongs; escapes hide none."""
+    client = await server.player("ann")
+    texts = progress_of(zz="2026-11-20T00:00:00+0100", progress__weekly_goal_progress={"a:00:00+0100": 1})
+    assert (await push(server, client, texts)).status == 200
+    hidden = encode(progress_of(last_modified="2026-11-20T00:00:00+0100")).replace(b"+0100", rb"+01\u00300")
+    assert (await push(server, client, hidden)).status == 400
 
 
 HALVES = rb"""{"zz": "half \ud800 of \uDFFF a pair, \ud83d\ude00, \\ud800 \u0000 0000", "zz_\ud83d\ude00": "\udc00", """
