@@ -47,7 +47,7 @@ PRIVATE = {**HEADERS, "cache-control": "no-store"}
 Handler = Callable[[Request], Awaitable[Response]]
 
 _encode = msgspec.json.Encoder().encode
-_bearer = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
+_bearer = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
 settings = ServingSettings.from_environ(os.environ)
 tokens = Tokens(settings.jwt_secret)

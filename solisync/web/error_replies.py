@@ -17,13 +17,13 @@ def error_reply(request: Request, failure: Failure) -> Reply:
     """The reply to a request that failed. Internal errors are logged, and the client learns no details."""
     error = failure.value
     if isinstance(error, Refused):
-        return _refused(error)
+        return _refused(request, error)
     if isinstance(error, NoSuchPath):
         return Reply.error("not_found", "not found")
     if isinstance(error, MethodNotAllowed):
         return _method_not_allowed(request, ", ".join(sorted(error.valid_methods or ())))
     if isinstance(error, TimeoutError):
-        return _refused(Unavailable())
+        return _refused(request, Unavailable())
     if not isinstance(error, CancelledError):  # a CancelledError only says that the client has gone
         _log.failure(
             "{method} {path} failed ({request_id})",
@@ -35,12 +35,13 @@ def error_reply(request: Request, failure: Failure) -> Reply:
     return Reply.error("internal", "internal server error")
 
 
-def _refused(error: Refused) -> Reply:
+def _refused(request: Request, error: Refused) -> Reply:
     headers = {}
     if isinstance(error, TooMany | Unavailable):
         headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, Unauthorized):
-        headers["WWW-Authenticate"] = "Bearer"  # RFC 9110 §15.5.2
+        # RFC 9110 §15.5.2, RFC 6750 §3
+        headers["WWW-Authenticate"] = 'Bearer error="invalid_token"' if request.token_read else "Bearer"
     return Reply.error(error.code, str(error), headers)
 
 

@@ -54,7 +54,10 @@ _VARIABLES = {
 _HEADERS = {
     "X-Request-Id": ("The id that the client gave the request, or a new one", {"type": "string"}),
     "Retry-After": ("Whole seconds", {"type": "integer", "minimum": 1}),
-    "WWW-Authenticate": ("How to authenticate", {"const": "Bearer"}),
+    "WWW-Authenticate": (
+        "How to authenticate, and whether a token was refused",
+        {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
+    ),
     "ETag": ("For If-None-Match", {"type": "string"}),
 }
 

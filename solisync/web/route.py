@@ -98,6 +98,8 @@ class Route:
     def codes(self) -> tuple[Code, ...]:
         """The codes of all errors that the route can answer with."""
         codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
+        if "{" in self.path:  # with a percent sign in a variable it is another path
+            codes.append("not_found")
         if self.query:
             codes.append("bad_query")
         if self.protected:

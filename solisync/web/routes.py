@@ -291,7 +291,6 @@ def routes(
             handler=docs.asset,
             summary="A part of that page",
             conditional=True,
-            errors=("not_found",),
             listed=False,
         ),
     )

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import psycopg2
 
-from solisync.postgres.binaries import ENVIRONMENT, as_user, find_binaries, unprivileged_user
+from solisync.postgres.binaries import ENVIRONMENT, find_binaries
+from solisync.postgres.server_user import as_user, unprivileged_user
 from tests.harness.concurrency import wait_for
 from tests.harness.postgres import copy_cluster, run_sql
 from tests.harness.processes import free_port, kill, processes_in

@@ -105,6 +105,7 @@ async def test_an_account_without_a_name_is_unauthorized(server):
         ["{access}"],
         ["Bearer {refresh}"],
         ["Bearer {access}x"],
+        ["Bearer {access}="],
         ["Bearer {access} x"],
         ["Bearer {access}", "Bearer {access}"],
         ["Token Bearer {access}"],

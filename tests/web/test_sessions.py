@@ -101,13 +101,15 @@ async def test_a_spent_token_does_not_end_the_other_sessions(server):
 
 
 async def test_refresh_takes_nothing_but_a_live_refresh_token(server):
-    """An access token, a foreign signature, an expired token or an unknown jti is a 401."""
+    """An access token, a foreign signature, an expired token, an unknown jti or another spelling is a 401."""
     client = await server.player("ann")
     me = await client.me()
     ours, now = Tokens(SECRET.encode()), datetime.now(UTC)
     ((jti,),) = server.sql("SELECT jti FROM refresh_tokens")
     for token in (
         client.tokens.access_token,
+        f"{client.tokens.refresh_token}=",
+        f"{client.tokens.refresh_token}\n",
         Tokens(b"x" * 32).refresh(me.id, jti, now),
         ours.refresh(me.id, jti, now - timedelta(days=31)),
         ours.refresh(me.id, "11111111-1111-4111-8111-111111111111", now),

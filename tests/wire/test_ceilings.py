@@ -8,7 +8,7 @@ from solisync.web.wire.channel import MAX_BODY
 from solisync.web.wire.reply import Refusal
 from tests.harness.constants import PASSWORD
 from tests.wire.bench import Bench
-from tests.wire.cases import GET
+from tests.wire.cases import GET, LAST
 from tests.wire.sockets import parse, post
 
 TOO_LARGE = "request body must be at most 1 MB"
@@ -96,6 +96,18 @@ async def test_a_header_has_a_ceiling(talk, header):
     """Over 16 KiB or 100 lines, whether it ends or not, it is too large."""
     (answer,) = await talk(GET + header)
     assert (answer.status, answer.error) == (431, "request header too large")
+
+
+@pytest.mark.parametrize(("size", "status"), [(16_384, 200), (16_385, 431)])
+@pytest.mark.parametrize("lines", [1, 90])
+async def test_the_ceiling_of_the_header_is_exact(talk, size, status, lines):
+    """The request line and the field lines have 16,384 bytes together, their line ends not counted."""
+    rest = size - len(LAST.replace(b"\r\n", b"")) - lines * len(b"X-A: ")
+    values = [b"b" * (rest // lines)] * (lines - 1)
+    values.append(b"b" * (rest - sum(map(len, values))))
+    fields = b"".join(b"X-A: %b\r\n" % value for value in values)
+    (answer,) = await talk(LAST[:-2] + fields + b"\r\n")
+    assert answer.status == status
 
 
 async def test_an_endless_request_line_is_too_large(talk):

@@ -62,8 +62,24 @@ async def test_no_cache_keeps_what_is_private(ask, server, method, path, body, s
     assert (answer.status, answer.headers["cache-control"]) == (status, "no-store")
 
 
-@pytest.mark.parametrize("header", ["Bearer \xff", "Bearer", "Bearer a b", "Bearer a, Bearer b", "Basic YTpi", "\xe9"])
-async def test_a_strange_authorization_is_unauthorized(ask, header):
-    """Whatever bytes the header holds."""
-    answer = await ask("GET", "/api/me", {"Authorization": header})
-    assert (answer.status, answer.error, answer.headers["www-authenticate"]) == (401, "unauthorized", "Bearer")
+@pytest.mark.parametrize("path", ["/api/me", "/api/auth/refresh"])
+@pytest.mark.parametrize(
+    ("header", "refused"),
+    [
+        (None, False),
+        ("Basic YTpi", False),
+        ("\xe9", False),
+        ("Bearer", False),
+        ("Bearer \xff", True),
+        ("Bearer a b", True),
+        ("Bearer a, Bearer b", True),
+        ("bearer a.b.c", True),
+    ],
+)
+async def test_a_refused_token_is_told_from_none(ask, path, header, refused):
+    """Whatever bytes the header holds, it is a 401, which says where there was a token that this route looks at."""
+    method, body = ("GET", b"") if path == "/api/me" else ("POST", b'{"refresh_token": "x"}')
+    answer = await ask(method, path, {"Authorization": header, "X-Forwarded-For": new_address()}, body)
+    assert (answer.status, answer.error) == (401, "unauthorized")
+    challenge = 'Bearer error="invalid_token"' if refused and path == "/api/me" else "Bearer"
+    assert answer.headers["www-authenticate"] == challenge

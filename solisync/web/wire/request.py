@@ -31,7 +31,7 @@ METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make l
 _log = Logger()
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.IGNORECASE)
+_BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
 
 class Request(server.Request):
@@ -52,6 +52,7 @@ class Request(server.Request):
     received = 0  # bytes of the body
     _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
     _unwanted: Refused | None = None  # why the body is not kept
+    token_read = False  # whether it had a bearer token that was asked for, valid or not
     _whole = False  # whether the body has arrived
 
     def __init__(
@@ -195,11 +196,12 @@ class Request(server.Request):
 
     @property
     def bearer(self) -> str:
-        """The bearer token (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
+        """The bearer token, in whatever spelling (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
         headers = self.fields(b"Authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
             raise Unauthorized
+        self.token_read = True
         return match[1]
 
     @property
