@@ -11,6 +11,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from twisted.web import http, server
 from twisted.web.resource import Resource
 
+from ..errors import Code
+
 METHODS = (b"GET", b"HEAD")
 
 
@@ -39,15 +41,16 @@ class _Request(http.Request):
     def process(self) -> None:
         """Answer the metrics, or an error in JSON as the service does."""
         if self.path != b"/metrics":
-            self._answer_error(404, "not found")
+            self._answer_error(404, "not_found", "not found")
         elif self.method not in METHODS:
             self.setHeader("Allow", "GET, HEAD")
-            self._answer_error(405, "method not allowed")
+            self._answer_error(405, "method_not_allowed", "method not allowed")
         else:
             self._answer(CONTENT_TYPE_LATEST, self._exposition())
 
-    def _answer_error(self, status: int, message: str) -> None:
+    def _answer_error(self, status: int, code: Code, message: str) -> None:
         self.setResponseCode(status)
+        self.setHeader("Error-Code", code)
         self._answer("application/json", json.dumps({"error": message}).encode())
 
     def _answer(self, content_type: str, body: bytes) -> None:
