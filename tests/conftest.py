@@ -17,11 +17,11 @@ from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, text
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
-from tests.harness.entry_points import SERVE
+from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
-from tests.harness.processes import Process, ServiceProcess, clean_environment, free_port, reset_ignored_interrupt
-from tests.harness.service import environment, ready, start
+from tests.harness.processes import launching, reset_ignored_interrupt
+from tests.harness.service import ready, start
 
 TEST_SECONDS = 60
 FIGURES = pytest.StashKey[list]()
@@ -255,18 +255,14 @@ def server(shared_service):
 
 @pytest.fixture(scope="session")
 def shared_nodes(shared_dsn, reactor, logs):
-    running = []
-    for number in (1, 2):
-        port = free_port()
-        variables = environment(shared_dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
-        log = logs / f"node-{number}.log"
-        running.append(ServiceProcess(SERVE, clean_environment(**variables), log, port, shared_dsn))
-    for node in running:
-        pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
-    yield running
-    for node in running:
-        assert node.stop() == 0
-        assert "Traceback" not in node.log
+    with launching(logs) as launch:
+        running = [launch_service(launch, shared_dsn) for _ in range(2)]
+        for node in running:
+            pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
+        yield running
+        for node in running:
+            assert node.stop() == 0
+            assert "Traceback" not in node.log
 
 
 @pytest.fixture
@@ -279,21 +275,8 @@ def nodes(shared_nodes):
 @pytest.fixture
 def launch(logs):
     """Start a command in a process of its own; what still runs at the end of the test is killed."""
-    started = []
-
-    def launch(*words, port=None, dsn=None, **env):
-        log = logs / f"process-{next(_numbers)}.log"
-        words = [str(word) for word in words]
-        variables = clean_environment(**env)
-        process = Process(words, variables, log) if port is None else ServiceProcess(words, variables, log, port, dsn)
-        started.append(process)
-        return process
-
-    yield launch
-    for process in started:
-        if process.popen.poll() is None:
-            process.popen.kill()
-            process.popen.wait(10)
+    with launching(logs) as launch:
+        yield launch
 
 
 @pytest.fixture
@@ -301,9 +284,7 @@ def serve(launch, reactor):
     """Start `tests/harness/serve.py`, the service with fast bcrypt, on a database; resolves when it is ready."""
 
     async def serve(dsn, **env):
-        port = free_port()
-        variables = environment(dsn, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1", **env)
-        process = launch(*SERVE, port=port, dsn=dsn, **variables)
+        process = launch_service(launch, dsn, **env)
         await ready(reactor, process.client())
         return process
 

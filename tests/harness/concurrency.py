@@ -34,7 +34,7 @@ def wait_for(condition, seconds=30.0):
     return result
 
 
-async def until(reactor, condition, seconds):
+async def until(reactor, condition, seconds=30.0):
     """As `wait_for`, but the reactor runs on meanwhile."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.processes import free_port
+from tests.harness.service import environment
 
 BIN = Path(sys.executable).parent
 SOLISYNC = (BIN / "solisync",)
@@ -24,3 +25,10 @@ def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):
     if dsn is not None:
         given["DATABASE_URL"] = dsn
     return launch(*words, port=port, dsn=dsn, **given | variables)
+
+
+def launch_service(launch, dsn, **variables):
+    """Start the service with fast bcrypt on a database, on a port of its own."""
+    port = free_port()
+    listen = f"tcp:{port}:interface=127.0.0.1"
+    return launch(*SERVE, port=port, dsn=dsn, **environment(dsn, SOLISYNC_LISTEN=listen, **variables))

@@ -1,10 +1,11 @@
 """Processes of the tests: commands that run to their end, services that are left running, and what runs below them."""
 
+import contextlib
+import itertools
 import os
 import signal
 import socket
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from tests.harness.concurrency import wait_for
@@ -12,6 +13,8 @@ from tests.harness.service import Reachable
 
 PROC = Path("/proc")
 STATE, PARENT, USER_TICKS, SYSTEM_TICKS, NICE = 0, 1, 11, 12, 16  # what `stat_fields` are, see proc_pid_stat(5)
+
+_numbers = itertools.count(1)
 
 
 def reset_ignored_interrupt():
@@ -83,6 +86,27 @@ class ServiceProcess(Reachable, Process):
         Reachable.__init__(self, port, dsn)
 
 
+@contextlib.contextmanager
+def launching(logs):
+    """Start commands in processes of their own that log into a directory; what still runs at the end is killed."""
+    started = []
+
+    def launch(*words, port=None, dsn=None, **env):
+        words = [str(word) for word in words]
+        variables, log = clean_environment(**env), logs / f"process-{next(_numbers)}.log"
+        process = Process(words, variables, log) if port is None else ServiceProcess(words, variables, log, port, dsn)
+        started.append(process)
+        return process
+
+    try:
+        yield launch
+    finally:
+        for process in started:
+            if process.popen.poll() is None:
+                process.popen.kill()
+                process.popen.wait(30)
+
+
 def free_port():
     """A port that nobody listens on."""
     with socket.socket() as probe:
@@ -135,7 +159,7 @@ def processes_in(directory):
 
 def postmaster(data_dir):
     """The process id of the server in a data directory; None while it is yet to write that."""
-    with suppress(FileNotFoundError, IndexError):
+    with contextlib.suppress(FileNotFoundError, IndexError):
         return int((data_dir / "postgresql" / "postmaster.pid").read_text("utf-8").split()[0])
     return None
 

@@ -6,8 +6,9 @@ import pytest
 import pytest_twisted
 
 from solisync.postgres.database import Database
+from tests.harness.concurrency import wait_for
 from tests.harness.postgres import run_sql
-from tests.postgres.notes import SCHEMA, STATEMENTS, backends, started, wait_until
+from tests.postgres.notes import SCHEMA, STATEMENTS, backends, started
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def make_database(reactor, dsn):
     yield make
     for database in made:
         pytest_twisted.blockon(started(database.close(1)))
-    wait_until(lambda: not backends(dsn))
+    wait_for(lambda: not backends(dsn))
 
 
 @pytest.fixture

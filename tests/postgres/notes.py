@@ -1,9 +1,6 @@
 """A database with a table of numbered notes: the statements on it, and what tests do in it and see of it."""
 
-import time
-
 from twisted.internet.defer import Deferred
-from twisted.internet.task import deferLater
 
 from solisync.postgres.statement import Statement
 from tests.harness.postgres import run_sql
@@ -44,22 +41,6 @@ def backends(dsn):
         "SELECT pid, state FROM pg_stat_activity"
         " WHERE datname = current_database() AND application_name = 'solisync' ORDER BY 1",
     )
-
-
-def wait_until(done, seconds=5.0):
-    """Poll without the reactor."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.005)
-
-
-async def eventually(reactor, done, seconds=5.0):
-    """Poll while the reactor runs."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await deferLater(reactor, 0.005)
 
 
 def notes(dsn):

@@ -14,18 +14,9 @@ from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS
+from tests.harness.concurrency import until, wait_for
 from tests.harness.postgres import run_sql
-from tests.postgres.notes import (
-    SHOW,
-    add,
-    backends,
-    eventually,
-    notes,
-    pid,
-    started,
-    terminate,
-    wait_until,
-)
+from tests.postgres.notes import SHOW, add, backends, notes, pid, started, terminate
 
 
 async def test_every_connection_bounds_idle_transactions(make_database):
@@ -72,7 +63,7 @@ async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size
     doomed = [await Connection.open(reactor, dsn) for _ in range(3)]
     for ((number,),) in [await connection.execute("SELECT pg_backend_pid()") for connection in doomed]:
         terminate(dsn, number)
-    wait_until(lambda: not backends(dsn))  # the reactor does not run meanwhile
+    wait_for(lambda: not backends(dsn))  # the reactor does not run meanwhile
     for connection in doomed:
         with pytest.raises(ConnectionLost):
             await connection.execute("SELECT %s", ("x" * size,))
@@ -119,7 +110,7 @@ async def test_a_silent_server_is_given_up(reactor, black_hole, monkeypatch):
     began = time.monotonic()
     with pytest.raises(ConnectionFailed, match=r"no answer within 0\.2 s"):
         await Connection.open(reactor, black_hole)
-    assert 0.2 <= time.monotonic() - began < 1
+    assert 0.2 <= time.monotonic() - began < 10 * 0.2
 
 
 @pytest.mark.parametrize("prepared", [True, False])
@@ -156,7 +147,7 @@ async def test_a_parameter_that_can_not_be_sent_harms_nobody(make_database, dsn,
     assert await database.autocommit(pid) == before
     assert notes(dsn) == []
     terminate(dsn, before)
-    await eventually(reactor, lambda: before not in dict(backends(dsn)))
+    await until(reactor, lambda: before not in dict(backends(dsn)))
     assert await database.autocommit(pid) != before
 
 

@@ -11,6 +11,7 @@ from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres import connection as connections
 from solisync.postgres import pool
 from solisync.postgres.statement import Statement
+from tests.harness.concurrency import wait_for
 from tests.harness.postgres import run_sql
 from tests.postgres.notes import (
     ADD,
@@ -27,7 +28,6 @@ from tests.postgres.notes import (
     sleep,
     started,
     terminate,
-    wait_until,
 )
 
 
@@ -237,7 +237,7 @@ async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn, monke
         try:
             with pytest.raises(DatabaseError):
                 await getattr(database, method)(add, 1)
-            assert 0.2 <= time.monotonic() - began < 1
+            assert 0.2 <= time.monotonic() - began < 10 * 0.2
             assert await database.autocommit(pid) != frozen
         finally:
             os.kill(frozen, signal.SIGCONT)
@@ -256,7 +256,7 @@ async def test_closing_lets_running_work_end_and_declines_the_rest(make_database
     await running
     await closing
     assert notes(dsn) == [SLOW]
-    wait_until(lambda: not backends(dsn))
+    wait_for(lambda: not backends(dsn))
 
 
 async def test_closing_cuts_what_does_not_end(make_database, dsn):
@@ -264,15 +264,15 @@ async def test_closing_cuts_what_does_not_end(make_database, dsn):
 
     async def slowly(transaction):
         await add(transaction, 1)
-        await sleep(transaction, 0.4)
+        await sleep(transaction, 1)
 
     database = make_database()
     await database.autocommit(pid)
     running = started(database.transact(slowly))
     began = time.monotonic()
     await database.close(0.05)
-    assert time.monotonic() - began < 0.15
+    assert time.monotonic() - began < 10 * 0.05
     with pytest.raises(Unavailable):  # it would have been run again, had the pool not been closed
         await running
-    wait_until(lambda: not backends(dsn))
+    wait_for(lambda: not backends(dsn))
     assert notes(dsn) == []
