@@ -4,28 +4,35 @@ PYTHON ?= python3
 BIN := .venv/bin
 SECRET := .dev/jwt-secret
 PORT ?= 8080
+PORT_FILE := .dev/port
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv run test fire test-deploy soak bench bench-growth bench-instructions lint format smoke clean
+.PHONY: help venv runnable benchable python run test fire test-deploy soak bench bench-growth bench-instructions lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
 
-venv: .venv/installed  ## install everything, editable, with the test extra, into .venv
+venv: python  ## install everything, editable, with the test extra, into .venv
+	@$(PYTHON) .ci/environment.py test
 
-.venv/installed: setup.py pyproject.toml solisync/__init__.py
+runnable: python
+	@$(PYTHON) .ci/environment.py
+
+benchable: venv
+	@$(PYTHON) .ci/environment.py bench
+
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "solisync needs Python 3.11 or newer: make PYTHON=python3.13 …")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@
 
 # A signing secret for development: made once, readable by its owner alone, never committed.
 $(SECRET):
 	@mkdir -p $(@D) && chmod 700 $(@D)
 	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
 
-run: venv $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+run: runnable $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+	@$(PYTHON) .ci/free_port.py $(PORT)
+	@echo $(PORT) > $(PORT_FILE)
 	@echo 'One address may log in $(AUTH_LIMIT) (requests/seconds), to play with; by default it is 10/60.'
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
 	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
@@ -42,18 +49,14 @@ test-deploy: venv  ## try the files of deploy/ with the programs they are for (n
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
-bench: .venv/benchable  ## measure the speed of every route, beside the limit and beside FastAPI (OPTIONS='--rounds 5 …')
+bench: benchable  ## measure the speed of every route, beside the limit and beside FastAPI (OPTIONS='--rounds 5 …')
 	$(BIN)/python -m bench $(OPTIONS)
 
-bench-growth: .venv/benchable  ## measure what a million players cost each route, beside a thousand
+bench-growth: benchable  ## measure what a million players cost each route, beside a thousand
 	$(BIN)/python -m bench.growth $(OPTIONS)
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)
-
-.venv/benchable: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	@touch $@
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -64,8 +67,9 @@ format: venv  ## let ruff put the code in shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-smoke: venv  ## play one whole session against the running service
-	$(BIN)/solisync --smoke http://127.0.0.1:$(PORT)
+smoke: runnable  ## play one whole session against the service that was last started by make run (PORT=… for another)
+	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \
+		{ echo "That was port $$port: does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
 
 clean:  ## remove what the targets above have made, but not the database
 	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

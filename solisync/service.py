@@ -27,7 +27,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from . import __version__
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
@@ -206,7 +205,7 @@ class Solisync(Daemon):
         """Begin to open the database; requests are answered with 503 until that is done."""
         super().startService()
         if self._inherited is None:
-            self._log.info("solisync {version} listens on {where}", version=__version__, where=self._settings.listen)
+            self._log_start("", self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
         self._sampler.start()
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
 

@@ -19,7 +19,6 @@ from twisted.internet.protocol import Factory, ProcessProtocol
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from . import __version__
 from .errors import FatalError
 from .postgres.embedded import EmbeddedPostgres
 from .process import listening
@@ -98,12 +97,8 @@ class Supervisor(Daemon):
     def startService(self) -> None:
         """Start the workers and the embedded database; the workers wait for it."""
         super().startService()
-        self._log.info(
-            "solisync {version} listens on {where} with {count} workers",
-            version=__version__,
-            where=self._settings.listen,
-            count=self._settings.workers,
-        )
+        text = f" with {self._settings.workers} workers"
+        self._log_start(text, self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
         if self._settings.metrics_listen is not None:
             self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
         signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self.replace_all))

@@ -14,7 +14,7 @@ from twisted.internet.protocol import Factory, Protocol
 
 from solisync import __version__
 from solisync.client import ApiError, Client
-from solisync.commands.main import main
+from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings_table import TABLE
@@ -173,6 +173,54 @@ def test_usage_errors_exit_with_2(words, capsys):
     assert capsys.readouterr().err.startswith("usage: solisync")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--wrkers 3", "there is no option --wrkers: did you mean --workers?"),
+        ("--workrs=3", "there is no option --workrs: did you mean --workers?"),
+        ("--jwt-secret=canary", "there is no option --jwt-secret: did you mean --jwt-secret-file?"),
+        ("--data-dir users --lisen x", "there is no option --lisen: did you mean --listen?"),
+        ("users list --lmit 3", "there is no option --lmit: did you mean --limit?"),
+        ("serve --lisen x", "there is no option --lisen: did you mean --listen?"),
+        ("--zzz", "there is no option --zzz"),
+        ("help users lst", "there is no command 'lst'"),
+        ("--migrate serve", "one command at a time"),
+        ("--smoke http://x help", "one command at a time"),
+    ],
+)
+def test_a_misspelt_word_names_itself(words, says, capsys):
+    """Whatever follows it, and without a value that may be a secret; with what it may mean."""
+    with pytest.raises(SystemExit, match="2"):
+        main(words.split())
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith(f": error: {says}")
+
+
+@pytest.mark.parametrize("words", ["--reset-password users --data-dir /x", "users show --json -- --ann", "status"])
+def test_a_value_is_no_option(words):
+    """What stands where a value belongs is not looked at, though it be the name of a command."""
+    check_options(command_parser(), words.split())
+
+
+def test_help_is_a_command(capsys):
+    """`solisync help` is --help, and with the words of a command that command's --help."""
+    for words in ([], ["users"], ["users", "list"], ["serve"]):
+        shown = []
+        for each in (["help", *words], [*words, "--help"]):
+            with pytest.raises(SystemExit, match="0"):
+                main(each)
+            shown.append(capsys.readouterr().out)
+        assert shown[0] == shown[1]
+
+
+async def test_serve_is_a_command(reactor, launch, shared_dsn):
+    """`solisync serve` serves, with the settings of either side of the word."""
+    words = "--stop-seconds=1", "serve", "--no-prepared-statements"
+    service = start(launch, *SOLISYNC, *words, dsn=shared_dsn)
+    await served(reactor, service)
+    assert service.stop() == 0
+
+
 # What is wrong is said before anything starts.
 
 WRONG = {
@@ -241,8 +289,8 @@ async def test_settings_from_a_file(reactor, launch, shared_dsn, place, door):
     file = place / "solisync.env"
     lines = f"JWT_SECRET='{SECRET}'", f'DATABASE_URL="{shared_dsn}"', f"SOLISYNC_LISTEN=tcp:{port}:interface=127.0.0.1"
     file.write_text("\n".join(lines))
-    service = launch(*door, f"--env-file={file}")
-    await served(reactor, f"http://127.0.0.1:{port}")
+    service = launch(*door, f"--env-file={file}", port=port)
+    await served(reactor, service)
     for words in (["--env-file", file, "status"], ["status", "--env-file", file], ["--env-file", file, "--migrate"]):
         done = run(*SOLISYNC, *words)
         assert (done.status, done.err) == (0, [])

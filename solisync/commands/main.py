@@ -1,7 +1,11 @@
 """The `solisync` command: the service in the foreground, and the commands of operators."""
 
 import argparse
+import difflib
 import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 from twisted.internet.base import ReactorBase
 
@@ -16,7 +20,9 @@ from .smoke import smoke
 def main(arguments: list[str] | None = None) -> None:
     """The entry point of the `solisync` command."""
     parser = command_parser()
-    chosen = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    check_options(parser, words)
+    chosen = parser.parse_args(words)
     add_env_file(os.environ, chosen.env_file)
     options = {
         setting.option: value
@@ -24,9 +30,12 @@ def main(arguments: list[str] | None = None) -> None:
         if setting.option
         if (value := getattr(chosen, setting.option.replace("-", "_"))) is not None
     }
+    commands = (chosen.command, chosen.reset_password, chosen.migrate, chosen.smoke, chosen.serve, chosen.help_on)
+    if sum(command is not None for command in commands) > 1:
+        parser.error("one command at a time")
+    if chosen.help_on is not None:
+        _help(parser, chosen.help_on)
     if chosen.command is not None:
-        if chosen.reset_password is not None or chosen.migrate or chosen.smoke is not None:
-            parser.error("one command at a time")
         table.execute(chosen, options, os.environ)
     if chosen.smoke is not None:
         running.run(lambda reactor: smoke(chosen.smoke, reactor))
@@ -57,19 +66,63 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="USERNAME",
         help="give a player a new password, read from standard input, and end all their sessions",
     )
-    commands.add_argument("--migrate", action="store_true", help="bring the database's schema up to date")
+    commands.add_argument("--migrate", action="store_const", const=True, help="bring the database's schema up to date")
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
     completion.add_option(commands)
+    _add_settings(parser, default=None)
+    under = table.add_commands(parser)
+    text = "serve until told to stop, as without any command"
+    serve = under.add_parser("serve", help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
+    serve.set_defaults(serve=True)
+    _add_settings(serve, default=argparse.SUPPRESS)  # a default would override the same option in front of `serve`
+    help_on = under.add_parser("help", help="show this, or what a command is for", allow_abbrev=False)
+    help_on.add_argument("help_on", nargs="*", metavar="COMMAND", help="the command to tell about")
+    parser.set_defaults(serve=None, help_on=None)
+    return parser
+
+
+def _add_settings(parser: argparse.ArgumentParser, *, default: str | None) -> None:
     group = parser.add_argument_group("settings")
-    group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP)
+    group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP, default=default)
     for setting in (setting for setting in TABLE if setting.option):
         text = setting.description.replace("%", "%%")
+        name = f"--{setting.option}"
         if setting.flag:
-            group.add_argument(f"--{setting.option}", action="store_const", const=setting.flag, help=text)
+            group.add_argument(name, action="store_const", const=setting.flag, help=text, default=default)
         else:
-            group.add_argument(f"--{setting.option}", metavar=setting.metavar, help=text)
-    table.add_commands(parser)
-    return parser
+            group.add_argument(name, metavar=setting.metavar, help=text, default=default)
+
+
+def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """End with the usage if a word is no option, though it looks like one, and name the option that it may mean.
+
+    argparse would find fault with what follows first: it would take the 3 of `--wrkers 3` for a command.
+    """
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return
+        under = table.subparsers(parser)
+        if word in under:
+            parser = under[word]
+            continue
+        name, equals, _ = word.partition("=")
+        action = parser._option_string_actions.get(name)
+        if action is not None and action.nargs is None and not equals:
+            next(rest, None)  # its value, which may look like a command
+        if action is None and name.startswith("-") and name != "-":
+            near = difflib.get_close_matches(name, parser._option_string_actions, 1)
+            parser.error(f"there is no option {name}" + (f": did you mean {near[0]}?" if near else ""))
+
+
+def _help(parser: argparse.ArgumentParser, words: Sequence[str]) -> NoReturn:
+    for word in words:
+        under = table.subparsers(parser)
+        if word not in under:
+            parser.error(f"there is no command {word!r}")
+        parser = under[word]
+    parser.print_help()
+    parser.exit()
 
 
 def _serve(settings: ServingSettings, options: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import msgspec
 
@@ -175,8 +175,11 @@ COMMANDS = (
 )
 
 
-def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands to a parser; parsed arguments have the Command as `command`, or None."""
+def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
+    """Add the subcommands to a parser; parsed arguments have the Command as `command`, or None.
+
+    Returns the action to add others to.
+    """
     parser.set_defaults(command=None)
     group = parser.add_subparsers(title="administration", metavar="COMMAND", help="--help after it tells more")
     nouns = {}
@@ -188,6 +191,15 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
         place, name = (nouns[noun], verb) if verb else (group, noun)
         description = command.help[0].upper() + command.help[1:] + "."
         _add_arguments(place.add_parser(name, help=command.help, description=description, allow_abbrev=False), command)
+    return group
+
+
+def subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The parsers of the words that may come next."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return cast(Mapping[str, argparse.ArgumentParser], action.choices)
+    return {}
 
 
 def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -22,6 +23,7 @@ from twisted.internet.interfaces import IAddress, IListeningPort
 from twisted.logger import Logger, globalLogBeginner
 from twisted.python.failure import Failure
 
+from .. import __version__
 from ..errors import FatalError
 from . import listening, logs
 from .scrape import scrape_site
@@ -52,6 +54,16 @@ class Daemon(Service):
     def _listen_for_scrapes(self, description: str | None, exposition: Callable[[], bytes]) -> None:
         if description is not None:
             self._scrapes = listening.listen(self._reactor, description, scrape_site(exposition))
+
+    def _log_start(self, text: str, where: str, data_dir: Path | None) -> None:
+        """Log what listens, the URL where that is described, and where the data of an embedded database is."""
+        assert self._port is not None
+        self._log.info("solisync {version} listens on {where}{text}", version=__version__, where=where, text=text)
+        root = listening.url(self._port, where)
+        if root is not None:
+            self._log.info("it serves {root}, and describes its interface at {root}/api/docs", root=root)
+        if data_dir is not None:
+            self._log.info("the data is in {path}", path=str(data_dir))
 
     async def _stop_listening_for_scrapes(self) -> None:
         if self._scrapes is not None:

@@ -50,6 +50,16 @@ def listen(
     return port
 
 
+def url(port: IListeningPort, description: str) -> str | None:
+    """Where a client on this machine reaches the port; None when that is a unix socket."""
+    address = port.getHost()
+    if not isinstance(address, IPv4Address | IPv6Address):
+        return None
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)  # noqa: S104
+    scheme = "https" if description.startswith("ssl:") else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
+
+
 def share(port: IListeningPort) -> int:
     """Accept no connections at `port` in this process; returns the descriptor for other processes to accept at."""
     listening = cast(Any, port)

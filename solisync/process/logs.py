@@ -36,6 +36,9 @@ def observer(style: str, out: IO[str]) -> ILogObserver:
 
     @provider(ILogObserver)
     def observe(event: LogEvent) -> None:
+        # Twisted's ports still announce themselves by the older way to log; the service says it better
+        if event.get("log_namespace") == "log_legacy" and not event.get("isError"):
+            return
         try:
             out.write(line(event))
             if not flushes_itself:

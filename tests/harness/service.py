@@ -106,7 +106,7 @@ async def start(reactor, dsn, *, settings=None, **options):
     return running
 
 
-async def ready(reactor, client, seconds=15):
+async def ready(reactor, client, seconds=45):
     """Wait until a service says it is ready."""
     from twisted.internet.task import deferLater
 

@@ -4,14 +4,16 @@ import contextlib
 import os
 import resource
 import socket
+from types import SimpleNamespace
 
 import pytest
+from twisted.internet.address import IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import FatalError
-from solisync.process.listening import Acceptor, listen, stop
+from solisync.process.listening import Acceptor, listen, stop, url
 
 
 class Greeting(Protocol):
@@ -83,3 +85,28 @@ async def test_connections_wait_while_there_are_no_file_descriptors(reactor, fac
     await acceptor.stopListening()
     for client in clients:
         client.close()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "expected"),
+    [
+        ("tcp:0", "http://127.0.0.1:{port}"),
+        ("tcp:0:interface=127.0.0.2", "http://127.0.0.2:{port}"),
+        ("unix:{place}/http.sock", None),
+    ],
+)
+async def test_the_url_of_an_endpoint(reactor, place, endpoint, expected):
+    """What a client on this machine can use; a unix socket has none."""
+    description = endpoint.format(place=place)
+    port = listen(reactor, description, Factory())
+    try:
+        assert url(port, description) == (expected and expected.format(port=port.getHost().port))
+    finally:
+        await port.stopListening()
+
+
+@pytest.mark.parametrize("host", ["::", "::1"])
+def test_the_url_of_an_ipv6_endpoint(host):
+    """The address is in brackets (RFC 3986 §3.2.2), and https where the endpoint is of TLS."""
+    port = SimpleNamespace(getHost=lambda: IPv6Address("TCP", host, 443))
+    assert url(port, "ssl:443:…") == "https://[::1]:443"

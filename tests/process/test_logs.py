@@ -277,3 +277,16 @@ async def test_no_row_of_the_database_is_logged(serve, empty_database):
     assert (await process.ask("POST", "/api/auth/register", body=account)).status == 500
     assert 'violates check constraint "unexpected"' in process.log
     assert "$2b$" not in process.log
+
+
+@pytest.mark.limit(60)
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_start_says_where_everything_is(launch, reactor, initialized, place, workers):
+    """The first lines have the URL of the service and of its description, and the directory with the data."""
+    data_dir = initialized(place / "data")
+    process = start(launch, *SOLISYNC, f"--workers={workers}", data_dir=data_dir)
+    await ready(reactor, process.client())
+    process.stop()
+    assert f" it serves {process.url}, and describes its interface at {process.url}/api/docs\n" in process.log
+    assert f" the data is in {data_dir}\n" in process.log
+    assert "log_legacy" not in process.log

@@ -1,0 +1,58 @@
+"""Install solisync, editable, with an extra, into .venv, unless what it needs is there: `environment.py [test|bench]`.
+
+What it needs is the dependencies and entry points of setup.py, by their content: a file that a checkout has merely
+written again installs nothing, so what is installed runs without a network. Where pip fails and what is there can
+still be imported, that is a warning.
+"""
+
+import ast
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+PYTHON = ENVIRONMENT / "bin" / "python"
+SIZES = {"": "170", "test": "350", "bench": "400"}  # MB
+IMPORTED = {"": "solisync.commands.main", "test": "pytest", "bench": "fastapi"}
+
+
+def needed(extra):
+    """A digest of what has to be installed for an extra."""
+    tree = ast.parse((ROOT / "setup.py").read_text("utf-8"))
+    (call,) = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setup"
+    ]
+    given = {word.arg: word.value for word in call.keywords}
+    wanted = [ast.literal_eval(given[name]) for name in ("install_requires", "entry_points")]
+    wanted.append(ast.literal_eval(given["extras_require"]).get(extra))
+    return hashlib.sha256(repr([wanted, sys.version_info[:2]]).encode()).hexdigest()
+
+
+def main(extra):
+    """Install what is missing; returns the exit status."""
+    stamp, wanted = ENVIRONMENT / f"installed{extra and '-'}{extra}", needed(extra)
+    if PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return 0
+    print(f"Installing into .venv: about a minute, about {SIZES[extra]} MB, once.", flush=True)
+    if not PYTHON.exists():
+        subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
+    what = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", what]
+    done = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode == 0:
+        for each in {"", extra}:
+            (ENVIRONMENT / f"installed{each and '-'}{each}").write_text(needed(each))
+        return 0
+    modules = f"import {IMPORTED['']}, {IMPORTED[extra]}"
+    if stamp.exists() and subprocess.run([PYTHON, "-c", modules], capture_output=True, check=False).returncode == 0:
+        reason = ([line for line in done.stdout.splitlines() if "ERROR" in line] or ["it gave no reason"])[-1]
+        print(f"warning: pip failed, going on with what is installed already: {reason}", file=sys.stderr)
+        return 0
+    sys.stderr.write(done.stdout)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:] or [""]))

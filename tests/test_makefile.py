@@ -1,0 +1,117 @@
+"""`make run`, `make smoke` and what they install: a copy of the Makefile with programs that only say what they got."""
+
+import shutil
+import socket
+import sys
+
+import pytest
+
+from tests.harness.constants import ROOT
+from tests.harness.processes import free_port, run
+
+PYTHON = """#!/bin/sh
+if [ "$2" = pip ]; then
+    echo "$@" >> "$HOME/installed"
+    test -z "$PIP_FAILS" || { echo "ERROR: no network"; exit 1; }
+elif [ "$1" = -c ]; then
+    test -z "$NOT_THERE"
+fi
+"""
+SOLISYNC = """#!/bin/sh
+echo "$SOLISYNC_LISTEN $SOLISYNC_AUTH_LIMIT $@"
+exit ${STATUS:-0}
+"""
+
+
+@pytest.fixture
+def make(place):
+    """Run make in the copy; returns what it said."""
+    shutil.copytree(ROOT / ".ci", place / ".ci")
+    for name in ("Makefile", "setup.py"):
+        shutil.copy(ROOT / name, place)
+    programs = place / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, script in (("python", PYTHON), ("solisync", SOLISYNC)):
+        (programs / name).write_text(script)
+        (programs / name).chmod(0o755)
+
+    def make(*words, **variables):
+        done = run(
+            "make", "--no-print-directory", f"PYTHON={sys.executable}", *words, cwd=place, HOME=place, **variables
+        )
+        done.said = "\n".join(done.out + done.err)
+        return done
+
+    return make
+
+
+def installed(place):
+    """What pip was told to install, and in what order."""
+    file = place / "installed"
+    return [line.rpartition(" ")[2] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_running_installs_no_tools_for_tests(make, place):
+    """`make run` installs what serving needs, once, and says what that takes; `make venv` adds the test extra."""
+    port = free_port()
+    first = make("run", f"PORT={port}")
+    assert (first.status, installed(place)) == (0, [str(place)])
+    assert "about a minute, about 170 MB, once" in first.said
+    for file in ("setup.py", "Makefile"):
+        (place / file).touch()
+    again = make("run", f"PORT={port}")
+    assert (again.status, installed(place)) == (0, [str(place)])
+    assert "Installing" not in again.said
+    assert make("venv").status == 0
+    assert make("run", f"PORT={port}").status == 0
+    assert installed(place) == [str(place), f"{place}[test]"]
+
+
+def test_another_dependency_is_installed(make, place):
+    """What counts is what setup.py asks for; where pip fails, what is there will do if it can be imported."""
+    port = free_port()
+    make("run", f"PORT={port}")
+    setup = (place / "setup.py").read_text()
+    (place / "setup.py").write_text(setup.replace("The HTTP backend", "A backend"))
+    make("run", f"PORT={port}")
+    assert len(installed(place)) == 1
+    (place / "setup.py").write_text(setup.replace('"klein>=24.8"', '"klein>=24.9"'))
+    warned = make("run", f"PORT={port}", PIP_FAILS=1)
+    assert (warned.status, len(installed(place))) == (0, 2)
+    assert "warning: pip failed" in warned.said
+    assert "ERROR: no network" in warned.said
+    failed = make("run", f"PORT={port}", PIP_FAILS=1, NOT_THERE=1)
+    assert (failed.status != 0, "ERROR: no network" in failed.said) == (True, True)
+    assert make("run", f"PORT={port}").status == 0
+    assert len(installed(place)) == 4
+
+
+def test_running_allows_for_more_logins(make):
+    """`make run` widens the rate limit for itself and says so, unless the environment has one."""
+    port = free_port()
+    done = make("run", f"PORT={port}")
+    assert f"tcp:{port}:interface=127.0.0.1 100/60 " in done.out
+    assert "log in 100/60" in done.said
+    assert f"tcp:{port}:interface=127.0.0.1 5/60 " in make("run", f"PORT={port}", SOLISYNC_AUTH_LIMIT="5/60").out
+
+
+def test_a_port_in_use_has_a_hint(make):
+    """`make run` says how to take another port, before anything starts."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        refused = make("run", f"PORT={other.getsockname()[1]}")
+    assert refused.status != 0
+    assert "make run PORT=" in refused.said
+    assert "tcp:" not in refused.said
+
+
+def test_a_smoke_check_knows_the_port(make):
+    """`make smoke` asks the port that `make run` was last given, unless told another, and says which one that was."""
+    port = free_port()
+    make("run", f"PORT={port}")
+    assert make("smoke").out[-1].endswith(f"--smoke http://127.0.0.1:{port}")
+    assert make("smoke", "PORT=7").out[-1].endswith("--smoke http://127.0.0.1:7")
+    failed = make("smoke", STATUS=1)
+    assert failed.status != 0
+    assert f"That was port {port}: does make run serve there?" in failed.said
