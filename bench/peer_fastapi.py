@@ -26,6 +26,7 @@ from solisync.access.rate_limit import AUTH
 from solisync.access.tokens import Tokens, refresh_expiry
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.rules.accounts import RefreshRequest, TokenPair, me
+from solisync.rules.bounds import check_bounds
 from solisync.rules.ids import canonical_uuid
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import Standing, bests_of
@@ -177,7 +178,10 @@ async def merge_in(connection: Any, player: str, pushed: Document) -> bytes:
         raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
     text, *standing = row
-    merged, conflicts = merge(pushed, None if text is None else read_saved(text.encode()), now)
+    stored = None if text is None else read_saved(text.encode())
+    check_bounds(pushed, stored)
+    merged, conflicts = merge(pushed, stored, now)
+    check_bounds(merged, stored)
     payload = merged.encode()
     if len(payload) > PAYLOAD_MAX_BYTES:
         raise BadRequest("sync_too_large", "sync payload too large")

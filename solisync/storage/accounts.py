@@ -7,6 +7,7 @@ from datetime import datetime
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
 from ..rules.analytics import name_of
+from ..rules.ids import canonical_uuid
 from . import paging
 from .rows import encoded, many, maybe, one
 
@@ -87,17 +88,18 @@ REGISTER = Statement(
 PROFILE = Statement("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid")
 CREDENTIALS = Statement("credentials", "SELECT id, password_hash FROM users WHERE username = $1")
 
-# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID.
+# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
+# that is the id of a player, it means that player, so that nobody gets at another's events by a choice of name.
 DELETE = Statement(
     "delete_account",
     """
     WITH player AS (
-        DELETE FROM users WHERE id = $1::uuid RETURNING id::text, username
+        DELETE FROM users WHERE id = $1::uuid
+        RETURNING id::text, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS alias
     ), names AS (
         DELETE FROM analytics_names USING player
-        WHERE name = ANY (ARRAY[
-            player.id, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid::text END
-        ])
+        WHERE name IN (player.id, username)
+           OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
     )
     SELECT true FROM player
     """,
@@ -142,14 +144,17 @@ RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE i
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
 # and the events of the old name become nameless: giving them the number of that row would mean to rewrite them all.
+# A name that is the id of a player is left alone as the old one, and replaced by the player's own id as the new one.
 RENAME_EVENTS = Statement(
     "admin_rename_events",
     """
     WITH former AS (
-        DELETE FROM analytics_names WHERE name = $1::text RETURNING id, seen_on
+        DELETE FROM analytics_names
+        WHERE name = $1::text AND NOT EXISTS (SELECT FROM users WHERE id = $2::uuid)
+        RETURNING id, seen_on
     )
     INSERT INTO analytics_names AS known (id, name, seen_on) OVERRIDING SYSTEM VALUE
-    SELECT id, $2::text, seen_on FROM former
+    SELECT id, coalesce((SELECT $5::text FROM users WHERE id = $4::uuid), $3::text), seen_on FROM former
     ON CONFLICT (name) DO UPDATE SET seen_on = greatest(known.seen_on, excluded.seen_on)
     """,
     prepared=False,
@@ -230,5 +235,6 @@ async def rename(transaction: Transaction, user_id: str, username: str) -> str |
     """
     former = maybe(str, await transaction.run(LOCK_NAME, user_id))
     if former is not None and former != username:
-        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, name_of(former), name_of(username)))
+        names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
+        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))
     return former

@@ -3,7 +3,7 @@
 import json
 from base64 import b64encode
 from datetime import UTC, datetime
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
@@ -199,6 +199,22 @@ async def test_events_follow_the_name_and_end_with_the_account(administrate, ser
     assert len(set(named(server))) == 2
     await ann.delete_account()
     assert named(server) == [None, None, None]
+
+
+async def test_a_username_that_is_the_id_of_another_player_gets_none_of_their_events(administrate, server):
+    """Neither an export nor a change of that name touches them, and events that move to it get their owner's id."""
+    victim, thief = await server.player("ann"), await server.player("Eve")
+    player, owner = (await victim.me()).id, (await thief.me()).id
+    await report(victim, player)
+    await report(thief, "Eve")
+    await administrate("users", "rename", "Eve", UUID(player).hex)
+    assert named(server) == sorted([player, owner])
+    exported = json.loads(await administrate("users", "export", UUID(player).hex))
+    assert [event["name"] for event in exported["analytics"]] == [owner]
+    exported = json.loads(await administrate("users", "export", "ann"))
+    assert [event["name"] for event in exported["analytics"]] == [player]
+    await administrate("users", "rename", UUID(player).hex, "Eve")
+    assert named(server) == sorted([player, owner])
 
 
 async def test_events_of_a_name_that_is_known_already_stay_with_it(administrate, server):

@@ -202,6 +202,23 @@ async def test_deleting_an_account_takes_its_name_off_all_events(server, usernam
     assert {name for (name,) in server.sql("SELECT name FROM analytics_names")} == left
 
 
+async def test_a_username_that_is_the_id_of_another_player_means_that_player(server):
+    """Deleting its owner takes no name off the other's events; when the other is gone, it means its owner again."""
+    victim = await server.player("ann")
+    player = (await victim.me()).id
+    thief = await server.player(UUID(player).hex.upper())
+    for user in (player, UUID(player).hex, "ann", (await thief.me()).id):
+        await counted(server, batch(*events(1), user_id=user))
+    await thief.delete_account()
+    assert names(server) == {player: 2, "ann": 1, None: 1}
+    heir = await server.player(UUID(player).hex)
+    await victim.delete_account()
+    await counted(server, batch(*events(1), user_id=UUID(player).hex))
+    assert names(server) == {player: 1, None: 4}
+    await heir.delete_account()
+    assert names(server) == {None: 5}
+
+
 # At once.
 
 
