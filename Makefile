@@ -43,7 +43,7 @@ test: venv  ## run the tests of every day, on a PostgreSQL of their own
 fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
 	$(BIN)/python -m pytest --ignore=tests/deploy --fire
 
-test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer and prometheus)
+test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer, prometheus, node)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows

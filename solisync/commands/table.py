@@ -12,7 +12,7 @@ import msgspec
 from ..rules.fields import Time
 from ..settings import ENV_FILE, ENV_FILE_HELP
 from ..settings_table import TABLE
-from . import analytics, backup, doctor, export, leaderboard, replays, sessions, status, users
+from . import analytics, backup, doctor, export, leaderboard, replays, seed, sessions, status, users
 from .output import Output, Progress, confirm
 from .running import run
 from .task import Task
@@ -59,6 +59,12 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)
+
+
+def _some(text: str) -> int:
+    if not _count(text):
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return _count(text)
 
 
 def _prefix(text: str) -> str:
@@ -169,6 +175,22 @@ COMMANDS = (
         backup.restore,
         "fill an empty database from a backup, and bring its schema up to date; nobody is logged in afterwards",
         (_argument("file", "the file to read", metavar="FILE"), _PROGRESS),
+    ),
+    Command(
+        "seed",
+        seed.fill,
+        "fill a database with made-up players, for sizing a machine and for tests of clients",
+        (
+            _argument("--players", "how many", metavar="N", type=_some, required=True),
+            _argument("--replays", "how many replays they have uploaded, in all", metavar="N", type=_count, default=0),
+            _argument(
+                "--password-stdin",
+                "read their password from standard input, the same for all; without it nobody can log in as one",
+                action="store_true",
+            ),
+            _argument("--force", "also where there are players who were not made up", action="store_true"),
+            _PROGRESS,
+        ),
     ),
     Command("status", status.show, "show versions, the database, and how much is in it"),
     Command("doctor", doctor.examine, "look for what is wrong with the settings and the host"),

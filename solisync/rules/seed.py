@@ -1,0 +1,173 @@
+"""Made-up players and replays, as clients would have made them, for sizing a machine and for tests of clients.
+
+They are made from their numbers alone, so the same number is the same player everywhere. Their progress went through
+the merge, so everything that follows from something else does.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from uuid import UUID
+
+import msgspec
+
+from .fields import EPOCH
+from .leaderboard import Bests, bests_of
+from .merge import merge
+from .replays import MODES
+from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats
+
+DAYS = 365  # how long ago the first of them registered
+OPTED_IN = 0.4  # the share of players with an entry on the leaderboard
+
+_NIL = str(UUID(int=0))
+_GIVEN = (
+    "Ann",
+    "Bo",
+    "Cleo",
+    "Dana",
+    "Eli",
+    "Finn",
+    "Gül",
+    "Hana",
+    "Iris",
+    "Jo",
+    "Kim",
+    "Léa",
+    "Max",
+    "Noa",
+    "Oskar",
+    "Zoë",
+)
+_KINDS = ("the Fox", "of Hearts", "Diamond", "Ace", "K.", "the Patient", "Spades", "77", "& Co", "Clubs")  # fmt: skip
+_WINS = (1, 5, 10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 2000)
+_MODE_WEIGHTS = (70, 8, 6, 6, 10)
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeededPlayer:
+    """A player: `display_name` is None for one who is not on the leaderboard, `played_at` the last time."""
+
+    created_at: datetime
+    played_at: datetime
+    document: bytes
+    display_name: str | None
+    bests: Bests
+
+
+def player(number: int, now: datetime) -> SeededPlayer:
+    """The player with this number."""
+    random = Random(number)  # noqa: S311  nothing of this is a secret
+    created = now - timedelta(days=DAYS * random.random())
+    played = created + (now - created) * random.random() ** 0.3  # most have played lately
+    won = min(int(random.lognormvariate(3, 1.3)), 20_000)
+    stats = _stats(random, won, played)
+    known = Document(
+        Payload(
+            user_id=_NIL,
+            stats=stats,
+            achievements=_achievements(random, won, created, played),
+            progress=_progress(random, won, created, played),
+            last_modified=played,
+        ),
+        NO_UNKNOWN_FIELDS,
+    )
+    merged, _ = merge(known, None, played)
+    return SeededPlayer(
+        created_at=created,
+        played_at=played,
+        document=merged.encode(),
+        display_name=f"{random.choice(_GIVEN)} {random.choice(_KINDS)}" if random.random() < OPTED_IN else None,
+        bests=bests_of(stats),
+    )
+
+
+def _stats(random: Random, won: int, played: datetime) -> Stats:
+    lost = int(won * random.uniform(0.5, 4)) + random.randrange(5)
+    streak = min(won, 1 + int(random.expovariate(0.5)))
+    score = round(random.uniform(300, 6000), -1) if won else 0
+    fastest = int(random.uniform(60, 400))
+    draw_one = int(won * random.random())
+    zen = int(score * random.random()) if won > 20 else 0
+    return Stats(
+        games_played=won + lost,
+        games_won=won,
+        games_lost=lost,
+        win_streak_current=random.randint(0, streak) if won else 0,
+        win_streak_best=streak if won else 0,
+        avg_time_seconds=int(fastest * random.uniform(1.2, 2.5)) if won else 0,
+        fastest_win_seconds=fastest if won else NEVER,
+        lifetime_score=int(won * score * 0.6),
+        best_single_score=int(score),
+        draw_one_wins=draw_one,
+        draw_three_wins=won - draw_one,
+        classic_best_score=int(score),
+        classic_fastest_win_seconds=fastest if won else 0,
+        zen_best_score=zen,
+        zen_fastest_win_seconds=fastest * 2 if zen else 0,
+        last_modified=played,
+    )
+
+
+def _achievements(random: Random, won: int, created: datetime, played: datetime) -> list[Achievement]:
+    return [
+        Achievement(
+            id=f"win_{wins}",
+            unlocked=wins <= won,
+            unlock_date=created + (played - created) * random.random() if wins <= won else None,
+            reward_granted=wins <= won,
+        )
+        for wins in _WINS
+    ]
+
+
+def _progress(random: Random, won: int, created: datetime, played: datetime) -> Progress:
+    days = max(1, (played - created).days)
+    dates = sorted({(played - timedelta(days=random.randrange(days))).date() for _ in range(min(won, days) // 2)})
+    streak = min(len(dates), int(random.expovariate(0.3)))
+    year, week, _ = played.isocalendar()
+    return Progress(
+        total_xp=won * random.randint(40, 60),
+        level=0,  # the merge derives it
+        daily_challenge_last_completed=dates[-1] if dates else None,
+        daily_challenge_streak=streak,
+        daily_challenge_longest_streak=min(len(dates), streak + random.randrange(5)),
+        daily_challenge_history=dates,
+        weekly_goal_week_iso=f"{year}-W{week:02}",
+        weekly_goal_progress={"win_games": random.randint(0, 5), "play_games": random.randint(0, 10)},
+        unlocked_card_backs=list(range(1 + min(6, won // 40))),
+        unlocked_backgrounds=list(range(1 + min(4, won // 60))),
+        challenge_index=won // 10,
+        last_modified=played,
+    )
+
+
+def replay(number: int, played_at: datetime) -> bytes:
+    """The replay with this number as the desktop client uploads it; its moves are of the right shape, and no game."""
+    random = Random(-1 - number)  # noqa: S311
+    (mode,) = random.choices(MODES, _MODE_WEIGHTS)
+    moves = [_move(random) for _ in range(random.randint(90, 220))]
+    return _encode(
+        {
+            "schema_version": 2,
+            "seed": int((played_at - EPOCH).total_seconds() * 1e9) + random.randrange(1000),
+            "draw_mode": "DrawThree" if random.random() < 0.3 else "DrawOne",
+            "mode": {"Difficulty": random.choice(("Easy", "Medium", "Hard"))} if mode == "Difficulty" else mode,
+            "time_seconds": math.ceil(random.lognormvariate(5.3, 0.4)),
+            "final_score": 0 if mode == "Zen" else 5 * random.randint(40, 180),
+            "recorded_at": played_at.astimezone(UTC).date().isoformat(),
+            "moves": moves,
+            "share_url": None,
+            "win_move_index": len(moves) - 1,
+        }
+    )
+
+
+def _move(random: Random) -> object:
+    if random.random() < 0.35:
+        return "StockClick"
+    origin: object = "Waste" if random.random() < 0.3 else {"Tableau": random.randrange(7)}
+    to = {"Foundation": random.randrange(4)} if random.random() < 0.4 else {"Tableau": random.randrange(7)}
+    return {"Move": {"from": origin, "to": to, "count": 1}}
