@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from solisync.rules.accounts import check_username
 from solisync.rules.leaderboard import check_display_name
 from solisync.rules.merge import merge
+from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import read_replay
 from solisync.rules.saved import read_saved
 from solisync.rules.seed import DAYS, OPTED_IN, player, replay
-from solisync.rules.sync import read_pushed
 from solisync.storage.seed import PREFIX
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
