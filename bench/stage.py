@@ -13,7 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from solisync.postgres.binaries import find_binaries, unprivileged_user
+from solisync.postgres.binaries import find_binaries
+from solisync.postgres.server_user import unprivileged_user
 
 from .processes import Server, free_port, memory_mib, postgres_pids
 from .proxy import DatabaseProxy
