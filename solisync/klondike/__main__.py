@@ -1,0 +1,123 @@
+"""`python -m solisync.klondike`: check a replay by hand, and see what is played in it."""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, make_timeline
+from .deal import deal
+from .drawing import draw_board
+from .game import Game
+from .recording import Recording, read_recording
+from .rules import PILE_NAMES, STOCK_CLICK, Move
+from .scoring import RULESETS
+
+EXIT_CODES = {
+    Status.VERIFIED: 0,
+    Status.REFUTED: 1,
+    Status.PENDING: 3,
+    Status.UNDECIDED: 3,
+    Status.UNREADABLE: 4,
+}
+EXPLANATIONS = {
+    Reason.NO_SEED: "it has no seed from 0 to 2^64-1",
+    Reason.NO_MOVES: "it has no moves",
+    Reason.SHAPE: "it is not what a client writes",
+    Reason.ILLEGAL_MOVE: "a move is not allowed",
+    Reason.NOT_WON: "the moves don't win",
+    Reason.SCORE: "the score is another one",
+    Reason.NO_EXPLANATION: "no undos make the moves a won game with that score",
+    Reason.BUDGET: "it takes too long to tell",
+    Reason.CRASHED: "the search found something that the game doesn't accept",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        body = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+    except OSError as error:
+        print(f"klondike: {options.file}: {error.strerror}", file=sys.stderr)
+        return 2
+    if options.literally:
+        verdict = check_literally(body)
+    else:
+        deadline = time.process_time() + options.seconds
+        verdict = check(body, keep_going=lambda: time.process_time() < deadline)
+    try:
+        _show(body, verdict, options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has seen enough; Python would complain once more at its exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_CODES[verdict.status]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m solisync.klondike",
+        description="Check an uploaded replay: whether its moves, with some undos, are a won game with its score.",
+        epilog="Exit status: 0 verified, 1 refuted, 2 the file can't be read, 3 undecided, 4 not a readable replay.",
+    )
+    parser.add_argument("file", metavar="FILE", help="the replay, JSON as uploaded; - for standard input")
+    parser.add_argument("--literally", action="store_true", help="only play the moves as recorded, without undos")
+    parser.add_argument("--seconds", type=float, default=5, help="CPU time for the search for undos (default: 5)")
+    parser.add_argument("--version", action="version", version=f"engine {ENGINE_VERSION}")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--boards", action="store_true", help="draw the board after each move, as far as they are legal")
+    shown.add_argument(
+        "--timeline", action="store_true", help="print the timeline of a verified replay as JSON instead"
+    )
+    return parser
+
+
+def _show(body: bytes, verdict: Verdict, options: argparse.Namespace) -> None:
+    if not options.timeline:
+        if options.boards and verdict.status is not Status.UNREADABLE:
+            for text in _boards(read_recording(body), verdict):
+                print(text, end="\n\n")
+        print(_sentence(verdict))
+    elif (shown := make_timeline(body, verdict)) is not None:
+        print(shown.decode())
+    else:
+        print(f"klondike: no timeline: {_sentence(verdict)}", file=sys.stderr)
+
+
+def _sentence(verdict: Verdict) -> str:
+    if verdict.status is Status.VERIFIED:
+        facts = f"ruleset {verdict.ruleset}, recorded moves: {verdict.moves}, undos: {verdict.undos}"
+        return f"verified: won with {verdict.score} points ({facts})"
+    if verdict.reason is None:
+        return f"{verdict.status}: not as recorded; a search for undos can tell"
+    return f"{verdict.status}: {EXPLANATIONS[verdict.reason]} ({verdict.reason})"
+
+
+def _boards(recording: Recording, verdict: Verdict) -> Iterator[str]:
+    """The deal and the board after each step; without a ruleset in the verdict, as the preferred one plays it."""
+    ruleset = next((ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset), RULESETS[0])
+    game = Game(deal(recording.seed), ruleset, draw=recording.draw, zen=recording.is_zen)
+    undos = Counter(verdict.undo_places)
+    yield f"deal {recording.seed}\n{draw_board(game.board)}"
+    for place, move in enumerate(recording.moves):
+        for _ in range(undos[place]):
+            game.undo()
+            yield f"undo, score {game.score}\n{draw_board(game.board)}"
+        title = f"move {place + 1}: {_move_text(move)}"
+        if game.play(move) is None:
+            yield f"{title} is refused"
+            return
+        yield f"{title}, score {game.score}\n{draw_board(game.board)}"
+
+
+def _move_text(move: Move) -> str:
+    if move == STOCK_CLICK:
+        return "stock"
+    return f"{move.size} from {PILE_NAMES[move.source]} to {PILE_NAMES[move.target]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""A game in play: a board with its score, and the moves that can be undone."""
+
+from collections import deque
+from typing import NamedTuple
+
+from .rules import STOCK_CLICK, Board, Event, Move, Played, is_won, play
+from .scoring import UNDO_PENALTY, Ruleset
+
+UNDO_DEPTH = 64
+
+
+class _Before(NamedTuple):
+    board: Board
+    score: int
+    moves: int
+
+
+class Game:
+    """One game from a board on. `zen` scores nothing; a game that does not allow `undo` refuses it.
+
+    `turns` counts how often the waste was turned over: an undo leaves it as it is, like the game itself.
+    """
+
+    def __init__(self, board: Board, ruleset: Ruleset, *, draw: int, zen: bool = False, undo: bool = True) -> None:
+        self.board = board
+        self.ruleset = ruleset
+        self.score = 0
+        self.moves = 0
+        self.turns = 0
+        self.won = is_won(board)
+        self._draw = draw
+        self._zen = zen
+        self._history: deque[_Before] = deque(maxlen=UNDO_DEPTH if undo else 0)
+
+    def play(self, move: Move) -> Played | None:
+        """Make a move; a refused one gives None and changes nothing."""
+        played = None if self.won else play(self.board, move, self._draw, lenient=self.ruleset.lenient)
+        if played is None:
+            return None
+        self._history.append(_Before(self.board, self.score, self.moves))
+        points = self.ruleset.points(move, played.event)
+        if played.event is Event.WASTE_TURNED_OVER:
+            self.turns += 1
+            points = self.ruleset.fine(self._draw, self.turns)
+        self._set_score(self.score + points)
+        self.board = played.board
+        self.moves += 1
+        self.won = move != STOCK_CLICK and is_won(played.board)
+        return played
+
+    def undo(self) -> bool:
+        """Take the last move back; False if there is none to take back, and after the win."""
+        if self.won or not self._history:
+            return False
+        self.board, score, self.moves = self._history.pop()
+        self._set_score(score - UNDO_PENALTY)
+        return True
+
+    def _set_score(self, score: int) -> None:
+        self.score = 0 if self._zen else max(0, score)

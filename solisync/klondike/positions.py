@@ -1,0 +1,100 @@
+"""The boards that the moves of a recording lead to.
+
+A *place* is an index into the moves of the recording; their number is its end.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .rules import (
+    COLUMNS,
+    FACE_DOWN,
+    FOUNDATIONS,
+    STOCK,
+    STOCK_CARDS,
+    SUIT_CARDS,
+    WASTE,
+    Board,
+    Event,
+    Move,
+    is_won,
+    play,
+)
+
+
+class Position:
+    """A board, and what the search for undos asks about it. Equal boards are the same position."""
+
+    __slots__ = ("away", "board", "deadline", "face_down", "is_won", "steps", "undealt")
+
+    def __init__(self, board: Board, deadline: int) -> None:
+        self.board = board
+        self.deadline = deadline
+        """The last place from which on the recording moves enough cards to win; -1 if there is none."""
+        self.is_won = is_won(board)
+        self.away = SUIT_CARDS * len(FOUNDATIONS) - sum(len(board[pile]) for pile in FOUNDATIONS)
+        """How many cards are not on a foundation."""
+        self.undealt = len(board[STOCK]) + len(board[WASTE])
+        """How many cards are in stock and waste."""
+        self.face_down = sum(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
+        """How many cards of the columns lie face down."""
+        self.steps: dict[int, Step | None] = {}
+
+
+class Step(NamedTuple):
+    """What a move makes of a position."""
+
+    position: Position
+    event: Event
+
+
+class Positions:
+    """The positions of a recording, from the first one on."""
+
+    def __init__(self, first: Board, moves: Sequence[Move], *, draw: int, lenient: bool) -> None:
+        kinds: dict[Move, int] = {}
+        self.kinds = [kinds.setdefault(move, len(kinds)) for move in moves]
+        """For each place, which of the different moves is recorded there."""
+        self.moves = list(kinds)
+        """The different moves."""
+        self.end = len(moves)
+        self.draw = draw
+        self._lenient = lenient
+        self._last_places = _last_places(moves)
+        self._positions: dict[Board, Position] = {}
+        self.first = self._at(first)
+
+    def step(self, position: Position, place: int) -> Step | None:
+        """Make the move that is recorded at a place; None if it is refused."""
+        steps, kind = position.steps, self.kinds[place]
+        if kind not in steps:
+            played = play(position.board, self.moves[kind], self.draw, lenient=self._lenient)
+            steps[kind] = None if played is None else Step(self._at(played.board), played.event)
+        return steps[kind]
+
+    def _at(self, board: Board) -> Position:
+        position = self._positions.get(board)
+        if position is None:
+            position = self._positions[board] = Position(board, self._deadline(board))
+        return position
+
+    def _deadline(self, board: Board) -> int:
+        last = self._last_places
+        foundations = min(last[pile][SUIT_CARDS - len(board[pile])] for pile in FOUNDATIONS)
+        columns = min(last[pile][len(board[pile])] for pile in COLUMNS)
+        return min(foundations, columns, last[WASTE][len(board[STOCK]) + len(board[WASTE])])
+
+
+def _last_places(moves: Sequence[Move]) -> list[list[int]]:
+    """For each pile and number of cards, the last place from which on so many go to it (a foundation) or leave it.
+
+    -1 where the whole recording doesn't move so many. Stock and waste count as one pile.
+    """
+    last = [[len(moves)] for _ in range(WASTE + 1)]
+    for place in reversed(range(len(moves))):
+        source, target, size = moves[place]
+        if source not in FOUNDATIONS and source >= 0:
+            last[source] += [place] * min(size, STOCK_CARDS + 1 - len(last[source]))
+        if target in FOUNDATIONS:
+            last[target] += [place] * min(size, STOCK_CARDS + 1 - len(last[target]))
+    return [places + [-1] * (STOCK_CARDS + 1 - len(places)) for places in last]

@@ -1,0 +1,158 @@
+"""A replay as uploaded: JSON text that may hold anything, read into a `Recording`, or refused as unreadable."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal, NoReturn
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from .deal import SEED_MAX
+from .rules import COLUMNS, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move
+
+_DIGITS_MAX = 100
+
+
+class Reason(StrEnum):
+    """Why a replay is not verified; `docs/verification.md "Verdicts"` explains each."""
+
+    NO_SEED = "no_seed"
+    NO_MOVES = "no_moves"
+    SHAPE = "shape"
+    ILLEGAL_MOVE = "illegal_move"
+    NOT_WON = "not_won"
+    SCORE = "score"
+    NO_EXPLANATION = "no_explanation"
+    BUDGET = "budget"
+    CRASHED = "crashed"
+
+
+class UnreadableError(ValueError):
+    """A replay that is not in the shape in which clients write them; `reason` is NO_SEED, NO_MOVES or SHAPE."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A game as its client recorded it: all accepted moves, those that were undone later included."""
+
+    seed: int
+    draw_mode: str
+    mode: str
+    """"Classic", "Zen", "Challenge", "TimeAttack" or "Difficulty"."""
+    final_score: int | None
+    """The score that is claimed, without the time bonus; None if it is not a whole number."""
+    moves: tuple[Move, ...]
+
+    @property
+    def draw(self) -> int:
+        """How many cards a click on the stock deals."""
+        return 3 if self.draw_mode == "DrawThree" else 1
+
+    @property
+    def is_zen(self) -> bool:
+        """Whether the game scores nothing."""
+        return self.mode == "Zen"
+
+    @property
+    def allows_undo(self) -> bool:
+        """Whether moves could be undone."""
+        return self.mode != "Challenge"
+
+
+class _Pile(Struct, frozen=True, forbid_unknown_fields=True):
+    foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
+    tableau: Annotated[int, Meta(ge=0, lt=len(COLUMNS))] | UnsetType = field(default=UNSET, name="Tableau")
+
+
+_Place = Literal["Stock", "Waste"] | _Pile
+
+
+class _Cards(Struct, frozen=True):
+    source: _Place = field(name="from")
+    target: _Place = field(name="to")
+    count: Annotated[int, Meta(ge=0)]
+
+
+class _Moved(Struct, frozen=True, forbid_unknown_fields=True):
+    cards: _Cards = field(name="Move")
+
+
+class _Level(Struct, frozen=True, forbid_unknown_fields=True):
+    level: str = field(name="Difficulty")
+
+
+class _Replay(Struct, frozen=True, kw_only=True):
+    mode: Literal["Classic", "Zen", "Challenge", "TimeAttack", "Difficulty"] | _Level
+    draw_mode: Literal["DrawOne", "DrawThree"]
+    final_score: int | float
+    # clients of schema version 1 wrote "Draw" and "Recycle" for the two things that a click on the stock does
+    moves: list[Literal["StockClick", "Draw", "Recycle"] | _Moved]
+
+
+def read_recording(body: bytes) -> Recording:
+    """Read an uploaded replay; raises UnreadableError, and nothing else whatever the bytes are.
+
+    The standard library's decoder is used, because msgspec's refuses a body with half of a surrogate pair anywhere.
+    """
+    try:
+        fields = json.loads(body.decode("utf-8"), parse_int=_integer, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise UnreadableError(Reason.SHAPE) from None
+    if not isinstance(fields, dict):
+        raise UnreadableError(Reason.SHAPE)
+    seed = fields.get("seed")
+    if type(seed) is not int or not 0 <= seed <= SEED_MAX:
+        raise UnreadableError(Reason.NO_SEED)
+    if not fields.get("moves"):
+        raise UnreadableError(Reason.NO_MOVES)
+    try:
+        # only the fields that are known: a key with half of a surrogate pair can't be converted
+        known = {name: fields[name] for name in _Replay.__struct_fields__ if name in fields}
+        replay = msgspec.convert(known, type=_Replay)
+        moves = tuple(map(_move, replay.moves))
+    except (msgspec.ValidationError, ValueError):
+        raise UnreadableError(Reason.SHAPE) from None
+    return Recording(
+        seed=seed,
+        draw_mode=replay.draw_mode,
+        mode=replay.mode if isinstance(replay.mode, str) else "Difficulty",
+        final_score=_whole(replay.final_score),
+        moves=moves,
+    )
+
+
+def _integer(digits: str) -> int | float:
+    # Python refuses to make an integer of more than 4,300 digits, and takes its time for a little fewer
+    return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _whole(score: float) -> int | None:
+    return int(score) if isinstance(score, int) or score.is_integer() else None
+
+
+def _move(recorded: str | _Moved) -> Move:
+    if isinstance(recorded, str):
+        return STOCK_CLICK
+    cards = recorded.cards
+    return Move(_pile(cards.source), _pile(cards.target), cards.count)
+
+
+def _pile(place: str | _Pile) -> int:
+    """The index of a pile in a board; raises ValueError for an object that names no pile, or two."""
+    if isinstance(place, str):
+        return STOCK if place == "Stock" else WASTE
+    foundation, tableau = place.foundation, place.tableau
+    if foundation is not UNSET and tableau is UNSET:
+        return FOUNDATIONS[foundation]
+    if tableau is not UNSET and foundation is UNSET:
+        return COLUMNS[tableau]
+    raise ValueError("names no pile, or two")

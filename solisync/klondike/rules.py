@@ -1,0 +1,142 @@
+"""The rules of Klondike as the game plays it: boards, moves, and what a move makes of a board."""
+
+from enum import IntEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+FACE_DOWN = 64  # added to the id of a card that lies face down in a column
+
+FOUNDATIONS = range(4)
+COLUMNS = range(4, 11)
+STOCK = 11
+WASTE = 12
+PILE_NAMES = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "s", "w")
+SUIT_CARDS = 13
+STOCK_CARDS = 24
+
+Board = tuple[bytes, ...]
+"""The 13 piles in the order of PILE_NAMES, each bottom to top; cards of the stock do not carry FACE_DOWN."""
+
+
+class Move(NamedTuple):
+    """What a player does: so many cards from the top of one pile to another (indices into a board), or STOCK_CLICK."""
+
+    source: int
+    target: int
+    size: int
+
+
+# A click on the stock: draws, or turns the waste over when the stock is empty. No pair of piles stands for it, because
+# a recorded move from stock to waste is something else, and never legal.
+STOCK_CLICK = Move(-1, -1, 0)
+
+
+class Event(IntEnum):
+    """What else happened when a move was made."""
+
+    NONE = 0
+    CARD_TURNED_UP = 1  # in the column that the cards were taken from
+    WASTE_TURNED_OVER = 2
+
+
+class Played(NamedTuple):
+    """An accepted move: the board after it."""
+
+    board: Board
+    event: Event
+
+
+def _colour(card: int) -> bool:
+    return card // SUIT_CARDS in (1, 2)
+
+
+# (card, the card that may lie on it in a column)
+_DESCENDING = frozenset(
+    (below, above)
+    for below in range(52)
+    for above in range(52)
+    if below % SUIT_CARDS == above % SUIT_CARDS + 1 and _colour(below) != _colour(above)
+)
+
+
+def play(board: Board, move: Move, draw: int, *, lenient: bool) -> Played | None:
+    """Make a move; None if it is refused. `draw` is the number of cards that a click on the stock deals, 1 or 3.
+
+    `lenient` allows what only ruleset 2026-05-01 did: an ace from foundation to foundation, a run from the waste.
+    """
+    if move is STOCK_CLICK:
+        return _click(board, draw)
+    source, target, size = move
+    if source in (target, STOCK) or target >= STOCK or not 0 < size <= len(board[source]):
+        return None
+    cards = board[source][-size:]
+    if target in FOUNDATIONS:
+        accepted = size == 1 and _builds(board[target], cards[0]) and (lenient or source not in FOUNDATIONS)
+    else:
+        accepted = (size == 1 or lenient or source != WASTE) and _fits(board[target], cards)
+    if not accepted:
+        return None
+    piles = list(board)
+    rest = board[source][:-size]
+    event = Event.NONE
+    if rest and rest[-1] >= FACE_DOWN:
+        rest = rest[:-1] + bytes([rest[-1] - FACE_DOWN])
+        event = Event.CARD_TURNED_UP
+    piles[source] = rest
+    piles[target] += cards
+    return Played(tuple(piles), event)
+
+
+def can_be_legal(move: Move) -> bool:
+    """Whether any board of either ruleset accepts a move."""
+    if move == STOCK_CLICK:
+        return True
+    source, target, size = move
+    takes_runs = source not in FOUNDATIONS and target in COLUMNS
+    return source not in (target, STOCK) and target < STOCK and 0 < size <= (SUIT_CARDS if takes_runs else 1)
+
+
+def needs_leniency(move: Move) -> bool:
+    """Whether only the lenient rules can accept a move."""
+    source, target, size = move
+    return (source in FOUNDATIONS and target in FOUNDATIONS) or (source == WASTE and size > 1)
+
+
+def is_won(board: Board) -> bool:
+    """Whether each foundation is complete."""
+    return len(board[0]) == len(board[1]) == len(board[2]) == len(board[3]) == SUIT_CARDS
+
+
+def board_text(board: Board) -> str:
+    """A board in one line, piles by name, cards bottom to top, face-down ones in parentheses: `f0:0 1|…|t0:(7) 3|…`."""
+    piles = []
+    for name, pile in sorted(zip(PILE_NAMES, board, strict=True)):
+        least = 0 if name == "s" else FACE_DOWN
+        cards = (f"({card % FACE_DOWN})" if card >= least else str(card) for card in pile)
+        piles.append(f"{name}:{' '.join(cards)}")
+    return "|".join(piles)
+
+
+def _click(board: Board, draw: int) -> Played | None:
+    stock, waste = board[STOCK], board[WASTE]
+    if stock:
+        return Played((*board[:STOCK], stock[:-draw], waste + stock[-draw:]), Event.NONE)
+    if waste:
+        return Played((*board[:STOCK], waste[::-1], b""), Event.WASTE_TURNED_OVER)
+    return None
+
+
+def _builds(foundation: bytes, card: int) -> bool:
+    """Whether a foundation takes a card."""
+    if not foundation:
+        return card % SUIT_CARDS == 0
+    return card == foundation[-1] + 1 and card % SUIT_CARDS > 0
+
+
+def _fits(column: bytes, cards: bytes) -> bool:
+    """Whether a column takes these cards, a run of face-up ones: its last card is always face up."""
+    if column:
+        cards = column[-1:] + cards
+    elif cards[0] % SUIT_CARDS != SUIT_CARDS - 1 or cards[0] >= FACE_DOWN:
+        return False
+    return all(pair in _DESCENDING for pair in pairwise(cards))

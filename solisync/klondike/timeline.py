@@ -1,0 +1,113 @@
+"""The timeline of a verified replay: the deal and every step, so that playing it back needs no rules."""
+
+from collections import Counter
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from .deal import deal
+from .game import Game
+from .recording import Recording, read_recording
+from .rules import COLUMNS, FACE_DOWN, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, Board, Event, Move, Played
+from .scoring import RULESETS
+from .verdict import Verdict
+
+STEPS_MAX = 2_000
+"""There is no timeline of more steps."""
+
+
+class Deal(Struct, frozen=True):
+    """The cards as dealt, each pile bottom to top; in the columns, the last one lies face up."""
+
+    tableau: list[list[int]]
+    stock: list[int]
+
+
+class Step(Struct, frozen=True):
+    """What happens between two positions; piles are `s`, `w`, `f0`…`f3`, `t0`…`t6`."""
+
+    input: Literal["stock", "move", "undo"]
+    source: str = field(name="from")
+    target: str = field(name="to")
+    cards: list[int]
+    """Those that move, bottom to top as they lie in the pile that the move takes them from.
+
+    Turning the waste over brings them to the stock in reverse order. An undo has the cards of the move it takes back.
+    """
+    flipped: int | None
+    """The card that the move turns up; for an undo, the one that it turns down again."""
+    score: int
+    """After the step."""
+
+
+class Timeline(Struct, frozen=True, kw_only=True):
+    """A whole game; as many steps as moves and undos."""
+
+    seed: str
+    """As text, because scripts round large numbers."""
+    draw_mode: str
+    mode: str
+    ruleset: str
+    undos: int
+    deal: Deal
+    steps: list[Step]
+
+
+def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
+    """The timeline of a replay as JSON, given the verdict on it; None unless that is verified, or over STEPS_MAX steps.
+
+    Raises ValueError if the verdict is on another replay.
+    """
+    if verdict.ruleset is None or verdict.undos is None:
+        return None
+    recording = read_recording(body)
+    if len(recording.moves) + verdict.undos > STEPS_MAX:
+        return None
+    first = deal(recording.seed)
+    tableau = [[card % FACE_DOWN for card in first[pile]] for pile in COLUMNS]
+    return msgspec.json.encode(
+        Timeline(
+            seed=str(recording.seed),
+            draw_mode=recording.draw_mode,
+            mode=recording.mode,
+            ruleset=verdict.ruleset,
+            undos=verdict.undos,
+            deal=Deal(tableau=tableau, stock=list(first[STOCK])),
+            steps=_steps(recording, first, verdict),
+        )
+    )
+
+
+def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[Step]:
+    (ruleset,) = (ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset)
+    game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen)
+    undos = Counter(verdict.undo_places)
+    steps: list[Step] = []
+    undoable: list[Step] = []
+    for place, move in enumerate(recording.moves):
+        for _ in range(undos[place]):
+            game.undo()
+            undone = undoable.pop()
+            steps.append(Step("undo", undone.target, undone.source, undone.cards, undone.flipped, game.score))
+        before = game.board
+        played = game.play(move)
+        if played is None:
+            break
+        step = _step(before, move, played, recording.draw, game.score)
+        steps.append(step)
+        undoable.append(step)
+    if not game.won or game.score != verdict.score:
+        raise ValueError("the verdict is on another replay")
+    return steps
+
+
+def _step(before: Board, move: Move, played: Played, draw: int, score: int) -> Step:
+    if move != STOCK_CLICK:
+        source, target, size = move
+        flipped = played.board[source][-1] if played.event is Event.CARD_TURNED_UP else None
+        cards = list(before[source][-size:])
+        return Step("move", PILE_NAMES[source], PILE_NAMES[target], cards, flipped, score)
+    if played.event is Event.WASTE_TURNED_OVER:
+        return Step("stock", PILE_NAMES[WASTE], PILE_NAMES[STOCK], list(before[WASTE]), None, score)
+    return Step("stock", PILE_NAMES[STOCK], PILE_NAMES[WASTE], list(before[STOCK][-draw:]), None, score)

@@ -1,0 +1,134 @@
+"""The verdict on an uploaded replay. docs/verification.md "Verdicts" says what it means, and what it doesn't."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .budget import STEPS, Budget, OutOfBudgetError
+from .deal import deal
+from .game import Game
+from .recording import Reason, Recording, UnreadableError, read_recording
+from .rules import Board, can_be_legal
+from .scoring import RULESETS, STEP, Ruleset
+from .search import Search
+
+ENGINE_VERSION = 1
+"""Goes up with every change after which a replay may get another verdict."""
+
+MOVES_MAX = 20_000
+"""No game comes near it; a longer recording is left undecided."""
+
+_CLOSEST_LAST = (Reason.ILLEGAL_MOVE, Reason.NOT_WON, Reason.SCORE)
+
+
+class Status(StrEnum):
+    """What is known of a replay."""
+
+    PENDING = "pending"
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a check found out. `ruleset`, `undos`, `score` and `moves` are None unless the status is VERIFIED."""
+
+    status: Status
+    reason: Reason | None = None
+    ruleset: str | None = None
+    undos: int | None = None
+    """The fewest undos with which the recorded moves are a won game with the claimed score."""
+    score: int | None = None
+    moves: int | None = None
+    """How many moves are recorded, those that were undone included."""
+    undo_places: tuple[int, ...] = ()
+    """For each undo, the index of the recorded move before which it happened, ascending."""
+
+
+def check_literally(body: bytes) -> Verdict:
+    """Play an uploaded replay move by move, in milliseconds; PENDING if only a search for undos can tell.
+
+    Never raises, whatever the bytes are.
+    """
+    try:
+        recording = read_recording(body)
+    except UnreadableError as error:
+        return Verdict(status=Status.UNREADABLE, reason=error.reason)
+    return _literal_verdict(recording)
+
+
+def check(body: bytes, *, keep_going: Callable[[], bool] = lambda: True, steps: int = STEPS) -> Verdict:
+    """Check an uploaded replay: literally, then by a search for undos; never PENDING.
+
+    The search asks `keep_going` every few milliseconds, and takes at most so many `steps`, some 600,000 a second.
+    When it may not go on, the verdict is UNDECIDED. Raises only what `keep_going` raises.
+    """
+    try:
+        recording = read_recording(body)
+    except UnreadableError as error:
+        return Verdict(status=Status.UNREADABLE, reason=error.reason)
+    verdict = _literal_verdict(recording)
+    if verdict.status is not Status.PENDING:
+        return verdict
+    budget = Budget(steps=steps, keep_going=keep_going)
+    try:
+        explanation = Search(recording, deal(recording.seed), budget.spend).run()
+    except OutOfBudgetError:
+        return Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
+    if explanation is None:
+        return Verdict(status=Status.REFUTED, reason=Reason.NO_EXPLANATION)
+    # the plain game has the last word, so that no mistake of the search can verify anything
+    if _flaw(recording, deal(recording.seed), explanation.ruleset, explanation.undo_places):
+        return Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
+    return _verified(recording, explanation.ruleset, explanation.undo_places)
+
+
+def _literal_verdict(recording: Recording) -> Verdict:
+    if len(recording.moves) > MOVES_MAX:
+        return Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
+    first = deal(recording.seed)
+    flaws = []
+    for ruleset in RULESETS:
+        flaw = _flaw(recording, first, ruleset)
+        if flaw is None:
+            return _verified(recording, ruleset)
+        flaws.append(flaw)
+    if not _can_be_score(recording):
+        return Verdict(status=Status.REFUTED, reason=Reason.SCORE)
+    if not all(map(can_be_legal, recording.moves)):
+        return Verdict(status=Status.REFUTED, reason=Reason.ILLEGAL_MOVE)
+    if not recording.allows_undo:
+        return Verdict(status=Status.REFUTED, reason=max(flaws, key=_CLOSEST_LAST.index))
+    return Verdict(status=Status.PENDING)
+
+
+def _verified(recording: Recording, ruleset: Ruleset, undo_places: tuple[int, ...] = ()) -> Verdict:
+    return Verdict(
+        status=Status.VERIFIED,
+        ruleset=ruleset.name,
+        undos=len(undo_places),
+        score=recording.final_score,
+        moves=len(recording.moves),
+        undo_places=undo_places,
+    )
+
+
+def _can_be_score(recording: Recording) -> bool:
+    """Whether any game can end with the claimed score."""
+    score = recording.final_score
+    return score == 0 or (score is not None and score > 0 and score % STEP == 0 and not recording.is_zen)
+
+
+def _flaw(recording: Recording, first: Board, ruleset: Ruleset, undo_places: Sequence[int] = ()) -> Reason | None:
+    """What keeps a recording from being a won game with the claimed score, if undos were at these places; or None."""
+    game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen, undo=recording.allows_undo)
+    undos = Counter(undo_places)
+    for place, move in enumerate(recording.moves):
+        if not all(game.undo() for _ in range(undos[place])) or game.play(move) is None:
+            return Reason.ILLEGAL_MOVE
+    if not game.won:
+        return Reason.NOT_WON
+    return None if game.score == recording.final_score else Reason.SCORE

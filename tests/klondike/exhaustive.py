@@ -1,0 +1,43 @@
+"""A search for undos that has nothing clever about it: before each move it tries every number of undos.
+
+With a real list of moves to undo, so that it shares no idea with solisync.klondike.search. Good for a few undos.
+"""
+
+from solisync.klondike.rules import Event, is_won, play
+from solisync.klondike.scoring import RULESETS, UNDO_PENALTY
+
+
+def fewest_undos(recording, first, most, *, undo_depth):
+    """The fewest undos, and the name of the ruleset, that explain a recording; None if `most` are not enough."""
+    for undos in range(most + 1):
+        for ruleset in RULESETS:
+            if _explains(recording, first, ruleset, undos, undo_depth):
+                return undos, ruleset.name
+    return None
+
+
+def _explains(recording, first, ruleset, undos, undo_depth):
+    games = [(0, first, 0, 0, (), undos)]
+    while games:
+        place, board, score, turns, history, left = games.pop()
+        if place == len(recording.moves):
+            if is_won(board) and score == recording.final_score:
+                return True
+            continue
+        if is_won(board):
+            continue
+        while True:
+            played = play(board, recording.moves[place], recording.draw, lenient=ruleset.lenient)
+            if played is not None:
+                now = turns + (played.event is Event.WASTE_TURNED_OVER)
+                points = ruleset.fine(recording.draw, now) if now > turns else None
+                points = ruleset.points(recording.moves[place], played.event) if points is None else points
+                after = 0 if recording.is_zen else max(0, score + points)
+                undoable = (*history, (board, score))[-undo_depth:]
+                games.append((place + 1, played.board, after, now, undoable, left))
+            if not left or not history:
+                break
+            *history, (board, score) = history
+            score = 0 if recording.is_zen else max(0, score - UNDO_PENALTY)
+            left -= 1
+    return False

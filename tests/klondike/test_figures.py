@@ -1,0 +1,104 @@
+"""The promises of docs/verification.md in figures, over all vectors that there are; runs with --fire.
+
+KLONDIKE_VECTORS names a directory with more of them than the repository has.
+"""
+
+import random
+import statistics
+import time
+from collections import Counter
+
+import pytest
+
+from solisync.klondike import check, check_literally, make_timeline
+from solisync.klondike.deal import shuffled_deck
+from solisync.klondike.scoring import RULESETS
+from tests.klondike.test_traces import follow
+from tests.klondike.test_verdict import FORGERIES, forge
+from tests.klondike.vectors import BY_NAME, DIRECTORY, encoded, is_explained, lines, read, wins
+
+pytestmark = pytest.mark.long
+SECONDS = 5
+
+
+def timed(work, *arguments, **options):
+    """The result of some work, and the CPU seconds that it took."""
+    started = time.process_time()
+    result = work(*arguments, **options)
+    return result, time.process_time() - started
+
+
+def checked(replay):
+    """The verdict within five seconds of CPU, and how many it took."""
+    deadline = time.process_time() + SECONDS
+    return timed(check, encoded(replay), keep_going=lambda: time.process_time() < deadline)
+
+
+def spread(values, unit="s"):
+    ordered = sorted(values)
+    return (
+        f"median {statistics.median(ordered):.3f} {unit}, p95 {ordered[int(len(ordered) * 0.95)]:.3f} {unit},"
+        f" most {ordered[-1]:.3f} {unit}"
+    )
+
+
+def test_deals_and_traces():
+    """Every deck, and every attempt of every trace."""
+    deals = lines("deals", DIRECTORY)
+    assert all(shuffled_deck(deal["seed"]) == deal["deck"] for deal in deals)
+    print(f"\n{len(deals)} deals")
+    for ruleset in RULESETS:
+        traces = lines(f"traces_{ruleset.name}", DIRECTORY)
+        print(f"{ruleset.name}: {len(traces)} traces, {sum(follow(trace, ruleset) for trace in traces)} attempts")
+
+
+@pytest.mark.parametrize("ruleset", BY_NAME)
+def test_games_without_undos(ruleset):
+    """All are verified literally, in under 5 ms; a timeline has under 150 bytes a move."""
+    replays = [win["replay"] for win in wins(ruleset, undo=False, directory=DIRECTORY)]
+    seconds, sizes = [], []
+    for replay in replays:
+        body = encoded(replay)
+        verdict = check_literally(body)
+        assert (verdict.status, verdict.undos) == ("verified", 0)
+        seconds.append(min(timed(check_literally, body)[1] for _ in range(3)))
+        sizes.append(len(make_timeline(body, verdict)) / len(replay["moves"]))
+    print(f"\n{ruleset}: {len(replays)} games, {spread([each * 1000 for each in seconds], 'ms')};", end=" ")
+    print(f"timeline at most {max(sizes):.0f} bytes a move")
+    assert max(seconds) < 0.005
+    assert max(sizes) < 150
+
+
+@pytest.mark.parametrize("ruleset", BY_NAME)
+def test_games_with_undos(ruleset):
+    """99 % are verified within 5 s, 95 % within 1 s, half within 0.1 s; never with more undos than there were."""
+    games = wins(ruleset, undo=True, directory=DIRECTORY)
+    outcomes = [(win, *checked(win["replay"])) for win in games]
+    verified = [(win, verdict, seconds) for win, verdict, seconds in outcomes if verdict.status == "verified"]
+    differences = Counter(verdict.undos - win["truth"]["undos"] for win, verdict, _ in verified)
+    quick = sum(seconds < 1 for _, _, seconds in verified)
+    print(f"\n{ruleset}: {len(verified)} of {len(games)} verified, {quick} within 1 s;", end=" ")
+    print(f"{spread([seconds for *_, seconds in outcomes])}; undos more than there were: {dict(differences)}")
+    assert len(verified) >= 0.99 * len(games)
+    assert quick >= 0.95 * len(games)
+    assert statistics.median(seconds for *_, seconds in outcomes) < 0.1
+    assert max(differences) <= 0
+    assert all(verdict.score == win["replay"]["final_score"] for win, verdict, _ in verified)
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_forgeries(how):
+    """None is verified unless the plain engine finds that it is a won game with that score all the same."""
+    chance = random.Random(how)
+    statuses, seconds = Counter(), []
+    for ruleset in BY_NAME:
+        for undo in (False, True):
+            replays = [win["replay"] for win in wins(ruleset, undo=undo, directory=DIRECTORY)]
+            for replay in [each for each in replays if each["mode"] not in ("Zen", "Challenge")][:6]:
+                forged = forge(replay, how, chance)
+                verdict, took = checked(forged)
+                statuses[str(verdict.status)] += 1
+                seconds.append(took)
+                if verdict.status == "verified":
+                    assert is_explained(read(forged), BY_NAME[verdict.ruleset], verdict.undo_places)
+    print(f"\n{how}: {dict(statuses)}, {spread(seconds)}")

@@ -1,0 +1,204 @@
+"""An uploaded replay is read, or refused as unreadable, whatever its bytes are."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solisync.klondike import Status, check_literally
+from solisync.klondike.recording import Reason, UnreadableError, read_recording
+from solisync.klondike.rules import STOCK, STOCK_CLICK, WASTE, Move
+from tests.klondike.vectors import encoded, read
+
+GOOD = {
+    "schema_version": 2,
+    "seed": 2**64 - 1,
+    "draw_mode": "DrawThree",
+    "mode": "Classic",
+    "time_seconds": 100,
+    "final_score": 650,
+    "moves": ["StockClick", {"Move": {"from": {"Tableau": 6}, "to": {"Foundation": 3}, "count": 1}}],
+    "share_url": None,
+}
+
+
+def reason(body):
+    """Why a body is unreadable; None if it isn't."""
+    try:
+        read_recording(body)
+    except UnreadableError as error:
+        return error.reason
+    return None
+
+
+def with_fields(**fields):
+    return encoded(GOOD | fields)
+
+
+def with_move(move):
+    return with_fields(moves=["StockClick", move])
+
+
+def test_what_is_read():
+    """Seed, modes, score and moves."""
+    recording = read(GOOD)
+    assert (recording.seed, recording.draw, recording.mode) == (2**64 - 1, 3, "Classic")
+    assert recording.final_score == 650
+    assert recording.moves == (STOCK_CLICK, Move(10, 3, 1))
+
+
+def test_a_click_is_no_move_from_stock_to_waste():
+    """The latter is read as it stands, to be refused by every board."""
+    recorded = {"Move": {"from": "Stock", "to": "Waste", "count": 0}}
+    assert read_recording(with_move(recorded)).moves[1] == Move(STOCK, WASTE, 0) != STOCK_CLICK
+
+
+def test_older_clients_wrote_draw_and_recycle():
+    """Both are a click on the stock."""
+    assert read_recording(with_fields(schema_version=1, moves=["Draw", "Recycle"])).moves == (STOCK_CLICK,) * 2
+
+
+@pytest.mark.parametrize("mode", ["Classic", "Zen", "Challenge", "TimeAttack", {"Difficulty": "Easy"}])
+def test_modes(mode):
+    """The mode with a level is told without it; Challenge alone has no undo, Zen alone no score."""
+    recording = read_recording(with_fields(mode=mode))
+    assert recording.mode == (mode if isinstance(mode, str) else "Difficulty")
+    assert recording.allows_undo is (mode != "Challenge")
+    assert recording.is_zen is (mode == "Zen")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "read_as"),
+    [
+        ("650", 650),
+        ("650.0", 650),
+        ("6.5e2", 650),
+        ("-0.0", 0),
+        ("650.5", None),
+        ("1e999", None),
+        ("1" * 5000, None),
+    ],
+)
+def test_a_score_is_a_number(spelled, read_as):
+    """650.0 is 650; what is no whole number no game can score."""
+    body = json.dumps(GOOD).replace('"final_score": 650', f'"final_score": {spelled}').encode()
+    assert read_recording(body).final_score == read_as
+
+
+@pytest.mark.parametrize("seed", [None, -1, 2**64, 1.0, "1", True, [], {}, 10**4000])
+def test_a_seed_is_an_integer_from_0_to_2_64(seed):
+    """Anything else counts as absent."""
+    assert reason(with_fields(seed=seed)) is Reason.NO_SEED
+
+
+@pytest.mark.parametrize("moves", [None, [], "", {}, 0])
+def test_no_moves(moves):
+    """What the original's browser page uploads."""
+    assert reason(with_fields(moves=moves)) is Reason.NO_MOVES
+
+
+@pytest.mark.parametrize("field", ["mode", "draw_mode", "final_score"])
+@pytest.mark.parametrize("value", [None, True, [], {}, "x", {"Difficulty": 1}, {"Difficulty": "Easy", "x": 1}])
+def test_a_field_of_another_shape(field, value):
+    """Of any type, in any place."""
+    assert reason(with_fields(**{field: value})) is Reason.SHAPE
+    assert reason(encoded({name: value for name, value in GOOD.items() if name != field})) is Reason.SHAPE
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        None,
+        1,
+        "stockclick",
+        "Undo",
+        [],
+        {},
+        {"Move": None},
+        {"Move": {}},
+        {"Move": {"from": "Waste", "to": {"Tableau": 1}, "count": 1}, "x": 1},
+        *(
+            {"Move": {"from": place, "to": {"Tableau": 1}, "count": 1}}
+            for place in (None, 1, "waste", [], {}, {"Tableau": 7}, {"Tableau": -1}, {"Foundation": 4}, {"Pile": 99})
+        ),
+        {"Move": {"from": {"Tableau": 1.0}, "to": {"Tableau": 1}, "count": 1}},
+        {"Move": {"from": {"Tableau": 1, "Foundation": 1}, "to": {"Tableau": 1}, "count": 1}},
+        *({"Move": {"from": "Waste", "to": {"Tableau": 1}, "count": count}} for count in (None, -1, 1.0, "1", True)),
+    ],
+)
+def test_a_move_of_another_shape(move):
+    """The whole replay is unreadable then."""
+    assert reason(with_move(move)) is Reason.SHAPE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"x"',
+        b"{",
+        b"\xff",
+        b"\xef\xbb\xbf" + encoded(GOOD),
+        encoded(GOOD).decode().encode("utf-16"),
+        encoded(GOOD).replace(b"650", b"NaN"),
+        encoded(GOOD).replace(b"650", b"Infinity"),
+        b"[" * 2**20,
+        b'{"a":' * 2**17,
+    ],
+)
+def test_what_is_no_json_object(body):
+    """Other encodings, other constants, brackets without end."""
+    assert reason(body) is Reason.SHAPE
+
+
+@pytest.mark.parametrize(
+    "extra",
+    ['"x": "\\ud800"', '"x": ' + "9" * 5000, '"\\udc00": 1', '"x": ' + "[" * 62 + "]" * 62, '"seed": "x", "seed": 5'],
+)
+def test_what_else_is_in_it_is_not_looked_at(extra):
+    """Halves of surrogate pairs, deep nesting; of duplicate keys the last one counts."""
+    body = encoded(GOOD).decode().replace('"share_url": null', extra).encode()
+    assert reason(body) is None
+    assert check_literally(body).status is Status.PENDING
+
+
+def test_half_a_surrogate_pair_inside_of_a_move():
+    """As a name or as a value, it is no move."""
+    assert reason(with_move({"Move": {"\ud800": 1}})) is Reason.SHAPE
+    assert reason(with_move("\ud800")) is Reason.SHAPE
+    assert reason(with_fields(mode="\ud800")) is Reason.SHAPE
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=5)
+    | st.sampled_from(["StockClick", "Stock", "Waste", "Classic", "Zen", "Move", "DrawOne", 0, 1, 5, 2**64]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["Move", "from", "to", "count", "Tableau", "Foundation", "\ud800"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from([*GOOD]), JSON), st.lists(JSON, max_size=3))
+def test_any_json_in_any_place_gets_a_verdict(fields, moves):
+    """Never an exception, and only what is readable goes on to a search."""
+    body = json.dumps(GOOD | fields | ({"moves": moves} if moves else {})).encode()
+    verdict = check_literally(body)
+    assert (verdict.status is Status.UNREADABLE) == (reason(body) is not None)
+    assert verdict.status in (Status.UNREADABLE, Status.REFUTED, Status.PENDING)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_get_a_verdict(body):
+    """Which is that they are unreadable."""
+    assert check_literally(body).status is Status.UNREADABLE

@@ -1,0 +1,134 @@
+"""The search finds the fewest undos there can be, and nothing where there are none."""
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from solisync.klondike import branches, game
+from solisync.klondike.budget import Budget, OutOfBudgetError
+from solisync.klondike.deal import deal
+from solisync.klondike.rules import COLUMNS, FOUNDATIONS, STOCK_CLICK, WASTE, Move
+from solisync.klondike.scoring import RULESETS
+from solisync.klondike.search import Search
+from tests.klondike.exhaustive import fewest_undos
+from tests.klondike.vectors import is_explained, legal_moves, read, started, wins
+
+MOST = 4
+CANDIDATES = [STOCK_CLICK]
+CANDIDATES += [Move(source, target, 1) for source, target in product([*COLUMNS, WASTE], [*FOUNDATIONS, *COLUMNS])]
+CANDIDATES += [Move(source, target, size) for source, target, size in product(COLUMNS, COLUMNS, (2, 3, 4))]
+
+
+def endgame(chance, undo_depth):
+    """The last moves of a won game, with undone ones put in, and now and then a forgery: a recording and a board."""
+    ruleset = chance.choice(RULESETS)
+    replays = [win["replay"] for win in wins(ruleset.name, undo=False) if win["replay"]["mode"] != "Challenge"]
+    whole = read(chance.choice(replays))
+    length = chance.randint(8, 40)
+    before = started(whole, ruleset)
+    for move in whole.moves[:-length]:
+        before.play(move)
+    playing, moves, undos = started(whole, ruleset, before.board), [], 0
+    for move in whole.moves[-length:]:
+        undone = 0
+        while undos + undone < MOST and undone < undo_depth and chance.random() < (0.5 if undone else 0.15):
+            candidates = legal_moves(playing.board, whole.draw, ruleset, CANDIDATES)
+            tried = STOCK_CLICK if STOCK_CLICK in candidates and chance.random() < 0.5 else chance.choice(candidates)
+            playing.play(tried)
+            moves.append(tried)
+            undone += 1
+            if chance.random() < 0.3:
+                undone -= playing.undo()
+                undos += 1
+        for _ in range(undone):
+            undos += playing.undo()
+        assert playing.play(move)
+        moves.append(move)
+    score = playing.score
+    if chance.random() < 0.5 and not whole.is_zen:
+        score = max(0, score + chance.choice([-100, -50, -30, -20, -15, -5, 5, 15, 20, 30]))
+    if chance.random() < 0.2:
+        del moves[chance.randrange(len(moves))]
+    if chance.random() < 0.2:
+        moves.insert(chance.randrange(len(moves)), STOCK_CLICK)
+    return replace(whole, moves=tuple(moves), final_score=score), before.board
+
+
+@pytest.mark.parametrize("undo_depth", [64, 1, 2])
+def test_it_agrees_with_trying_everything(undo_depth, monkeypatch):
+    """The same fewest undos and the same ruleset for endgames true and forged, however many moves can be undone."""
+    monkeypatch.setattr(game, "UNDO_DEPTH", undo_depth)
+    monkeypatch.setattr(branches, "UNDO_DEPTH", undo_depth)
+    chance = random.Random(undo_depth)
+    outcomes = set()
+    for _ in range(25):
+        recording, first = endgame(chance, undo_depth)
+        expected = fewest_undos(recording, first, MOST, undo_depth=undo_depth)
+        found = Search(recording, first, Budget().spend).run()
+        if found is None:
+            assert expected is None
+            continue
+        undos = len(found.undo_places)
+        assert is_explained(recording, found.ruleset, found.undo_places, first)
+        assert (undos, found.ruleset.name) == expected if expected else undos > MOST
+        outcomes.add(undos)
+    assert len(outcomes) > 2
+
+
+def deepened(whole, ruleset, chance, *, count, depth):
+    """A won game with so many branches put in, each undone at once and up to so many moves deep; and its undos."""
+    playing, moves, undos = started(whole, ruleset), [], 0
+    places = set(chance.sample(range(len(whole.moves)), count))
+    for place, move in enumerate(whole.moves):
+        made = 0
+        for _ in range(chance.randint(1, depth) if place in places else 0):
+            candidates = legal_moves(playing.board, whole.draw, ruleset, CANDIDATES)
+            if candidates:
+                tried = (
+                    STOCK_CLICK if STOCK_CLICK in candidates and chance.random() < 0.4 else chance.choice(candidates)
+                )
+                made += playing.play(tried) is not None
+                moves.append(tried)
+        undos += sum(playing.undo() for _ in range(made))
+        playing.play(move)
+        moves.append(move)
+    return replace(whole, moves=tuple(moves), final_score=playing.score), undos
+
+
+@pytest.mark.parametrize(("count", "depth"), [(3, 12), (8, 4), (15, 2)])
+def test_moves_undone_many_at_a_time_are_found(count, depth):
+    """As people do who go back a long way; with no more undos than there were."""
+    chance = random.Random(count)
+    for ruleset in RULESETS:
+        whole = read(wins(ruleset.name, undo=False)[0]["replay"])
+        recording, undos = deepened(whole, ruleset, chance, count=count, depth=depth)
+        found = Search(recording, deal(recording.seed), Budget().spend).run()
+        assert len(found.undo_places) <= undos
+        assert is_explained(recording, found.ruleset, found.undo_places)
+
+
+def test_a_branch_that_is_too_long_leaves_it_open(monkeypatch):
+    """Where a longer branch could have explained it, the search doesn't say that there is no explanation."""
+    whole = read(wins("2026-05-19", undo=False)[0]["replay"])
+    recording = replace(whole, final_score=whole.final_score + 5)
+    assert Search(recording, deal(recording.seed), Budget().spend).run() is None
+    monkeypatch.setattr(branches, "LONGEST", 2)
+    with pytest.raises(OutOfBudgetError):
+        Search(recording, deal(recording.seed), Budget().spend).run()
+
+
+def test_a_budget_ends_the_search():
+    """By a number of steps that is the same everywhere, or when the caller says so, who is asked again and again."""
+    recording = read(wins("2026-05-19", undo=True)[2]["replay"])
+    spent = []
+    Search(recording, deal(recording.seed), spent.append).run()
+    needed = sum(spent)
+    Search(recording, deal(recording.seed), Budget(steps=needed + 2_000).spend).run()
+    asked = []
+    answers = [Budget(steps=needed // 2), Budget(keep_going=lambda: asked.append(1) or len(asked) < 2)]
+    for budget in answers:
+        with pytest.raises(OutOfBudgetError):
+            Search(recording, deal(recording.seed), budget.spend).run()
+    assert len(asked) == 2

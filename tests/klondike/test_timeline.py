@@ -1,0 +1,134 @@
+"""The timeline of a verified replay can be played back without knowing any rule."""
+
+import json
+
+import msgspec
+import pytest
+
+from solisync.klondike import Timeline, check_literally, make_timeline
+from solisync.klondike.rules import COLUMNS, FACE_DOWN, PILE_NAMES
+from solisync.klondike.scoring import RULESETS
+from solisync.klondike.timeline import STEPS_MAX
+from tests.klondike.vectors import BY_NAME, checked, encoded, move_of, read, started, wins
+
+NAMES = [ruleset.name for ruleset in RULESETS]
+
+
+def timeline_of(replay):
+    body = encoded(replay)
+    return make_timeline(body, checked(body))
+
+
+class Player:
+    """Plays a timeline back as a page would: piles of cards, and the cards that lie face down."""
+
+    def __init__(self, deal):
+        self.piles = {name: [] for name in PILE_NAMES} | {"s": list(deal["stock"])}
+        self.piles |= {f"t{index}": list(cards) for index, cards in enumerate(deal["tableau"])}
+        self.down = {card for cards in deal["tableau"] for card in cards[:-1]}
+
+    def show(self, step):
+        source, target = self.piles[step["from"]], self.piles[step["to"]]
+        turned_over = {step["from"], step["to"]} == {"s", "w"} and (step["from"] == "w") == (step["input"] == "stock")
+        cards = step["cards"]
+        if step["input"] == "undo" and turned_over:
+            cards = cards[::-1]
+        assert source[-len(cards) :] == cards
+        del source[-len(cards) :]
+        target += cards[::-1] if turned_over else cards
+        if step["flipped"] is not None:
+            assert (step["flipped"] in self.down) == (step["input"] == "move")
+            self.down ^= {step["flipped"]}
+
+    @property
+    def board(self):
+        return tuple(bytes(card + FACE_DOWN * (card in self.down) for card in self.piles[name]) for name in PILE_NAMES)
+
+
+@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.parametrize("ruleset", NAMES)
+def test_played_back_it_is_the_game(ruleset, undo):
+    """Each position and score is that of the engine; steps = moves + undos."""
+    for win in wins(ruleset, undo=undo):
+        replay = win["replay"]
+        recording = read(replay)
+        shown = json.loads(timeline_of(replay))
+        assert (shown["seed"], shown["draw_mode"]) == (str(replay["seed"]), replay["draw_mode"])
+        assert shown["mode"] == (replay["mode"] if isinstance(replay["mode"], str) else "Difficulty")
+        assert len(shown["steps"]) == len(replay["moves"]) + shown["undos"]
+        game, player = started(recording, BY_NAME[shown["ruleset"]]), Player(shown["deal"])
+        assert player.board == game.board
+        moves = iter(recording.moves)
+        for step in shown["steps"]:
+            assert game.undo() if step["input"] == "undo" else game.play(next(moves))
+            player.show(step)
+            assert (player.board, step["score"]) == (game.board, game.score)
+        assert game.won
+        assert step["score"] == replay["final_score"]
+
+
+def test_its_shape():
+    """Exactly these names, in this order; the columns of the deal have 1 to 7 cards, the stock 24."""
+    shown = json.loads(timeline_of(wins("2026-05-19", undo=True)[0]["replay"]))
+    assert list(shown) == ["seed", "draw_mode", "mode", "ruleset", "undos", "deal", "steps"]
+    assert [len(cards) for cards in shown["deal"]["tableau"]] == list(range(1, len(COLUMNS) + 1))
+    assert len(shown["deal"]["stock"]) == 24
+    for step in shown["steps"]:
+        assert list(step) == ["input", "from", "to", "cards", "flipped", "score"]
+        assert step["input"] in ("stock", "move", "undo")
+        assert step["cards"]
+    assert msgspec.json.decode(json.dumps(shown), type=Timeline).undos == shown["undos"]
+
+
+def test_an_undo_is_the_move_it_takes_back_with_the_piles_exchanged():
+    """The same cards, the same flipped card."""
+    steps = json.loads(timeline_of(wins("2026-05-19", undo=True)[2]["replay"]))["steps"]
+    made = []
+    for step in steps:
+        if step["input"] != "undo":
+            made.append(step)
+            continue
+        undone = made.pop()
+        assert (step["from"], step["to"]) == (undone["to"], undone["from"])
+        assert (step["cards"], step["flipped"]) == (undone["cards"], undone["flipped"])
+
+
+def test_it_is_small():
+    """Under 60 KB for a game of 400 moves; here in proportion."""
+    for win in wins("2026-05-19", undo=False):
+        assert len(timeline_of(win["replay"])) < 60_000 / 400 * len(win["replay"]["moves"])
+
+
+def test_what_is_not_verified_has_none():
+    """Nor what only a search can tell."""
+    replay = wins("2026-05-19", undo=True)[0]["replay"]
+    body = encoded(replay)
+    assert make_timeline(body, check_literally(body)) is None
+    assert timeline_of(replay | {"final_score": -5}) is None
+    assert make_timeline(b"", check_literally(b"")) is None
+
+
+def test_a_game_of_too_many_steps_has_none():
+    """2,000 are shown, 2,001 are not: a king that goes to and fro between columns makes them, at no points."""
+    replay = wins("2026-05-01", undo=False)[0]["replay"]
+    last = replay["moves"][-1]
+    source = move_of(last).source - 4
+    there = {"Move": {"from": {"Tableau": source}, "to": {"Tableau": (source + 1) % 7}, "count": 1}}
+    back = {"Move": {"from": {"Tableau": (source + 1) % 7}, "to": {"Tableau": source}, "count": 1}}
+    third = {"Move": {"from": {"Tableau": (source + 1) % 7}, "to": {"Tableau": (source + 2) % 7}, "count": 1}}
+    home = {"Move": {"from": {"Tableau": (source + 2) % 7}, "to": {"Tableau": source}, "count": 1}}
+    for extra, shown in ((0, True), (1, False)):
+        wanted = STEPS_MAX + extra - len(replay["moves"])
+        moves = [there, third, home] if wanted % 2 else []
+        moves += [there, back] * ((wanted - len(moves)) // 2)
+        longer = replay | {"moves": [*replay["moves"][:-1], *moves, last]}
+        assert len(longer["moves"]) == STEPS_MAX + extra
+        assert checked(encoded(longer)).undos == 0
+        assert (timeline_of(longer) is not None) is shown
+
+
+def test_a_verdict_on_another_replay_is_noticed():
+    """ValueError, instead of a wrong timeline."""
+    first, second = (encoded(win["replay"]) for win in wins("2026-05-19", undo=False)[:2])
+    with pytest.raises(ValueError, match="another replay"):
+        make_timeline(second, checked(first))

@@ -1,0 +1,196 @@
+"""What is verified, what is refuted, and why."""
+
+import copy
+import random
+import time
+
+import pytest
+
+from solisync.klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally
+from solisync.klondike import verdict as verdicts
+from solisync.klondike.scoring import RULESETS
+from solisync.klondike.search import Explanation, Search
+from tests.klondike.vectors import BY_NAME, checked, encoded, is_explained, read, wins
+
+NAMES = [ruleset.name for ruleset in RULESETS]
+
+
+def won(**changes):
+    """A replay that was won without an undo, with these changes."""
+    return wins("2026-05-19", undo=False)[0]["replay"] | changes
+
+
+def moved(source, target, count=1):
+    return {"Move": {"from": source, "to": target, "count": count}}
+
+
+@pytest.mark.parametrize("ruleset", NAMES)
+def test_a_game_without_undos_is_verified_literally(ruleset):
+    """By its own ruleset; a Zen game of the older one is also one of the newer. The search doesn't change that."""
+    for win in wins(ruleset, undo=False):
+        replay = win["replay"]
+        verdict = check_literally(encoded(replay))
+        assert verdict == check(encoded(replay), steps=0)
+        name = NAMES[0] if replay["mode"] == "Zen" else ruleset
+        moves = len(replay["moves"])
+        assert verdict == Verdict(
+            status=Status.VERIFIED, ruleset=name, undos=0, score=replay["final_score"], moves=moves
+        )
+
+
+@pytest.mark.parametrize("ruleset", NAMES)
+def test_a_game_with_undos_is_verified_with_the_fewest(ruleset):
+    """The literal check leaves it pending; then never more undos than there were, nor another score."""
+    for win in wins(ruleset, undo=True):
+        replay, undos = win["replay"], win["truth"]["undos"]
+        body = encoded(replay)
+        assert check_literally(body) == Verdict(status=Status.PENDING)
+        verdict = checked(body)
+        assert (verdict.status, verdict.score, verdict.reason) == ("verified", replay["final_score"], None)
+        assert verdict.moves == len(replay["moves"])
+        assert verdict.undos == len(verdict.undo_places) <= undos
+        assert verdict.ruleset == (NAMES[0] if replay["mode"] == "Zen" else ruleset)
+        assert is_explained(read(replay), BY_NAME[verdict.ruleset], verdict.undo_places)
+
+
+FORGERIES = ["score", "far score", "gone", "click gone", "click added", "swapped", "target", "seed", "cut"]
+
+
+def forge(replay, how, chance):
+    replay = copy.deepcopy(replay)
+    moves = replay["moves"]
+    clicks = [place for place, move in enumerate(moves) if move == "StockClick"]
+    others = [place for place, move in enumerate(moves) if move != "StockClick"]
+    if how == "score":
+        replay["final_score"] = max(0, replay["final_score"] + chance.choice([-50, -15, -5, 5, 15, 50]))
+    elif how == "far score":
+        replay["final_score"] += 1000
+    elif how == "gone":
+        del moves[chance.choice(others)]
+    elif how == "click gone":
+        del moves[chance.choice(clicks)]
+    elif how == "click added":
+        moves.insert(chance.randrange(len(moves)), "StockClick")
+    elif how == "swapped":
+        place = chance.choice([place for place in range(len(moves) - 1) if moves[place] != moves[place + 1]])
+        moves[place : place + 2] = reversed(moves[place : place + 2])
+    elif how == "target":
+        moves[chance.choice(others)]["Move"]["to"] = {"Tableau": chance.randrange(7)}
+    elif how == "seed":
+        replay["seed"] ^= 1
+    else:
+        del moves[chance.randrange(10, len(moves)) :]
+    return replay
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_a_forgery_is_verified_only_if_it_is_a_won_game_all_the_same(how):
+    """With that score, by the plain engine; what is far from one is never verified."""
+    chance = random.Random(how)
+    replays = [win["replay"] for name in NAMES for undo in (False, True) for win in wins(name, undo=undo)[1:2]]
+    statuses = []
+    for replay in replays:
+        forged = forge(replay, how, chance)
+        verdict = check(encoded(forged), steps=80_000)
+        statuses.append(verdict.status)
+        if verdict.status is Status.VERIFIED:
+            assert is_explained(read(forged), BY_NAME[verdict.ruleset], verdict.undo_places)
+            assert verdict.score == forged["final_score"]
+        else:
+            assert verdict.reason in (Reason.NO_EXPLANATION, Reason.ILLEGAL_MOVE, Reason.BUDGET)
+    if how in ("far score", "gone", "target", "seed", "cut"):
+        assert Status.VERIFIED not in statuses
+        assert Status.REFUTED in statuses
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"final_score": -5}, "score"),
+        ({"final_score": 92}, "score"),
+        ({"final_score": 90.5}, "score"),
+        ({"mode": "Zen"}, "score"),
+        ({"moves": [moved("Stock", "Waste", 0)]}, "illegal_move"),
+        ({"moves": [moved({"Tableau": 1}, {"Tableau": 1})]}, "illegal_move"),
+        ({"moves": [moved("Waste", {"Tableau": 1}, 10**9)]}, "illegal_move"),
+        ({"moves": ["StockClick"] * 10_000}, "no_explanation"),
+    ],
+)
+def test_what_no_undos_can_explain_is_refuted(changes, reason):
+    """Scores that no game has, moves that no board accepts: without a search. Too few moves: by counting them."""
+    verdict = check(encoded(won(**changes)), steps=1)
+    assert (verdict.status, verdict.reason) == ("refuted", reason)
+
+
+def test_a_score_is_compared_as_a_number():
+    """650.0 is 650, and the verdict has the integer."""
+    replay = won()
+    verdict = check_literally(encoded(replay | {"final_score": float(replay["final_score"])}))
+    assert verdict == check_literally(encoded(replay))
+    assert type(verdict.score) is int
+
+
+def test_challenge_knows_no_undo():
+    """What isn't right literally is refuted at once; the reason is the one nearest to a win of both rulesets."""
+    for name in NAMES:
+        replay = next(win["replay"] for win in wins(name, undo=False) if win["replay"]["mode"] == "Challenge")
+        cases = [
+            ({"final_score": replay["final_score"] + 5}, "score"),
+            ({"moves": replay["moves"][:-1]}, "not_won"),
+            ({"moves": [*replay["moves"], "StockClick"]}, "illegal_move"),
+        ]
+        for changes, reason in cases:
+            verdict = check_literally(encoded(replay | changes))
+            assert (verdict.status, verdict.reason) == ("refuted", reason)
+    explained = wins("2026-05-19", undo=True)[0]["replay"]
+    assert check(encoded(explained | {"mode": "Challenge"})).status is Status.REFUTED
+
+
+def test_unreadable_replays_have_their_reason():
+    """The same from both functions."""
+    for body, reason in ((b"", "shape"), (b"{}", "no_seed"), (b'{"seed": 1}', "no_moves")):
+        verdict = check(body)
+        assert verdict == check_literally(body) == Verdict(status=Status.UNREADABLE, reason=Reason(reason))
+
+
+def test_a_search_that_is_stopped_is_undecided():
+    """By its caller, or by the number of steps; a recording that no game comes near isn't even played."""
+    body = encoded(wins("2026-05-19", undo=True)[2]["replay"])
+    undecided = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
+    assert check(body, steps=10) == undecided
+    assert check(body, keep_going=lambda: False) == undecided
+    assert check_literally(encoded(won(moves=["StockClick"] * (verdicts.MOVES_MAX + 1)))) == undecided
+
+
+def test_what_the_caller_raises_gets_through():
+    """A checker can stop a search that way, too."""
+
+    def interrupted():
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        check(encoded(wins("2026-05-19", undo=True)[2]["replay"]), keep_going=interrupted)
+
+
+def test_the_plain_game_has_the_last_word(monkeypatch):
+    """If the search is mistaken, nothing is verified."""
+    wrong = Explanation(ruleset=RULESETS[0], undo_places=(1,))
+    monkeypatch.setattr(Search, "run", lambda _: wrong)
+    verdict = check(encoded(wins("2026-05-19", undo=True)[0]["replay"]))
+    assert verdict == Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
+
+
+def test_a_literal_check_takes_milliseconds():
+    """The fastest of a few runs of the longest game here."""
+    body = encoded(max((win["replay"] for win in wins("2026-05-19", undo=False)), key=lambda each: len(each["moves"])))
+    seconds = []
+    for _ in range(5):
+        started = time.process_time()
+        check_literally(body)
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 0.02
+
+
+def test_the_engine_has_a_version():
+    """An integer that goes up."""
+    assert ENGINE_VERSION >= 1

@@ -1,0 +1,87 @@
+"""What the game's own engine answered: deals, traces of moves, won games; and how to write moves and play them."""
+
+import gzip
+import json
+import os
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from solisync.klondike import check
+from solisync.klondike.deal import deal
+from solisync.klondike.game import Game
+from solisync.klondike.recording import read_recording
+from solisync.klondike.rules import FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, is_won, play
+from solisync.klondike.scoring import RULESETS
+
+HERE = Path(__file__).resolve().parent / "vectors"
+DIRECTORY = Path(os.environ.get("KLONDIKE_VECTORS", HERE))
+BY_NAME = {ruleset.name: ruleset for ruleset in RULESETS}
+
+
+@cache
+def lines(name, directory=HERE):
+    """The objects of a file of vectors, one a line: `deals`, `wins_2026-05-19`, …"""
+    (path,) = directory.glob(f"{name}.jsonl*")
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def wins(ruleset, *, undo, directory=HERE):
+    """Won games, each with its replay as uploaded and what was really played."""
+    return lines(f"wins_{'with_undo_' if undo else ''}{ruleset}", directory)
+
+
+def encoded(replay):
+    return json.dumps(replay).encode()
+
+
+@cache
+def checked(body):
+    """The verdict of a whole check, which several tests can ask for."""
+    return check(body)
+
+
+def read(replay):
+    return read_recording(encoded(replay))
+
+
+def move_of(recorded):
+    """A recorded move as the engine has it; for a whole list, read_recording does the same."""
+    fields = {"seed": 0, "mode": "Zen", "draw_mode": "DrawOne", "final_score": 0, "moves": [recorded]}
+    return read(fields).moves[0]
+
+
+def recorded(move):
+    """A move as clients write it."""
+    if move == STOCK_CLICK:
+        return "StockClick"
+    names = {STOCK: "Stock", WASTE: "Waste"}
+    source, target = (
+        names.get(pile) or ({"Foundation": pile} if pile in FOUNDATIONS else {"Tableau": pile - 4})
+        for pile in (move.source, move.target)
+    )
+    return {"Move": {"from": source, "to": target, "count": move.size}}
+
+
+def started(recording, ruleset, board=None):
+    """A game that a recording can be played in."""
+    first = deal(recording.seed) if board is None else board
+    return Game(first, ruleset, draw=recording.draw, zen=recording.is_zen, undo=recording.allows_undo)
+
+
+def is_explained(recording, ruleset, undo_places, board=None):
+    """Whether the plain game, with these undos, accepts every move and ends won with the recorded score."""
+    game = started(recording, ruleset, board)
+    undos = Counter(undo_places)
+    for place, move in enumerate(recording.moves):
+        if not all(game.undo() for _ in range(undos[place])) or game.play(move) is None:
+            return False
+    return game.won and game.score == recording.final_score
+
+
+def legal_moves(board, draw, ruleset, candidates):
+    """Those of the candidates that the board accepts, and that don't win."""
+    played = ((move, play(board, move, draw, lenient=ruleset.lenient)) for move in candidates)
+    return [move for move, after in played if after and not is_won(after.board)]
