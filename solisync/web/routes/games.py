@@ -1,0 +1,118 @@
+"""The routes of games: progress, replays, and what players compare themselves by."""
+
+from ...rules.challenge import DailyChallenge
+from ...rules.leaderboard import Entry, OptIn
+from ...rules.pushed import read_pushed
+from ...rules.replays import Count, Recent, Replay, Uploaded, read_replay
+from ...rules.shapes import Ok
+from ...rules.sync import Payload, SyncAnswer
+from ..challenge import Challenge
+from ..leaderboard import Leaderboard
+from ..replays import Replays
+from ..route import Json, Route
+from ..sync import Sync
+
+
+def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays: Replays) -> tuple[Route, ...]:
+    """Progress, the leaderboard, replays and the daily challenge."""
+    return (
+        Route(
+            method="GET",
+            path="/api/sync/pull",
+            name="pull",
+            tag="sync",
+            handler=sync.pull,
+            summary="Show one's stored progress",
+            protected=True,
+            answer=SyncAnswer,
+            errors=("user_not_found",),
+        ),
+        Route(
+            method="POST",
+            path="/api/sync/push",
+            name="push",
+            tag="sync",
+            handler=sync.push,
+            summary="Merge a device's progress into the stored one",
+            protected=True,
+            body=Json(Payload, read_pushed),
+            answer=SyncAnswer,
+            errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
+        ),
+        Route(
+            method="GET",
+            path="/api/leaderboard",
+            name="leaderboard",
+            tag="leaderboard",
+            handler=leaderboard.show,
+            summary="List the best players who want to be seen",
+            protected=True,
+            answer=list[Entry],
+        ),
+        Route(
+            method="POST",
+            path="/api/leaderboard/opt-in",
+            name="opt_in",
+            tag="leaderboard",
+            handler=leaderboard.opt_in,
+            summary="Appear on the leaderboard, or change one's name there",
+            protected=True,
+            body=Json(OptIn),
+            answer=Ok,
+            errors=("display_name_empty", "display_name_length", "display_name_characters", "user_not_found"),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/leaderboard/opt-in",
+            name="opt_out",
+            tag="leaderboard",
+            handler=leaderboard.opt_out,
+            summary="Disappear from the leaderboard",
+            protected=True,
+            answer=Ok,
+            errors=("user_not_found",),
+        ),
+        Route(
+            method="POST",
+            path="/api/replays",
+            name="upload_replay",
+            tag="replays",
+            handler=replays.upload,
+            summary="Store a replay, to the byte",
+            protected=True,
+            body=Json(Replay, read_replay),
+            answer=Uploaded,
+            errors=("replay_storage_full", "user_not_found"),
+            links={"replay": {"replay_id": "$response.body#/id"}},
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/recent",
+            name="recent_replays",
+            tag="replays",
+            handler=replays.list_recent,
+            summary="List the newest replays of everybody",
+            query={"limit": Count},
+            answer=list[Recent],
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}",
+            name="replay",
+            tag="replays",
+            handler=replays.fetch,
+            summary="Get a replay as it was uploaded",
+            conditional=True,
+            answer=Replay,
+            errors=("replay_not_found",),
+        ),
+        Route(
+            method="GET",
+            path="/api/daily-challenge",
+            name="daily_challenge",
+            tag="challenge",
+            handler=challenge.daily,
+            summary="Show the deal of the day and its goal",
+            answer=DailyChallenge,
+        ),
+    )

@@ -1,0 +1,80 @@
+"""The routes of the service itself: analytics, health and the description of this interface."""
+
+from ...access.rate_limit import ANALYTICS
+from ...rules.analytics import Batch, Receipt, read_batch
+from ...rules.health import Alive, Ready
+from ..analytics import Analytics
+from ..health import Health
+from ..openapi import OpenApi
+from ..route import Json, Route, aliased
+from ..swagger_ui import Docs
+
+
+def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Docs) -> tuple[Route, ...]:
+    """Analytics, health, and the two forms of the OpenAPI document."""
+    return (
+        Route(
+            method="POST",
+            path="/api/analytics",
+            name="report",
+            tag="analytics",
+            handler=analytics.receive,
+            summary="Report what happened in a game",
+            limit=ANALYTICS,
+            body=Json(Batch, read_batch),
+            answer=Receipt,
+            errors=("batch_too_large",),
+        ),
+        *aliased(
+            Route(
+                method="GET",
+                path="/api/health",
+                name="live",
+                tag="health",
+                handler=health.live,
+                summary="Whether the process is alive",
+                answer=Alive,
+            ),
+            alias="/health",
+        ),
+        *aliased(
+            Route(
+                method="GET",
+                path="/api/health/ready",
+                name="ready",
+                tag="health",
+                handler=health.ready,
+                summary="Whether the service can do its work",
+                answer=Ready,
+            ),
+            alias="/health/ready",
+        ),
+        Route(
+            method="GET",
+            path="/api/openapi.json",
+            name="openapi",
+            tag="docs",
+            handler=openapi.document,
+            summary="This interface as an OpenAPI 3.1 document",
+        ),
+        Route(
+            method="GET",
+            path="/api/docs",
+            name="docs",
+            tag="docs",
+            handler=docs.page,
+            summary="This interface as a page for people",
+            conditional=True,
+            answer_content=("text/html",),
+        ),
+        Route(
+            method="GET",
+            path="/api/docs/{name}",
+            name="docs_asset",
+            tag="docs",
+            handler=docs.asset,
+            summary="A part of that page",
+            conditional=True,
+            listed=False,
+        ),
+    )
