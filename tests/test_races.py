@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from random import Random
-from uuid import uuid4
 
 import bcrypt
 import pytest
@@ -192,6 +191,6 @@ async def test_a_refresh_on_a_node_whose_clock_is_ahead_prunes_nothing_that_is_a
     run_sql(shared_dsn, "INSERT INTO refresh_tokens VALUES (gen_random_uuid(), %s, now() + interval '1 h')", (other,))
     ahead = datetime.now(UTC) + timedelta(days=28)
     spent = Tokens(SECRET.encode()).read_refresh(token, ahead).jti
-    new = {"jti": str(uuid4()), "expires": ahead + timedelta(days=30)}
-    assert await database.autocommit(sessions.rotate, user, spent=spent, now=ahead, **new)
+    record = Tokens(SECRET.encode()).record(ahead, None)
+    assert await database.autocommit(sessions.rotate, user, record, spent=spent, now=ahead)
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens WHERE user_id = %s", (other,)) == [(2,)]

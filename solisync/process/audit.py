@@ -7,7 +7,20 @@ from typing import Literal
 
 from twisted.logger import Logger
 
-Event = Literal["register", "login", "login failed", "refresh", "refresh refused", "password reset", "account deleted"]
+Event = Literal[
+    "register",
+    "login",
+    "login failed",
+    "refresh",
+    "refresh refused",
+    "logged out",
+    "session ended",
+    "sessions ended",
+    "password changed",
+    "password change refused",
+    "password reset",
+    "account deleted",
+]
 
 NAMESPACE = "solisync.audit"
 
