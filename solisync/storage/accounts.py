@@ -130,8 +130,8 @@ LIST = Statement(
     "admin_list_players",
     """
     SELECT id, username, created_at, avatar_extension FROM users
-    WHERE username > $1::text AND username >= $2::text AND username < $2::text || '~'
-    ORDER BY username LIMIT $3::int
+    WHERE username > $1::text AND username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
+    ORDER BY username LIMIT $4::int
     """,
     prepared=False,
 )
@@ -237,12 +237,12 @@ async def find(transaction: Transaction, user_id: str | None, username: str | No
     return maybe(Player, await transaction.run(FIND, user_id, username))
 
 
-def by_name(transaction: Transaction, *, prefix: str) -> AsyncIterator[list[ListedPlayer]]:
-    """The players whose names begin with `prefix`, by name, in pages."""
+def by_name(transaction: Transaction, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
+    """The players who registered at `since` or later, and whose names begin with `prefix`, by name, in pages."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return many(ListedPlayer, await transaction.run(LIST, name, prefix, paging.PAGE))
+        return many(ListedPlayer, await transaction.run(LIST, name, prefix, since, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)
 
