@@ -50,7 +50,7 @@ pool = Pool(None, f"host={os.environ['BENCH_DATABASE']} user=solisync dbname=pos
 
 
 def player_of(request: Request) -> str:
-    return tokens.read_access(request.getHeader("Authorization").removeprefix("Bearer "), datetime.now(UTC))
+    return tokens.read_access(request.getHeader("Authorization").removeprefix("Bearer "), datetime.now(UTC)).user_id
 
 
 async def row_of(statement: Statement, key: str) -> tuple[Any, ...]:

@@ -23,9 +23,9 @@ from msgspec import structs
 
 from solisync.access.client_address import bucket, client_address
 from solisync.access.rate_limit import AUTH
-from solisync.access.tokens import Tokens, refresh_expiry
+from solisync.access.tokens import Tokens
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
-from solisync.rules.accounts import RefreshRequest, TokenPair, me
+from solisync.rules.accounts import RefreshRequest, me
 from solisync.rules.bounds import check_bounds
 from solisync.rules.ids import canonical_uuid
 from solisync.rules.json_body import read_json
@@ -34,6 +34,7 @@ from solisync.rules.merge import merge
 from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
+from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document
 from solisync.settings import ServingSettings
@@ -116,7 +117,7 @@ def player_of(request: Request) -> str:
     match = _bearer.fullmatch(request.headers.get("authorization", ""))
     if match is None:
         raise Unauthorized
-    return tokens.read_access(match[1], datetime.now(UTC))
+    return tokens.read_access(match[1], datetime.now(UTC)).user_id
 
 
 async def body_of(request: Request) -> bytes:
@@ -207,12 +208,12 @@ async def refresh(request: Request) -> Response:
         body = read_json(await body_of(request), RefreshRequest)
         now = datetime.now(UTC)
         claims = tokens.read_refresh(body.refresh_token, now)
-        jti = str(uuid4())
-        if not await connection.fetchval(
-            sessions.ROTATE.sql, claims.user_id, claims.jti, now, jti, refresh_expiry(now)
-        ):
+        new = tokens.record(now, user_agent(request.headers.get("user-agent")))
+        record = (new.jti, new.expires, new.access_expiry, new.user_agent)
+        expiry = await connection.fetchval(sessions.ROTATE.sql, claims.user_id, claims.jti, now, *record)
+        if expiry is None:
             raise Unauthorized
-    pair = TokenPair(tokens.access(claims.user_id, now), tokens.refresh(claims.user_id, jti, now))
+    pair = tokens.pair(claims.user_id, new, expiry)
     return answer(request, _encode(pair))
 
 

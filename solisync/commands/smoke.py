@@ -70,6 +70,11 @@ class _Smoke:
         fresh, client.tokens = client.tokens, spent
         await self._refused("spent refresh token", 401, client.refresh)
         client.tokens = fresh
+        sessions = await self._step("sessions", client.sessions)
+        _expect([session.current for session in sessions] == [True, False], "not both sessions are listed")
+        await self._step("end the other session", lambda: client.end_session(sessions[1].id))
+        former, password = password, secrets.token_urlsafe(16)
+        await self._step("change password", lambda: client.change_password(former, password))
         await self._refused("wrong password", 401, lambda: client.login(name, password + "!"))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")

@@ -13,9 +13,14 @@ Event = Literal[
     "login failed",
     "refresh",
     "refresh refused",
+    "logged out",
+    "session ended",
+    "sessions ended",
+    "password changed",
+    "password change refused",
     "password reset",
     "account deleted",
-    "replay_deleted",
+    "replay deleted",
 ]
 
 NAMESPACE = "solisync.audit"

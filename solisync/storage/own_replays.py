@@ -1,6 +1,5 @@
 """A player's own replays: listed page by page, unlisted, deleted; docs/protocol.md "Replays"."""
 
-from dataclasses import dataclass
 from operator import attrgetter
 
 from ..postgres.statement import Statement
@@ -57,13 +56,6 @@ SET_LISTED = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a change: `found` is whether the player has such a replay."""
-
-    found: bool
-
-
 async def page(transaction: Transaction, user_id: str, before: Position | None) -> list[OwnReplay] | None:
     """The player's replays that are older than `before`, newest first, up to RECENT_MAX + 1; None without a player."""
     rows = await transaction.run(LIST, user_id, *(before or paging.END))
@@ -73,11 +65,11 @@ async def page(transaction: Transaction, user_id: str, before: Position | None) 
     return sorted(replays, key=attrgetter("received_at", "id"), reverse=True)
 
 
-async def delete(transaction: Transaction, user_id: str, replay_id: str | None) -> Outcome | None:
-    """Delete a replay of the player, whose charge is free again; None without a player."""
-    return maybe(Outcome, await transaction.run(DELETE, user_id, replay_id))
+async def delete(transaction: Transaction, user_id: str, replay_id: str | None) -> bool | None:
+    """Delete a replay of the player, whose charge is free again; False when they have none such, None without them."""
+    return maybe(bool, await transaction.run(DELETE, user_id, replay_id))
 
 
-async def set_listed(transaction: Transaction, user_id: str, replay_id: str | None, listed: bool) -> Outcome | None:
-    """Show a replay of the player on public lists, or take it off them; None without a player."""
-    return maybe(Outcome, await transaction.run(SET_LISTED, user_id, replay_id, listed))
+async def set_listed(transaction: Transaction, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
+    """Show a replay of the player on public lists, or take it off them; False and None as for `delete`."""
+    return maybe(bool, await transaction.run(SET_LISTED, user_id, replay_id, listed))

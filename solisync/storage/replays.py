@@ -49,7 +49,7 @@ STORE = Statement(
 )
 
 # The newest are found first, by the index; only then are their players looked up. The order begins with `unlisted`,
-# which is null in all of them, for the sake of that index (migrations/0009).
+# which is null in all of them, for the sake of that index (migrations/0010).
 RECENT = Statement(
     "recent_replays",
     f"""

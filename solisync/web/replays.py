@@ -13,7 +13,6 @@ from ..rules.position import read_position
 from ..rules.replays import Listed, OwnReplays, ReceivedReplay, Recent, Uploaded, charge, own_page, recent_count
 from ..rules.shapes import Ok
 from ..storage import own_replays, replays
-from ..storage.own_replays import Outcome
 from .conditional import matches
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
@@ -85,18 +84,18 @@ class Replays:
 
     async def _delete(self, transaction: Transaction, player: str, replay_id: str | None) -> None:
         try:
-            outcome = await own_replays.delete(transaction, player, replay_id)
+            found = await own_replays.delete(transaction, player, replay_id)
         finally:
             self._recent.invalidate()
-        _check_found(outcome)
-        audit("replay_deleted", user_id=player)
+        _check_found(found)
+        audit("replay deleted", user_id=player)
 
     async def _set_listed(self, transaction: Transaction, player: str, replay_id: str | None, listed: bool) -> None:
         try:
-            outcome = await own_replays.set_listed(transaction, player, replay_id, listed)
+            found = await own_replays.set_listed(transaction, player, replay_id, listed)
         finally:
             self._recent.invalidate()
-        _check_found(outcome)
+        _check_found(found)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> None:
         raw, header = replay
@@ -126,8 +125,9 @@ def _exists(found: T | None) -> T:
     return found
 
 
-def _check_found(outcome: Outcome | None) -> None:
-    if not _exists(outcome).found:
+def _check_found(found: bool | None) -> None:
+    """Raise NotFound when the player is gone (None), or has no such replay."""
+    if not _exists(found):
         raise _no_such_replay()
 
 

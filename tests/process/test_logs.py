@@ -206,7 +206,7 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
         ("refresh refused", None),
         ("login failed", user_id),
         ("login failed", None),
-        ("replay_deleted", user_id),
+        ("replay deleted", user_id),
         ("account deleted", user_id),
     ]
     assert "a_password_typed_too_early" not in process.log
