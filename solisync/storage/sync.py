@@ -12,7 +12,7 @@ from .accounts import LOCK
 from .leaderboard import improving
 from .rows import encoded, maybe
 
-# `remember_answer` (migrations/0009) looks at what the session was told before, and writes only what is new.
+# `remember_answer` (migrations/0012) looks at what the session was told before, and writes only what is new.
 PULL = Statement(
     "sync_pull",
     f"""
