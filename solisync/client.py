@@ -3,7 +3,9 @@
 It keeps the player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more.
 """
 
+from datetime import date
 from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
 
 import msgspec
 import treq
@@ -11,6 +13,7 @@ import treq
 from .klondike import Timeline
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
+from .rules.boards import BoardPage
 from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
@@ -163,6 +166,21 @@ class Client:
     async def timeline(self, replay_id: str) -> Timeline:
         """Each step of a verified replay."""
         return await self._call("GET", f"/api/replays/{replay_id}/timeline", Timeline)
+
+    async def classic_board(self, draw_mode: str | None = None, **part: str | int) -> BoardPage:
+        """A part of the board of mode Classic: `limit` and `after`, or `around` me."""
+        return await self._board("verified", part if draw_mode is None else {"draw_mode": draw_mode, **part})
+
+    async def daily_board(self, day: date, **part: str | int) -> BoardPage:
+        """A part of the board of a day's deal."""
+        return await self._board(f"daily/{day}", part)
+
+    async def deal_board(self, seed: int, draw_mode: str, **part: str | int) -> BoardPage:
+        """A part of the board of a deal."""
+        return await self._board(f"deals/{seed}/{draw_mode}", part)
+
+    async def _board(self, name: str, query: dict[str, str | int]) -> BoardPage:
+        return await self._as_player("GET", f"/api/boards/{name}?{urlencode(query)}", BoardPage)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""

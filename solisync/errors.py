@@ -25,6 +25,7 @@ Code = Literal[
     "internal",
     "invalid_credentials",
     "method_not_allowed",
+    "no_such_day",
     "not_found",
     "not_playable",
     "password_length",

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..klondike import Verdict
+from ..klondike import Status, Verdict
 from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
+from ..rules.boards import boards_of
 from .accounts import LOCK
 from .rows import maybe, one
 
@@ -31,7 +32,7 @@ CLAIM = Statement(
         ORDER BY ahead, received_at, replay_id
         LIMIT 1 FOR UPDATE SKIP LOCKED
     ) AND replays.id = mine.replay_id
-    RETURNING mine.replay_id, mine.user_id, claimed_until, attempts, body
+    RETURNING mine.replay_id, mine.user_id, claimed_until, attempts, body, mode, draw_mode, seed, replays.received_at
     """,
 )
 
@@ -71,14 +72,14 @@ SETTLE = Statement(
         DELETE FROM replay_checks WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz RETURNING replay_id
     )
     INSERT INTO verdicts AS known
-        (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline)
+        (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline, boards)
     SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
-        decode($10::text, 'base64')
+        decode($10::text, 'base64'), $11::text[]
     FROM settled
     ON CONFLICT (replay_id) DO UPDATE SET
         status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
         score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,
-        timeline = excluded.timeline
+        timeline = excluded.timeline, boards = excluded.boards
     WHERE known.engine <= excluded.engine
     """,
 )
@@ -174,7 +175,8 @@ SWEEP_AGAIN = Statement(
 class Claim:
     """A replay that is this node's to check until `until`, which also tells this claim from all others.
 
-    `attempt` counts the claims of this replay in its queue; those before have lapsed.
+    `attempt` counts the claims of this replay in its queue; those before have lapsed. `boards` are those on which the
+    replay stands if it is verified.
     """
 
     replay_id: str
@@ -182,6 +184,7 @@ class Claim:
     until: datetime
     attempt: int
     body: bytes
+    boards: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +222,11 @@ def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | N
     """Store the verdict and end the check, unless the claim has gone to another; `timeline` is compressed by zlib."""
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     encoded = None if timeline is None else b2a_base64(timeline, newline=False).decode("ascii")
+    boards = claim.boards if verdict.status is Status.VERIFIED else None
     reason = None if verdict.reason is None else verdict.reason.value
     return (
         (LOCK, claim.user_id),
-        (SETTLE, claim.replay_id, claim.until, verdict.status.value, reason, *facts, encoded),
+        (SETTLE, claim.replay_id, claim.until, verdict.status.value, reason, *facts, encoded, boards),
     )
 
 
@@ -257,5 +261,17 @@ async def sweep_again(transaction: Transaction, *, again: bool) -> None:
     await transaction.run(SWEEP_AGAIN, again)
 
 
-def _claim(replay_id: str, user_id: str, until: datetime, attempt: int, body: str) -> Claim:
-    return Claim(replay_id, user_id, until, attempt, body.encode())
+def _claim(
+    replay_id: str,
+    user_id: str,
+    until: datetime,
+    attempt: int,
+    body: str,
+    mode: str,
+    draw_mode: str,
+    seed: str | None,
+    received_at: datetime,
+) -> Claim:
+    number = None if seed is None else int(seed)
+    boards = boards_of(mode=mode, draw_mode=draw_mode, seed=number, received_at=received_at)
+    return Claim(replay_id, user_id, until, attempt, body.encode(), boards)

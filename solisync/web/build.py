@@ -16,6 +16,7 @@ from .accounts import Accounts
 from .analytics import Analytics
 from .app import App
 from .avatars import Avatars
+from .boards import Boards
 from .challenge import Challenge
 from .health import Health
 from .leaderboard import Leaderboard, load_board
@@ -64,6 +65,7 @@ def make_site(
         challenge=Challenge(now=now),
         replays=Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id),
         verdicts=Verdicts(database=database),
+        boards=Boards(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=schema),
         docs=Docs(),

@@ -4,6 +4,7 @@ from ...access.rate_limit import Limit
 from ..accounts import Accounts
 from ..analytics import Analytics
 from ..avatars import Avatars
+from ..boards import Boards
 from ..challenge import Challenge
 from ..health import Health
 from ..leaderboard import Leaderboard
@@ -17,6 +18,7 @@ from ..verdicts import Verdicts
 from .games import games
 from .players import players
 from .service import service
+from .watching import watching
 
 
 def routes(
@@ -31,6 +33,7 @@ def routes(
     challenge: Challenge,
     replays: Replays,
     verdicts: Verdicts,
+    boards: Boards,
     analytics: Analytics,
     health: Health,
     docs: Docs,
@@ -38,7 +41,8 @@ def routes(
     """Every route of the service; those that begin or continue a session share `auth_limit`. Avatars may be public."""
     table = (
         *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, avatars=avatars),
-        *games(sync=sync, leaderboard=leaderboard, challenge=challenge, replays=replays, verdicts=verdicts),
+        *games(sync=sync, leaderboard=leaderboard, challenge=challenge),
+        *watching(replays=replays, verdicts=verdicts, boards=boards),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
     )
     return table
