@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 import treq
 
+from .klondike import Timeline
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
 from .rules.challenge import DailyChallenge
@@ -17,6 +18,7 @@ from .rules.leaderboard import Entry, OptIn
 from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
+from .rules.verdicts import VerdictAnswer
 
 T = TypeVar("T")
 Body = msgspec.Struct | msgspec.Raw | bytes
@@ -113,6 +115,14 @@ class Client:
     async def replay(self, replay_id: str) -> bytes:
         """A replay as it was uploaded."""
         return await self._call("GET", f"/api/replays/{replay_id}", bytes)
+
+    async def verdict(self, replay_id: str) -> VerdictAnswer:
+        """What the check of a replay has found."""
+        return await self._call("GET", f"/api/replays/{replay_id}/verdict", VerdictAnswer)
+
+    async def timeline(self, replay_id: str) -> Timeline:
+        """Each step of a verified replay."""
+        return await self._call("GET", f"/api/replays/{replay_id}/timeline", Timeline)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""

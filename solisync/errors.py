@@ -26,6 +26,7 @@ Code = Literal[
     "invalid_credentials",
     "method_not_allowed",
     "not_found",
+    "not_playable",
     "password_length",
     "password_too_long",
     "rate_limited",

@@ -84,6 +84,7 @@ class ServingSettings(Settings):
     cors_origins: frozenset[str]
     auth_limit: Limit
     workers: int
+    checkers: int
     stop_seconds: float
     metrics_listen: str | None
     replay_quota_mib: int

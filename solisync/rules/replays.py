@@ -19,6 +19,7 @@ from .escapes import without_surrogates
 from .fields import U64, U64_MAX, SpelledTime, Time
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
+from .verdicts import VerdictStatus
 
 Fields = dict[str, Raw]
 
@@ -113,6 +114,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     final_score: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
     recorded_at: Moment
     received_at: Time
+    verdict: VerdictStatus
 
 
 def read_replay(body: bytes) -> ReceivedReplay:

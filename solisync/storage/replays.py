@@ -10,6 +10,7 @@ from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replays import RECENT_MAX, Header, Recent
+from ..rules.verdicts import VerdictStatus
 from . import paging
 from .accounts import LOCK
 from .leaderboard import improving
@@ -47,15 +48,16 @@ STORE = Statement(
     """,
 )
 
-# The newest are found first, by the index; only then are their players looked up.
+# The newest are found first, by the index; only then are their players and verdicts looked up.
 RECENT = Statement(
     "recent_replays",
     f"""
-    SELECT newest.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at
+    SELECT newest.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
+        coalesce(status, 'pending')
     FROM (
         SELECT id, user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at FROM replays
         ORDER BY received_at DESC, id DESC LIMIT {RECENT_MAX}
-    ) AS newest JOIN users ON users.id = newest.user_id
+    ) AS newest JOIN users ON users.id = newest.user_id LEFT JOIN verdicts ON verdicts.replay_id = newest.id
     ORDER BY received_at DESC, newest.id DESC
     """,  # noqa: S608
 )
@@ -162,6 +164,7 @@ def _recent(
     final_score: str,
     recorded_at: str,
     received_at: datetime,
+    verdict: VerdictStatus,
 ) -> Recent:
     return Recent(
         id=replay_id,
@@ -174,4 +177,5 @@ def _recent(
         final_score=msgspec.Raw(final_score),
         recorded_at=recorded_at,
         received_at=received_at,
+        verdict=verdict,
     )

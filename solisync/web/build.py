@@ -10,8 +10,8 @@ from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..postgres.database import Database
 from ..process.metrics import Metrics
+from ..rules.replays import Recent
 from ..settings import ServingSettings
-from ..storage import replays
 from .accounts import Accounts
 from .analytics import Analytics
 from .app import App
@@ -26,6 +26,7 @@ from .sessions import Sessions
 from .shared_cache import CoalescingCache
 from .swagger_ui import Docs
 from .sync import Sync
+from .verdicts import Verdicts
 from .wire.site import Site
 
 MIB = 2**20
@@ -36,16 +37,19 @@ def make_site(
     reactor: ReactorBase,
     *,
     database: Database,
+    recent: CoalescingCache[list[Recent]],
     passwords: Passwords,
     metrics: Metrics,
     schema: int,
     now: Callable[[], datetime],
     new_id: Callable[[], str],
 ) -> Site:
-    """Build the site, which listens nowhere yet. `schema` is the number of the newest migration."""
+    """Build the site, which listens nowhere yet.
+
+    `recent` is the list of recent replays, and `schema` the number of the newest migration.
+    """
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
-    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
     table = routes(
         settings.auth_limit,
@@ -58,6 +62,7 @@ def make_site(
         leaderboard=Leaderboard(database=database, board=board, now=now),
         challenge=Challenge(now=now),
         replays=Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id),
+        verdicts=Verdicts(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=schema),
         docs=Docs(),

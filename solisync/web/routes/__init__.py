@@ -13,6 +13,7 @@ from ..route import Route
 from ..sessions import Sessions
 from ..swagger_ui import Docs
 from ..sync import Sync
+from ..verdicts import Verdicts
 from .games import games
 from .players import players
 from .service import service
@@ -28,6 +29,7 @@ def routes(
     leaderboard: Leaderboard,
     challenge: Challenge,
     replays: Replays,
+    verdicts: Verdicts,
     analytics: Analytics,
     health: Health,
     docs: Docs,
@@ -35,7 +37,7 @@ def routes(
     """Every route of the service; those that begin or continue a session share `auth_limit`."""
     table = (
         *players(auth_limit, accounts=accounts, sessions=sessions, avatars=avatars),
-        *games(sync=sync, leaderboard=leaderboard, challenge=challenge, replays=replays),
+        *games(sync=sync, leaderboard=leaderboard, challenge=challenge, replays=replays, verdicts=verdicts),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
     )
     return table

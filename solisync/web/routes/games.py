@@ -1,19 +1,24 @@
 """The routes of games: progress, replays, and what players compare themselves by."""
 
+from ...klondike import Timeline
 from ...rules.challenge import DailyChallenge
 from ...rules.leaderboard import Entry, OptIn
 from ...rules.pushed import read_pushed
 from ...rules.replays import Count, Recent, Replay, Uploaded, read_replay
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
+from ...rules.verdicts import VerdictAnswer
 from ..challenge import Challenge
 from ..leaderboard import Leaderboard
 from ..replays import Replays
 from ..route import Json, Route
 from ..sync import Sync
+from ..verdicts import Verdicts
 
 
-def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays: Replays) -> tuple[Route, ...]:
+def games(
+    *, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays: Replays, verdicts: Verdicts
+) -> tuple[Route, ...]:
     """Progress, the leaderboard, replays and the daily challenge."""
     return (
         Route(
@@ -83,7 +88,11 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays
             body=Json(Replay, read_replay),
             answer=Uploaded,
             errors=("replay_storage_full", "user_not_found"),
-            links={"replay": {"replay_id": "$response.body#/id"}},
+            links={
+                "replay": {"replay_id": "$response.body#/id"},
+                "verdict": {"replay_id": "$response.body#/id"},
+                "timeline": {"replay_id": "$response.body#/id"},
+            },
         ),
         Route(
             method="GET",
@@ -105,6 +114,27 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays
             conditional=True,
             answer=Replay,
             errors=("replay_not_found",),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}/verdict",
+            name="verdict",
+            tag="replays",
+            handler=verdicts.show,
+            summary="Show whether a replay proves its score",
+            answer=VerdictAnswer,
+            errors=("replay_not_found",),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}/timeline",
+            name="timeline",
+            tag="replays",
+            handler=verdicts.timeline,
+            summary="Get each step of a verified replay, to play it back",
+            conditional=True,
+            answer=Timeline,
+            errors=("replay_not_found", "not_playable"),
         ),
         Route(
             method="GET",

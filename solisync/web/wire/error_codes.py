@@ -32,6 +32,7 @@ STATUS: dict[Code, int] = {
     "method_not_allowed": 405,
     "request_timeout": 408,
     "username_taken": 409,
+    "not_playable": 409,
     "body_too_large": 413,
     "rate_limited": 429,
     "header_too_large": 431,
