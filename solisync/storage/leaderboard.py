@@ -50,7 +50,7 @@ OPT_IN = Statement(
     """,
 )
 
-# Returns a row whenever there is such a player, entry or not. The player's row is locked first, because a trigger corrects
+# Returns a row whenever there is such a player, entry or not. Their row is locked first, because a trigger corrects
 # the boards.
 OPT_OUT = Statement(
     "leaderboard_opt_out",
