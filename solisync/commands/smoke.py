@@ -85,6 +85,7 @@ class _Smoke:
         _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))
         await self._step("leaderboard", client.leaderboard)
+        await self._step("board", client.classic_board)
         await self._step("leaderboard opt-out", client.opt_out)
         replay = b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1.50,'
         replay += b' "recorded_at": "2026-01-01", "moves": [ ]}'

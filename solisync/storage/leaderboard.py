@@ -8,14 +8,15 @@ from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry
 from .rows import many, maybe
 
-# The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort.
+# The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
+# no EXISTS, for which the planner may read all evidence into a hash table.
 TOP = Statement(
     "leaderboard_top",
     f"""
-    SELECT display_name, best_score, best_time_secs, recorded_at, EXISTS (
-        SELECT FROM board_evidence AS own
-        WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score
-    )
+    SELECT display_name, best_score, best_time_secs, recorded_at, (
+        SELECT true FROM board_evidence AS own
+        WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
+    ) IS NOT NULL
     FROM leaderboard WHERE visible
     ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
     LIMIT {ENTRIES}
