@@ -22,7 +22,8 @@ _JOINED = """
     ORDER BY deficit, entry.received_at, entry.replay_id
 """
 
-# How many are ahead is counted in the index, to the last rank that is told and no further.
+# How many are ahead is counted in the index, to the last rank that is told and no further: for the order, which a count
+# does not need, the planner reads no more of the index than that, and no table.
 PAGE = Statement(
     "board_page",
     f"""
@@ -37,7 +38,7 @@ PAGE = Statement(
             SELECT FROM board_evidence
             WHERE board = $1::text AND ranked
                 AND (deficit, received_at, replay_id) <= ($3::int, $4::timestamptz, $5::uuid)
-            LIMIT {RANKS}
+            ORDER BY deficit, received_at, replay_id LIMIT {RANKS}
         ) AS counted
     ) AS places
     {_JOINED}
@@ -69,7 +70,7 @@ AROUND = Statement(
             SELECT FROM board_evidence
             WHERE board = $1::text AND ranked
                 AND (deficit, received_at, replay_id) < (mine.deficit, mine.received_at, mine.replay_id)
-            LIMIT {RANKS} + (SELECT count(*) FROM before)
+            ORDER BY deficit, received_at, replay_id LIMIT {RANKS} + (SELECT count(*) FROM before)
         ) AS counted
     )
     {_SHOWN}
