@@ -30,7 +30,7 @@ from twisted.logger import Logger
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
-from .access.rate_limit import ANALYTICS, LIMITS
+from .access.rate_limit import LIMITS
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
 from .postgres.database import Database
@@ -128,7 +128,7 @@ def make_service(
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,
-            limits=(settings.auth_limit, ANALYTICS),
+            limits=(settings.auth_limit, *LIMITS),
         ),
         site=site,
         metrics=metrics,

@@ -6,7 +6,19 @@ not prepared on the connections of the service.
 """
 
 from ..postgres.statement import Statement
-from . import accounts, analytics, avatars, leaderboard, own_replays, rate_limits, replays, schema, sessions, sync
+from . import (
+    accounts,
+    analytics,
+    avatars,
+    export,
+    leaderboard,
+    own_replays,
+    rate_limits,
+    replays,
+    schema,
+    sessions,
+    sync,
+)
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     dict.fromkeys(  # some are used by several nouns
@@ -15,6 +27,7 @@ STATEMENTS: tuple[Statement, ...] = tuple(
             accounts,
             analytics,
             avatars,
+            export,
             leaderboard,
             own_replays,
             rate_limits,

@@ -17,6 +17,7 @@ from .analytics import Analytics
 from .app import App
 from .avatars import Avatars
 from .challenge import Challenge
+from .export import Export
 from .health import Health
 from .leaderboard import Leaderboard, load_board
 from .replays import Replays
@@ -54,6 +55,7 @@ def make_site(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),
         sessions=Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now),
+        export=Export(database=database),
         avatars=Avatars(database=database, public=settings.public_avatars),
         sync=Sync(database=database, board=board, metrics=metrics, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),

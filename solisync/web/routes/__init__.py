@@ -5,6 +5,7 @@ from ..accounts import Accounts
 from ..analytics import Analytics
 from ..avatars import Avatars
 from ..challenge import Challenge
+from ..export import Export
 from ..health import Health
 from ..leaderboard import Leaderboard
 from ..openapi import OpenApi
@@ -24,6 +25,7 @@ def routes(
     *,
     accounts: Accounts,
     sessions: Sessions,
+    export: Export,
     avatars: Avatars,
     sync: Sync,
     leaderboard: Leaderboard,
@@ -35,7 +37,7 @@ def routes(
 ) -> tuple[Route, ...]:
     """Every route of the service; those that begin or continue a session share `auth_limit`. Avatars may be public."""
     table = (
-        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, avatars=avatars),
+        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, export=export, avatars=avatars),
         *games(sync=sync, leaderboard=leaderboard, challenge=challenge, replays=replays),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
     )

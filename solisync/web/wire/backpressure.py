@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
@@ -25,6 +26,7 @@ class BackpressureChannel(http.HTTPChannel):
     _discarded = False
     _unread: IDelayedCall | None = None
     _answered: http.Request | None = None  # the request whose reply is not all sent
+    _taken: Deferred[None] | None = None  # what `taken` has returned last
 
     def __init__(self, *, reactor: ReactorBase, connections: Connections) -> None:
         super().__init__()
@@ -43,10 +45,22 @@ class BackpressureChannel(http.HTTPChannel):
             return
         self._unsent.extend(data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
         self._send()
+        if self._unsent:  # also where the transport was full before
+            self._hold_unsent()
 
     def _send(self) -> None:
         while self._unsent and not self._waitingForTransport:
             self.transport.write(self._unsent.popleft())
+
+    def taken(self) -> Deferred[None]:
+        """Fires when all that was written has been taken, but for what a transport buffers.
+
+        When the connection is lost before, it doesn't fire: whoever waits is to be cancelled.
+        """
+        if not self._unsent and not self._waitingForTransport:
+            return succeed(None)
+        self._taken = Deferred()
+        return self._taken
 
     def requestDone(self, request: http.Request) -> None:
         if self._unsent or self._waitingForTransport:
@@ -59,6 +73,9 @@ class BackpressureChannel(http.HTTPChannel):
         # The transport calls this when its buffer is full, and resumeProducing when the buffer is empty.
         super().pauseProducing()
         self._start_unread_timer()
+        self._hold_unsent()
+
+    def _hold_unsent(self) -> None:
         self._connections.unread.hold(self, sum(map(len, self._unsent)))
 
     def resumeProducing(self) -> None:
@@ -69,7 +86,12 @@ class BackpressureChannel(http.HTTPChannel):
         self._stop_unread_timer()
         super().resumeProducing()
         self._send()
-        if self._answered is not None and not self._unsent and not self._waitingForTransport:
+        if self._unsent or self._waitingForTransport:
+            return
+        if self._taken is not None:
+            taken, self._taken = self._taken, None
+            taken.callback(None)
+        elif self._answered is not None:
             request, self._answered = self._answered, None
             super().requestDone(request)
 
