@@ -132,7 +132,8 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
-        "an answer that is not read": f"{sending.UNREAD_SECONDS:g} s without progress; of all clients together"
+        "an answer that is not read": f"{sending.TAKEN_BYTES // 1024} KiB in each {sending.UNREAD_SECONDS:g} s are"
+        f" to be taken; of all clients together"
         f" {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{pool.BORROW_SECONDS:g} s, and {pool.BORROWERS:,} at once",

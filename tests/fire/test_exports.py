@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
+from tests.fire.raw import Busy, Watch, head, running
 from tests.harness.players import players
 from tests.harness.postgres import run_sql, truncate
 
@@ -32,8 +34,8 @@ def fill(dsn, user, count, size, beginning="😀"):
 
 
 def stored(dsn, user):
-    """The bodies of a player's replays by their ids."""
-    return dict(run_sql(dsn, "SELECT id::text, body FROM replays WHERE user_id = %s", (user,)))
+    """The ids and bodies of a player's replays, the oldest first."""
+    return run_sql(dsn, "SELECT id::text, body FROM replays WHERE user_id = %s ORDER BY received_at, id", (user,))
 
 
 def reset_peak(pid):
@@ -50,7 +52,7 @@ def memory(pid, field):
     raise LookupError(field)
 
 
-def export(port, token, address="10.9.9.9"):
+def export(port, token):
     """An export by a client that reads at once: (the document, seconds to the first byte and to the last)."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     began = time.monotonic()
@@ -88,9 +90,62 @@ async def test_a_full_account_costs_little_memory(serve, shared_dsn, reactor, fi
         f"{count:,} replays of {size:,} bytes: {len(document) / MIB:.0f} MiB in {last:.1f} s, first byte"
         f" {first * 1000:.0f} ms, memory {before:.0f} {growth:+.1f} MiB"
     )
-    bodies = stored(shared_dsn, user)
-    assert len(json.loads(document)["replays"]) == len(bodies) == count
-    for body in bodies.values():
-        assert f'"body":{body}}}'.encode() in document if count < 100 else True
+    assert len(json.loads(document)["replays"]) == count
+    at = 0
+    for replay_id, body in stored(shared_dsn, user):
+        at = document.index(f'{{"id":"{replay_id}"'.encode(), at)
+        at = document.index(f'"body":{body}}}'.encode(), at)
     assert first < 1
     assert growth <= 8
+
+
+class Slow(Busy):
+    """Clients that read an export, each at its rate in KiB a second."""
+
+    def __init__(self, port, tokens, rates):
+        super().__init__()
+        self.received = [0] * len(rates)
+        self._rates = rates
+        self._clients = []
+        for token in tokens:
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32_768)
+            client.connect(("127.0.0.1", port))
+            client.sendall(head("GET", "/api/me/export", f"Authorization: Bearer {token}"))
+            client.setblocking(False)
+            self._clients.append(client)
+
+    def turn(self):
+        for number, (client, rate) in enumerate(zip(self._clients, self._rates, strict=True)):
+            try:
+                self.received[number] += len(client.recv(rate * 256))
+            except OSError:
+                continue
+        self.ending.wait(0.25)
+
+    def close(self):
+        for client in self._clients:
+            client.close()
+
+
+@pytest.mark.limit(200)
+async def test_slow_exports_cost_nobody_anything(serve, shared_dsn, reactor, figure):
+    """Eight at 8 KiB a second, with two connections to the database, go on, and nobody waits; slower ones are cut."""
+    truncate(shared_dsn)
+    process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
+    rates, seconds = [8] * 8 + [1] * 2, 75
+    *exporting, (_, _, token) = players(shared_dsn, len(rates) + 1)
+    for user, _, _ in exporting:
+        fill(shared_dsn, user, 12, MIB - 200)
+    bearer = f"Authorization: Bearer {token}"
+    watch = Watch(process, {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)})
+    slow = Slow(process.port, [token for _, _, token in exporting], rates)
+    with running(slow, watch):
+        await deferLater(reactor, seconds)
+        cut = process.log.count("GET /api/me/export 499")
+        figure(f"{len(rates)} slow exports for {seconds} s: {watch}; {cut} were cut")
+        figure(f"received KiB: {[count // 1024 for count in slow.received]}")
+    assert cut == 2
+    assert min(slow.received[:8]) > 8 * 1024 * seconds * 0.8
+    assert watch.p99("me") < 0.5
+    assert watch.growth_mib < 20
