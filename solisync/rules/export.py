@@ -33,6 +33,8 @@ class ExportedAccount(Struct, frozen=True, kw_only=True):
     avatar_url: str | None
     access_expiries: Annotated[list[int] | None, Meta(description="`exp` of the latest access tokens")]
     replay_bytes: Annotated[int | None, Meta(description="what the replays are charged; null until it was counted")]
+    progress_revision: Annotated[int | None, Meta(description="how often progress was stored")]
+    progress_counted: Annotated[RawObject | None, Meta(description="what of the progress is counted, and not compared")]
 
 
 class ExportedAvatar(Struct, frozen=True):

@@ -39,7 +39,7 @@ T = TypeVar("T")
 BEGIN = Statement(
     "begin_export",
     """
-    SELECT now, username, created_at, avatar_extension, access_expiries, used_bytes,
+    SELECT now, username, created_at, avatar_extension, access_expiries, used_bytes, revision, counted,
         display_name, best_score, best_time_secs, recorded_at, visible,
         session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
         named.ids, greatest(
@@ -49,6 +49,7 @@ BEGIN = Statement(
         )
     FROM users
     CROSS JOIN clock_timestamp() AS now
+    LEFT JOIN sync_states ON sync_states.user_id = users.id
     LEFT JOIN replay_usage ON replay_usage.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     CROSS JOIN LATERAL (
@@ -161,6 +162,8 @@ def _beginning(
     extension: str | None,
     access_expiries: list[int] | None,
     used_bytes: int | None,
+    revision: int | None,
+    counted: str | None,
     *rest: Any,
 ) -> Beginning:
     entry, sessions, (names, until) = rest[:5], rest[5:11], rest[11:]
@@ -171,6 +174,8 @@ def _beginning(
         avatar_url=avatar_url(user_id, extension),
         access_expiries=access_expiries,
         replay_bytes=used_bytes,
+        progress_revision=revision,
+        progress_counted=None if counted is None else Raw(counted),
     )
     leaderboard = None if entry[0] is None else ExportedEntry(*entry)
     live = [ExportedSession(*each) for each in zip(*(column or () for column in sessions), strict=True)]
