@@ -108,6 +108,10 @@ class Client:
         """The image at an `avatar_url`, this player's or another's."""
         return await self._as_player("GET", avatar_url, bytes)
 
+    async def export(self) -> bytes:
+        """All that is stored about the player, as one JSON document."""
+        return await self._as_player("GET", "/api/me/export", bytes)
+
     async def delete_account(self) -> Ok:
         """Delete the account and forget the tokens."""
         done = await self._as_player("DELETE", "/api/account", Ok)

@@ -32,7 +32,7 @@ from twisted.logger import Logger
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
-from .access.rate_limit import ANALYTICS, LIMITS
+from .access.rate_limit import LIMITS
 from .checking.service import Checking
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
@@ -143,7 +143,7 @@ def make_service(
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,
-            limits=(settings.auth_limit, ANALYTICS),
+            limits=(settings.auth_limit, *LIMITS),
         ),
         checking=Checking(
             database=database,

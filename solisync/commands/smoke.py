@@ -104,6 +104,8 @@ class _Smoke:
         _expect(
             [(line.id, line.listed) for line in own] == [(replay_id, False)], "the unlisted replay is not one's own"
         )
+        exported = await self._step("export", client.export)
+        _expect(replay in exported, "the export lacks the replay")
         await self._step("delete replay", lambda: client.delete_replay(replay_id))
         await self._refused("deleted replay", 404, lambda: client.replay(replay_id))
         event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))

@@ -1,6 +1,6 @@
 """Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,12 +12,9 @@ from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replays import RECENT_MAX, Header, Recent
 from ..rules.verdicts import VerdictStatus
-from . import paging
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import encoded, many, maybe
-
-PAGE = 8  # replays in a page, each of which may take a MiB
+from .rows import encoded, maybe
 
 # A statement of its own, after the lock: else two uploads at once could both take the last room. Replays are added up
 # only for a player who has not been counted yet; afterwards a trigger keeps the number (migrations/0007).
@@ -84,16 +81,6 @@ DELETE = Statement(
     prepared=False,
 )
 
-LIST = Statement(
-    "admin_replays",
-    """
-    SELECT id, received_at, body FROM replays
-    WHERE user_id = $1::uuid AND (received_at, id) > ($2::timestamptz, $3::uuid)
-    ORDER BY received_at, id LIMIT $4::int
-    """,
-    prepared=False,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -101,15 +88,6 @@ class Room:
 
     used_bytes: int
     standing: Standing
-
-
-@dataclass(frozen=True, slots=True)
-class StoredReplay:
-    """A replay, as it was uploaded."""
-
-    id: str
-    received_at: datetime
-    body: str
 
 
 async def room(transaction: Transaction, user_id: str) -> Room | None:
@@ -146,16 +124,6 @@ async def exists(transaction: Transaction, replay_id: str) -> bool:
 async def delete(transaction: Transaction, ids: Sequence[str]) -> set[str]:
     """Delete these replays; returns the ids of those that existed."""
     return {replay_id for (replay_id,) in await transaction.run(DELETE, list(ids))}
-
-
-def of_player(transaction: Transaction, user_id: str) -> AsyncIterator[list[StoredReplay]]:
-    """The player's replays, the oldest first, in pages of PAGE."""
-
-    async def read(after: StoredReplay | None) -> list[StoredReplay]:
-        start = paging.position(after, paging.FIRST_TIME)
-        return many(StoredReplay, await transaction.run(LIST, user_id, *start, PAGE))
-
-    return paging.pages(read, PAGE)
 
 
 def shown(

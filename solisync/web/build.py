@@ -18,6 +18,7 @@ from .app import App
 from .avatars import Avatars
 from .boards import Boards
 from .challenge import Challenge
+from .export import Export
 from .health import Health
 from .leaderboard import Leaderboard, load_board
 from .replays import Replays
@@ -59,6 +60,7 @@ def make_site(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),
         sessions=Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now),
+        export=Export(database=database),
         avatars=Avatars(database=database, public=settings.public_avatars),
         sync=Sync(database=database, board=board, metrics=metrics, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),

@@ -6,6 +6,7 @@ from ..analytics import Analytics
 from ..avatars import Avatars
 from ..boards import Boards
 from ..challenge import Challenge
+from ..export import Export
 from ..health import Health
 from ..leaderboard import Leaderboard
 from ..openapi import OpenApi
@@ -27,6 +28,7 @@ def routes(
     *,
     accounts: Accounts,
     sessions: Sessions,
+    export: Export,
     avatars: Avatars,
     sync: Sync,
     leaderboard: Leaderboard,
@@ -40,7 +42,7 @@ def routes(
 ) -> tuple[Route, ...]:
     """Every route of the service; those that begin or continue a session share `auth_limit`. Avatars may be public."""
     table = (
-        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, avatars=avatars),
+        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, export=export, avatars=avatars),
         *games(sync=sync, leaderboard=leaderboard, challenge=challenge),
         *watching(replays=replays, verdicts=verdicts, boards=boards),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
