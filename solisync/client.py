@@ -15,7 +15,8 @@ from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
 from .rules.leaderboard import Entry, OptIn
-from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
+from .rules.replays import RECENT_DEFAULT, Listed, OwnReplays, Recent, Uploaded
+from .rules.sessions import PasswordChange, Session
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
 from .rules.verdicts import VerdictAnswer
@@ -66,9 +67,35 @@ class Client:
         assert self.tokens is not None, "register or log in first"
         return await self._begin("/api/auth/refresh", RefreshRequest(self.tokens.refresh_token))
 
+    async def logout(self) -> Ok:
+        """End the session and forget its tokens."""
+        assert self.tokens is not None, "register or log in first"
+        done = await self._call("POST", "/api/auth/logout", Ok, body=RefreshRequest(self.tokens.refresh_token))
+        self.tokens = None
+        return done
+
+    async def sessions(self) -> list[Session]:
+        """The player's sessions, last used first."""
+        return await self._as_player("GET", "/api/sessions", list[Session])
+
+    async def end_session(self, session_id: str) -> Ok:
+        """End one of the player's sessions."""
+        return await self._as_player("DELETE", f"/api/sessions/{session_id}", Ok)
+
+    async def end_sessions(self) -> Ok:
+        """End all sessions of the player, this one too, and forget its tokens."""
+        done = await self._as_player("DELETE", "/api/sessions", Ok)
+        self.tokens = None
+        return done
+
     async def me(self) -> Me:
         """The player's profile."""
         return await self._as_player("GET", "/api/me", Me)
+
+    async def change_password(self, current: str, new: str) -> TokenPair:
+        """Replace the password; ends every session, and begins a new one."""
+        self.tokens = await self._as_player("PUT", "/api/me/password", TokenPair, body=PasswordChange(current, new))
+        return self.tokens
 
     async def upload_avatar(self, image: bytes, media_type: str) -> Me:
         """Replace the player's avatar by this image."""
@@ -124,6 +151,19 @@ class Client:
         """Each step of a verified replay."""
         return await self._call("GET", f"/api/replays/{replay_id}/timeline", Timeline)
 
+    async def own_replays(self, limit: int = RECENT_DEFAULT, before: str | None = None) -> OwnReplays:
+        """A page of the player's own replays, newest first; `before` is `next` of the page before."""
+        more = f"&before={before}" if before is not None else ""
+        return await self._as_player("GET", f"/api/me/replays?limit={limit}{more}", OwnReplays)
+
+    async def set_listed(self, replay_id: str, listed: bool) -> Ok:
+        """Show one of the player's replays on public lists, or hide it there."""
+        return await self._as_player("PUT", f"/api/replays/{replay_id}/listed", Ok, body=Listed(listed))
+
+    async def delete_replay(self, replay_id: str) -> Ok:
+        """Delete one of the player's replays."""
+        return await self._as_player("DELETE", f"/api/replays/{replay_id}", Ok)
+
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""
         return await self._call("GET", "/api/daily-challenge", DailyChallenge)
@@ -157,7 +197,7 @@ class Client:
                 method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
             )
         except ApiError as error:
-            if error.status != 401:
+            if error.status != 401 or error.code == "invalid_credentials":  # the password that was sent, not the token
                 raise
         tokens = await self.refresh()
         return await self._call(method, path, shape, body=body, content_type=content_type, token=tokens.access_token)

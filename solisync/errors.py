@@ -33,6 +33,7 @@ Code = Literal[
     "replay_not_found",
     "replay_storage_full",
     "request_timeout",
+    "session_not_found",
     "sync_too_large",
     "sync_too_many",
     "unauthorized",

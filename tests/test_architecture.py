@@ -97,13 +97,13 @@ def floor_of(name):
 
 def nouns():
     """The modules of web/ whose handlers stand in the route table: the annotations of what builds that table."""
-    path = PACKAGE / "web" / "routes.py"
+    path = PACKAGE / "web" / "routes" / "__init__.py"
     (build,) = [node for node in TREES[path].body if isinstance(node, ast.FunctionDef) and node.name == "routes"]
     handlers = {argument.annotation.id for argument in build.args.kwonlyargs}
     sources = {
         alias.name: node.module
         for node in ast.walk(TREES[path])
-        if isinstance(node, ast.ImportFrom) and node.level == 1
+        if isinstance(node, ast.ImportFrom) and node.level == 2
         for alias in node.names
     }
     return {f"web.{sources[handler]}" for handler in handlers}

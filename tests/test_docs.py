@@ -58,6 +58,15 @@ def test_every_make_target_that_a_document_names_exists():
         assert set(re.findall(r"(?:^    |`|\$ )make ([a-z]+)", text, re.M)) <= targets, name
 
 
+def test_every_module_that_a_document_names_exists():
+    """`x.py` is a file, whether or not the page says of which package."""
+    files = [str(path) for name in ("solisync", "tests", "bench") for path in (ROOT / name).rglob("*.py")]
+    files += [str(path) for path in ROOT.glob("*.py")]
+    for name, text in DOCS.items():
+        for module in re.findall(r"`([\w/]+\.py)`", text):
+            assert any(file.endswith(f"/{module}") for file in files), (name, module)
+
+
 def test_every_dependency_is_named_with_its_reason():
     """docs/architecture.md has a row for each package that setup.py and pyproject.toml ask for."""
     setup = (ROOT / "setup.py").read_text("utf-8")

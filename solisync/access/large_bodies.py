@@ -15,7 +15,7 @@ from ..errors import TooMany
 LARGE_BYTES = 65_536  # a body of up to that many bytes is free
 BURST_BYTES = 20 * 2**20  # of a client that has sent nothing large for a while: 20 of the largest bodies
 BYTES_PER_SECOND = 2 * 2**20
-REACTOR_SHARE = 0.1  # what parsing for one client may take of the reactor in the long run
+REACTOR_SHARE = 0.05  # what parsing for one client may take of the reactor in the long run
 REMEMBERED = 10_000  # clients whose buckets are kept; a bucket that is forgotten is full again
 
 

@@ -19,7 +19,7 @@ REMEMBERED = 10_000  # refused clients kept in memory; forgetting one costs a st
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `most` requests of one client in any `seconds`, in all routes with this limit together."""
+    """At most `most` requests of one address or player in any `seconds`, in all routes with this limit together."""
 
     name: str
     most: int
@@ -28,7 +28,8 @@ class Limit:
 
 AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
 ANALYTICS = Limit("analytics", most=5, seconds=60)
-LIMITS = (AUTH, ANALYTICS)
+PASSWORD = Limit("password", most=5, seconds=60)
+LIMITS = (AUTH, ANALYTICS, PASSWORD)
 
 
 class RateLimiter:

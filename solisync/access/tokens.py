@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import jwt
 
 from ..errors import Unauthorized
 from ..rules.accounts import TokenPair
+from ..rules.sessions import RefreshRecord
 
 ACCESS_LIFETIME = timedelta(hours=24)
 REFRESH_LIFETIME = timedelta(days=30)
@@ -45,13 +46,11 @@ class RefreshClaims:
     jti: str
 
 
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """A pair of tokens, and the record of its refresh token: to be committed before the pair is handed out."""
+class AccessClaims(NamedTuple):
+    """The claims of a valid access token: together they name the session whose latest access token it is, if any."""
 
-    jti: str
-    expires: datetime
-    pair: TokenPair
+    user_id: str
+    expiry: int  # seconds since 1970
 
 
 class Tokens:
@@ -70,25 +69,30 @@ class Tokens:
         # docs/performance.md. That a token is valid is never remembered: it depends on the time.
         self._read_access = lru_cache(REMEMBERED)(self._verify_access)
 
-    def issue(self, user_id: str, now: datetime) -> Issued:
-        """A new pair of tokens for a user."""
-        jti = self._new_id()
-        pair = TokenPair(self.access(user_id, now), self.refresh(user_id, jti, now))
-        return Issued(jti, refresh_expiry(now), pair)
+    def record(self, now: datetime, user_agent: str | None) -> RefreshRecord:
+        """What to store before a pair of tokens is issued to a client that calls itself `user_agent`."""
+        return RefreshRecord(self._new_id(), refresh_expiry(now), access_expiry(now), user_agent)
+
+    def pair(self, user_id: str, record: RefreshRecord, expiry: int) -> TokenPair:
+        """The pair of tokens of a stored record, with the `exp` of the access token that storing it returned."""
+        return TokenPair(
+            self._sign({"sub": user_id, "exp": expiry, "kind": "access"}),
+            self._sign({"sub": user_id, "exp": _seconds(record.expires), "kind": "refresh", "jti": record.jti}),
+        )
 
     def access(self, user_id: str, now: datetime) -> str:
-        """A new access token."""
-        return self._sign({"sub": user_id, "exp": _seconds(now + ACCESS_LIFETIME), "kind": "access"})
+        """A new access token of no session."""
+        return self._sign({"sub": user_id, "exp": access_expiry(now), "kind": "access"})
 
     def refresh(self, user_id: str, jti: str, now: datetime) -> str:
         """A new refresh token for a record that expires at `refresh_expiry(now)`."""
         return self._sign({"sub": user_id, "exp": _seconds(refresh_expiry(now)), "kind": "refresh", "jti": jti})
 
-    def read_access(self, token: str, now: datetime) -> str:
-        """The user id of a valid access token; raises Unauthorized for any other text."""
-        user_id, expires = self._read_access(token)
-        _check_expiry(expires, now)
-        return user_id
+    def read_access(self, token: str, now: datetime) -> AccessClaims:
+        """The claims of a valid access token; raises Unauthorized for any other text."""
+        claims = self._read_access(token)
+        _check_expiry(claims.expiry, now)
+        return claims
 
     def read_refresh(self, token: str, now: datetime) -> RefreshClaims:
         """The claims of a valid refresh token; raises Unauthorized for any other text."""
@@ -99,9 +103,9 @@ class Tokens:
     def _sign(self, claims: dict[str, object]) -> str:
         return jwt.encode(claims, self._secret, _ALGORITHM)
 
-    def _verify_access(self, token: str) -> tuple[str, int]:
+    def _verify_access(self, token: str) -> AccessClaims:
         claims = self._verify(token, "access")
-        return _uuid(claims.get("sub")), claims["exp"]
+        return AccessClaims(_uuid(claims.get("sub")), claims["exp"])
 
     def _verify(self, token: str, kind: str) -> dict[str, Any]:
         if not _SPELLING.fullmatch(token):
@@ -126,6 +130,11 @@ class Tokens:
 def _check_expiry(expires: int, now: datetime) -> None:
     if expires <= now.timestamp():  # RFC 7519 §4.1.4: refused on or after exp; no leeway
         raise Unauthorized
+
+
+def access_expiry(now: datetime) -> int:
+    """`exp` of the access tokens issued at `now`, unless the player has another that ends in the same second."""
+    return _seconds(now + ACCESS_LIFETIME)
 
 
 def refresh_expiry(now: datetime) -> datetime:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import shtab
 
 COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # by the metavar of an argument
-SHELLS = ("bash", "zsh", "fish")
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 class PrintCompletion(argparse.Action):

@@ -3,6 +3,7 @@
 from base64 import b64encode
 
 from ..postgres.transaction import Transaction
+from ..rules.sessions import Session
 from ..storage import accounts, analytics, avatars, replays, sessions, sync
 from ..storage.accounts import Player, Summary
 from .analytics import json_of
@@ -16,16 +17,16 @@ async def export(task: Task) -> None:
     async def write(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
         summary = await accounts.summary(transaction, found.id)
-        pulled = await sync.pull(transaction, found.id)
+        pulled = await sync.read(transaction, found.id)
         if summary is None or pulled is None:
             raise no_such_player(task.chosen.user)
         image = await avatars.image(transaction, found.id)
-        expiries = await sessions.expiries(transaction, found.id)
+        live = await sessions.listed(transaction, found.id)
         account = {"id": found.id, "username": found.username, "created_at": summary.created_at}
         avatar = None if image is None else {"type": summary.avatar, "base64": b64encode(image).decode("ascii")}
         raw = task.output.raw
         raw(f'{{"account": {to_json(account)},\n "avatar": {to_json(avatar)},\n')
-        raw(f' "sessions": {to_json([{"expires_at": expires} for expires in expiries])},\n')
+        raw(f' "sessions": {to_json([_session(session) for session in live or []])},\n')
         progress = "null" if pulled.payload is None else pulled.payload.decode()
         raw(f' "progress": {progress},\n "leaderboard": {to_json(_entry(summary))},\n "replays": [')
         await _write_replays(task.output, transaction, found)
@@ -51,6 +52,11 @@ async def _write_events(output: Output, transaction: Transaction, found: Player)
         for event in page:
             output.raw(between + json_of(event))
             between = ",\n  "
+
+
+def _session(session: Session) -> dict[str, object]:
+    fields = ("id", "begun_at", "used_at", "expires_at", "user_agent")
+    return {field: getattr(session, field) for field in fields}
 
 
 def _entry(summary: Summary) -> dict[str, object] | None:

@@ -1,24 +1,29 @@
 """`solisync sessions`: listing and ending the sessions of players."""
 
-from ..access.tokens import REFRESH_LIFETIME
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..storage import sessions
 from .output import Column
 from .task import Task, player
 
-COLUMNS = (Column("refreshed_at", 19), Column("expires_at", 19))
+COLUMNS = (
+    Column("id", 36),
+    Column("begun_at", 19),
+    Column("used_at", 19),
+    Column("expires_at", 19),
+    Column("user_agent", 40),
+)
 BATCH = 10_000
 
 
 async def show_list(task: Task) -> None:
-    """List a player's sessions: when each was begun or last refreshed, and when it ends unless refreshed again."""
+    """List a player's sessions: when each was begun, last used, and ends unless refreshed before."""
 
     async def show(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
         write = task.output.table(COLUMNS)
-        for expires in await sessions.expiries(transaction, found.id):
-            write({"refreshed_at": expires - REFRESH_LIFETIME, "expires_at": expires})
+        for session in await sessions.listed(transaction, found.id) or []:
+            write({column.field: getattr(session, column.field) for column in COLUMNS})
 
     await task.reading(show)
 
@@ -32,7 +37,8 @@ async def revoke(task: Task) -> None:
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await database.autocommit(player, task.chosen.user)
-            count = await database.transact(sessions.revoke, found.id)
+            ended = await database.autocommit(sessions.end_all, found.id)
+            count = ended or 0  # None: the player has gone meanwhile
             task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
 
     await task.writing(change)

@@ -70,6 +70,11 @@ class _Smoke:
         fresh, client.tokens = client.tokens, spent
         await self._refused("spent refresh token", 401, client.refresh)
         client.tokens = fresh
+        sessions = await self._step("sessions", client.sessions)
+        _expect([session.current for session in sessions] == [True, False], "not both sessions are listed")
+        await self._step("end the other session", lambda: client.end_session(sessions[1].id))
+        former, password = password, secrets.token_urlsafe(16)
+        await self._step("change password", lambda: client.change_password(former, password))
         await self._refused("wrong password", 401, lambda: client.login(name, password + "!"))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")
@@ -91,6 +96,15 @@ class _Smoke:
         verdict = await self._step("verdict", lambda: client.verdict(replay_id))
         _expect(verdict.status in ("pending", "unreadable"), "a replay without moves is more than unreadable")
         await self._refused("timeline of a replay without moves", 409, lambda: client.timeline(replay_id))
+        await self._step("unlist replay", lambda: client.set_listed(replay_id, False))
+        recent = await self._step("recent replays without it", client.recent_replays)
+        _expect(replay_id not in [line.id for line in recent], "the unlisted replay is among the recent ones")
+        own = (await self._step("own replays", client.own_replays)).replays
+        _expect(
+            [(line.id, line.listed) for line in own] == [(replay_id, False)], "the unlisted replay is not one's own"
+        )
+        await self._step("delete replay", lambda: client.delete_replay(replay_id))
+        await self._refused("deleted replay", 404, lambda: client.replay(replay_id))
         event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))
         batch = Batch(session_id=name, user_id=me.id, events=[event])
         receipt = await self._step("analytics", lambda: client.report(batch))

@@ -1,10 +1,11 @@
 """The table of subcommands, from which their parsers are made: names, arguments, and the functions that run them."""
 
 import argparse
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, cast
 
 import msgspec
@@ -24,6 +25,8 @@ NOUNS = {
     "replays": "the replays",
     "analytics": "what games have reported",
 }
+_AGO = re.compile(r"([0-9]{1,4})([mhdw])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
 
@@ -74,6 +77,12 @@ def _prefix(text: str) -> str:
 
 
 def _moment(text: str) -> datetime:
+    """A time in UTC: a day or a time as such, today, yesterday, or how long ago, such as 7d."""
+    now = datetime.now(UTC)
+    if text in ("today", "yesterday"):
+        return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=text == "yesterday")
+    if ago := _AGO.fullmatch(text):
+        return now - int(ago[1]) * _UNITS[ago[2]]
     try:
         if len(text) == len("2026-11-20"):
             text += "T00:00:00Z"
@@ -81,7 +90,9 @@ def _moment(text: str) -> datetime:
     except (msgspec.ValidationError, OverflowError):
         moment = None
     if moment is None or not 1970 <= moment.year < 9999:
-        raise argparse.ArgumentTypeError(f"must be like 2026-11-20 or 2026-11-20T12:00:00Z, not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}"
+        )
     return moment
 
 
@@ -95,6 +106,7 @@ COMMANDS = (
         "list the players by name",
         (
             _argument("--name", "only those whose names begin with this", metavar="PREFIX", type=_prefix, default=""),
+            _argument("--since", "only those who registered then or later", metavar="DATE", type=_moment),
             _argument("--limit", "at most so many", metavar="N", type=_count),
         ),
     ),

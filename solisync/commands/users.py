@@ -8,6 +8,7 @@ from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
 from ..storage import accounts
 from ..storage.accounts import ListedPlayer, Summary
+from ..storage.paging import FIRST_TIME
 from .output import Column
 from .task import Task, no_such_player, player
 
@@ -21,7 +22,7 @@ async def show_list(task: Task) -> None:
     async def show(transaction: Transaction) -> None:
         nonlocal left
         write = task.output.table(COLUMNS)
-        async for page in accounts.by_name(transaction, prefix=task.chosen.name):
+        async for page in accounts.by_name(transaction, prefix=task.chosen.name, since=task.chosen.since or FIRST_TIME):
             for each in page[:left]:
                 write(_line(each))
             if left is not None:

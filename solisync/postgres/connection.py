@@ -13,7 +13,15 @@ from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectionDone
 from twisted.logger import Logger
 
-from ..errors import ConnectionFailed, ConnectionLost, DatabaseError, Outdated, TimedOut, TransactionAborted
+from ..errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    DatabaseError,
+    Outdated,
+    TimedOut,
+    TransactionAborted,
+    Unavailable,
+)
 from . import libpq
 from .dsn import each_address, each_host, with_defaults
 from .libpq import LibpqConnection, Parameters
@@ -30,6 +38,7 @@ MISFIT_SECONDS = 60.0  # how long a connection goes on without the statements th
 _READ_ONLY, _RESULT_CHANGED, _NOT_PREPARED = "25006", "0A000", "26000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
+_DECLINED = "SS503"  # raised by our own functions, in migrations/
 _TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
 # Whatever the server, the database or the role prefers:
@@ -116,8 +125,9 @@ class Connection:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
         Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
-        when other connections would fail alike; TimedOut when the server's limits ended it; ConnectionLost when the
-        connection ended meanwhile (only the caller knows whether a commit was on its way); else DatabaseError.
+        when other connections would fail alike; TimedOut when the server's limits ended it; Unavailable when a function
+        of the schema declines it for now; ConnectionLost when the connection ended meanwhile (only the caller knows
+        whether a commit was on its way); else DatabaseError.
         """
         try:
             return await self._libpq.run(sql, parameters)
@@ -128,6 +138,8 @@ class Connection:
                 raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
             if self._is_outdated(code):
                 raise Outdated(_reason(error)) from error
+            if code == _DECLINED:
+                raise Unavailable from error
             if code in _DEADLOCK_OR_SERIALIZATION:
                 raise TransactionAborted(_reason(error)) from error
             if code in _TIMED_OUT:

@@ -1,4 +1,4 @@
-"""The audit trail: one log line for each authentication event, written when the event has been committed.
+"""The audit trail: one log line for each event of an account, written when the event has been committed.
 
 See docs/security.md "Logs".
 """
@@ -7,7 +7,21 @@ from typing import Literal
 
 from twisted.logger import Logger
 
-Event = Literal["register", "login", "login failed", "refresh", "refresh refused", "password reset", "account deleted"]
+Event = Literal[
+    "register",
+    "login",
+    "login failed",
+    "refresh",
+    "refresh refused",
+    "logged out",
+    "session ended",
+    "sessions ended",
+    "password changed",
+    "password change refused",
+    "password reset",
+    "account deleted",
+    "replay deleted",
+]
 
 NAMESPACE = "solisync.audit"
 

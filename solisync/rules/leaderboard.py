@@ -17,12 +17,13 @@ ENTRIES = 100
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# What Unicode calls default-ignorable, and letters and symbols that are blank.
+_UNSEEN = ("Cf", "Me", "Mn")  # categories: format characters, and marks on a character that there must be
+# What else Unicode calls default-ignorable, and letters and symbols that are blank; for the pattern also some _UNSEEN.
 _INVISIBLE = (
-    r"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
+    r"\xad\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
 )
-_NOTHING_VISIBLE = re.compile(rf"[\s{_INVISIBLE}\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*")
+_NOTHING_VISIBLE = re.compile(rf"[\s{_INVISIBLE}\U0001d159\U000e0000-\U000e0fff]*")
 _PATTERN = rf"^(?![\s{_INVISIBLE}]*$)\s*[^\s{_CONTROLS}]([^{_CONTROLS}]{{0,30}}[^\s{_CONTROLS}])?\s*$"
 
 
@@ -77,7 +78,8 @@ class Standing:
 def check_display_name(text: str) -> str:
     """Trim and check a display name; raises BadRequest."""
     name = text.strip()
-    if _NOTHING_VISIBLE.fullmatch(name):
+    first = name[:DISPLAY_NAME_MAX]
+    if _NOTHING_VISIBLE.fullmatch("".join(each for each in first if unicodedata.category(each) not in _UNSEEN)):
         raise BadRequest("display_name_empty", "display_name must not be empty")
     if len(name) > DISPLAY_NAME_MAX:
         raise BadRequest("display_name_length", "display_name must be at most 32 characters")

@@ -6,7 +6,20 @@ not prepared on the connections of the service.
 """
 
 from ..postgres.statement import Statement
-from . import accounts, analytics, avatars, checks, leaderboard, rate_limits, replays, schema, sessions, sync, verdicts
+from . import (
+    accounts,
+    analytics,
+    avatars,
+    checks,
+    leaderboard,
+    own_replays,
+    rate_limits,
+    replays,
+    schema,
+    sessions,
+    sync,
+    verdicts,
+)
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     dict.fromkeys(  # some are used by several nouns
@@ -17,6 +30,7 @@ STATEMENTS: tuple[Statement, ...] = tuple(
             avatars,
             checks,
             leaderboard,
+            own_replays,
             rate_limits,
             replays,
             schema,

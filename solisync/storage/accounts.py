@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
 from ..rules.analytics import name_of
 from ..rules.ids import canonical_uuid
+from ..rules.sessions import RefreshRecord
 from . import paging
 from .rows import encoded, many, maybe, one
 
@@ -74,19 +76,21 @@ REGISTER = Statement(
     "register",
     """
     WITH player AS (
-        INSERT INTO users (id, username, password_hash, created_at)
-        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz)
+        INSERT INTO users (id, username, password_hash, created_at, access_expiries)
+        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz, ARRAY[$7::bigint])
         ON CONFLICT (username) DO NOTHING
         RETURNING id
     )
-    INSERT INTO refresh_tokens (jti, user_id, expires_at)
-    SELECT $5::uuid, id, $6::timestamptz FROM player
+    INSERT INTO refresh_tokens (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
+    SELECT $5::uuid, id, $6::timestamptz, gen_random_uuid(), now, now, $8::text, $7::bigint
+    FROM player, clock_timestamp() AS now
     RETURNING true
     """,
 )
 
 PROFILE = Statement("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid")
 CREDENTIALS = Statement("credentials", "SELECT id, password_hash FROM users WHERE username = $1")
+PASSWORD_HASH = Statement("password_hash", "SELECT password_hash FROM users WHERE id = $1::uuid")
 
 # Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
 # that is the id of a player, it means that player, so that nobody gets at another's events by a choice of name.
@@ -100,12 +104,30 @@ DELETE = Statement(
         DELETE FROM analytics_names USING player
         WHERE name IN (player.id, username)
            OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
+    ), states AS (
+        DELETE FROM known_states WHERE user_id = $1::uuid
     )
     SELECT true FROM player
     """,
 )
+
+# Against the hash that was verified, which may have been replaced while bcrypt ran.
+CHANGE_PASSWORD = Statement(
+    "change_password",
+    """
+    UPDATE users SET password_hash = $3::text
+    WHERE id = $1::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text
+    RETURNING true
+    """,
+)
 SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
-REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true")
+REVOKE = Statement(
+    "revoke_sessions",
+    """
+    WITH forgotten AS (DELETE FROM known_states WHERE user_id = $1::uuid)
+    DELETE FROM refresh_tokens WHERE user_id = $1::uuid
+    """,
+)
 
 FIND = Statement(
     "admin_find_player", "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False
@@ -116,8 +138,8 @@ LIST = Statement(
     "admin_list_players",
     """
     SELECT id, username, created_at, avatar_extension FROM users
-    WHERE username > $1::text AND username >= $2::text AND username < $2::text || '~'
-    ORDER BY username LIMIT $3::int
+    WHERE username > $1::text AND username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
+    ORDER BY username LIMIT $4::int
     """,
     prepared=False,
 )
@@ -173,11 +195,11 @@ async def register(
     username: str,
     password_hash: str,
     now: datetime,
-    jti: str,
-    refresh_expires: datetime,
+    record: RefreshRecord,
 ) -> bool:
-    """Create a player and their first refresh token; False when the name is taken."""
-    return bool(await transaction.run(REGISTER, user_id, username, password_hash, now, jti, refresh_expires))
+    """Create a player and their first session; False when the name is taken."""
+    session = (record.jti, record.expires, record.access_expiry, record.user_agent)
+    return bool(await transaction.run(REGISTER, user_id, username, password_hash, now, *session))
 
 
 async def profile(transaction: Transaction, user_id: str) -> Profile | None:
@@ -188,6 +210,17 @@ async def profile(transaction: Transaction, user_id: str) -> Profile | None:
 async def credentials(transaction: Transaction, username: str) -> Credentials | None:
     """The id and password hash of the player of this name."""
     return maybe(Credentials, await transaction.run(CREDENTIALS, username))
+
+
+async def password_hash(transaction: Transaction, user_id: str) -> str | None:
+    """The password hash of a player; None when the player is gone."""
+    return maybe(str, await transaction.run(PASSWORD_HASH, user_id))
+
+
+async def change_password(transaction: Transaction, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
+    """Replace the password hash that was verified; False when it is another by now, or the player is gone."""
+    digest = sha256(verified_hash.encode()).hexdigest()
+    return bool(await transaction.run(CHANGE_PASSWORD, user_id, digest, password_hash))
 
 
 async def delete(transaction: Transaction, user_id: str) -> bool:
@@ -212,12 +245,12 @@ async def find(transaction: Transaction, user_id: str | None, username: str | No
     return maybe(Player, await transaction.run(FIND, user_id, username))
 
 
-def by_name(transaction: Transaction, *, prefix: str) -> AsyncIterator[list[ListedPlayer]]:
-    """The players whose names begin with `prefix`, by name, in pages."""
+def by_name(transaction: Transaction, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
+    """The players who registered at `since` or later, and whose names begin with `prefix`, by name, in pages."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return many(ListedPlayer, await transaction.run(LIST, name, prefix, paging.PAGE))
+        return many(ListedPlayer, await transaction.run(LIST, name, prefix, since, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)
 

@@ -1,6 +1,6 @@
 """The queue of replays that wait to be checked: docs/verification.md "How replays get checked".
 
-Two queues in one table, for literal checks and for searches. A trigger fills the first (migrations/0008); `sweep` and
+Two queues in one table, for literal checks and for searches. A trigger fills the first (migrations/0013); `sweep` and
 `enqueue_outdated` add old replays behind those of players who wait.
 """
 
@@ -16,7 +16,7 @@ from .accounts import LOCK
 from .rows import maybe, one
 
 COUNTED = 100_000
-OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0008
+OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013
 
 # The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim.
 CLAIM = Statement(

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -48,7 +49,8 @@ STORE = Statement(
     """,
 )
 
-# The newest are found first, by the index; only then are their players and verdicts looked up.
+# The newest are found first, by the index; only then are their players and verdicts looked up. The order begins with
+# `unlisted`, which is null in all of them, for the sake of that index (migrations/0010).
 RECENT = Statement(
     "recent_replays",
     f"""
@@ -56,7 +58,8 @@ RECENT = Statement(
         coalesce(status, 'pending')
     FROM (
         SELECT id, user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at FROM replays
-        ORDER BY received_at DESC, id DESC LIMIT {RECENT_MAX}
+        WHERE unlisted IS NULL
+        ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
     ) AS newest JOIN users ON users.id = newest.user_id LEFT JOIN verdicts ON verdicts.replay_id = newest.id
     ORDER BY received_at DESC, newest.id DESC
     """,  # noqa: S608
@@ -125,8 +128,8 @@ def storing(
 
 
 async def recent(transaction: Transaction) -> list[Recent]:
-    """The newest replays, the newest first, up to RECENT_MAX."""
-    return many(_recent, await transaction.run(RECENT))
+    """The newest replays that are listed, the newest first, up to RECENT_MAX."""
+    return [Recent(**shown(*row)) for row in await transaction.run(RECENT)]
 
 
 async def fetch(transaction: Transaction, replay_id: str) -> bytes | None:
@@ -154,7 +157,7 @@ def of_player(transaction: Transaction, user_id: str) -> AsyncIterator[list[Stor
     return paging.pages(read, PAGE)
 
 
-def _recent(
+def shown(
     replay_id: str,
     username: str,
     seed: str | None,
@@ -165,17 +168,18 @@ def _recent(
     recorded_at: str,
     received_at: datetime,
     verdict: VerdictStatus,
-) -> Recent:
-    return Recent(
-        id=replay_id,
-        username=username,
-        seed=None if seed is None else int(seed),
-        deal=seed,
-        draw_mode=draw_mode,
-        mode=mode,
-        time_seconds=msgspec.Raw(time_seconds),
-        final_score=msgspec.Raw(final_score),
-        recorded_at=recorded_at,
-        received_at=received_at,
-        verdict=verdict,
-    )
+) -> dict[str, Any]:
+    """The fields of Recent."""
+    return {
+        "id": replay_id,
+        "username": username,
+        "seed": None if seed is None else int(seed),
+        "deal": seed,
+        "draw_mode": draw_mode,
+        "mode": mode,
+        "time_seconds": msgspec.Raw(time_seconds),
+        "final_score": msgspec.Raw(final_score),
+        "recorded_at": recorded_at,
+        "received_at": received_at,
+        "verdict": verdict,
+    }

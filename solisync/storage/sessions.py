@@ -1,4 +1,4 @@
-"""Refresh tokens: each is one row, spent by deleting it; docs/security.md "Tokens and sessions".
+"""Sessions: each is the row of its refresh token, replaced when that is spent; docs/security.md "Tokens and sessions".
 
 Every statement that inserts a refresh token locks the player's row first. A password reset and a deletion lock it too,
 so a session is either older than they are, and removed by them, or finds the new password or no player.
@@ -9,27 +9,45 @@ from hashlib import sha256
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
-from .accounts import LOCK, REVOKE
+from ..rules.sessions import RefreshRecord, Session
+from .accounts import LOCK
+from .rows import many, maybe
+
+MOST = 100  # live sessions of a player
 
 # The row must still hold the hash that was verified: a reset may have committed while bcrypt ran. It is compared by a
 # digest, because a statement's parameters are in its text, which the server may log or show to others.
+#
+# It runs after LOCK, in one round trip: only so does it see all sessions that were begun before.
 BEGIN_SESSION = Statement(
     "begin_session",
-    """
+    f"""
     WITH player AS (
-        SELECT id FROM users
+        UPDATE users SET access_expiries = with_access_expiry(access_expiries, $3::bigint)
         WHERE id = $1::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text
-        FOR NO KEY UPDATE
+        RETURNING id, access_expiries[1] AS access_expiry
+    ), surplus AS (
+        DELETE FROM refresh_tokens WHERE jti IN (
+            SELECT jti FROM refresh_tokens JOIN player ON player.id = user_id
+            WHERE expires_at > clock_timestamp()
+            ORDER BY coalesce(used_at, expires_at - interval '30 days') DESC, jti OFFSET {MOST - 1}
+        )
+        RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM surplus)
     )
-    INSERT INTO refresh_tokens (jti, user_id, expires_at)
-    SELECT $3::uuid, id, $4::timestamptz FROM player
-    RETURNING true
-    """,
+    INSERT INTO refresh_tokens
+        (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
+    SELECT $4::uuid, id, $5::timestamptz, gen_random_uuid(), now, now, $6::text, access_expiry
+    FROM player, clock_timestamp() AS now
+    RETURNING access_expiry
+    """,  # noqa: S608
 )
 
 # One statement, because the data flow fixes the order that matters: `player` is locked before a row of
 # refresh_tokens reaches the DELETE, and pruning starts only once that DELETE has found its row and then waits for no
-# lock. Of any number of these with one jti, exactly one deletes the row; the others find it gone.
+# lock. Of any number of these with one jti, exactly one deletes the row; the others find it gone. What is free for
+# `exp` is chosen from the newest version of the player's row, as the lock has found it, and only if the token is live.
 #
 # Pruning names rows by ctid, which can't change under the lock: it costs what it deletes, where "jti IN (…)" may be
 # planned as a scan of the whole table or as a subquery that is run, and locks more, for every row. Oldest first, so
@@ -45,17 +63,76 @@ ROTATE = Statement(
     ), spent AS (
         DELETE FROM refresh_tokens USING player
         WHERE jti = $2::uuid AND user_id = player.id AND expires_at > $3::timestamptz
-        RETURNING user_id
+        RETURNING user_id, coalesce(session_id, jti) AS session_id,
+            coalesce(begun_at, expires_at - interval '30 days') AS begun_at
     ), expired AS (
         SELECT ctid FROM refresh_tokens
         WHERE expires_at <= (SELECT least($3::timestamptz, clock_timestamp())) AND EXISTS (SELECT FROM spent)
         ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED
     ), pruned AS (
         DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(SELECT ctid FROM expired))
+    ), issued AS (
+        UPDATE users SET access_expiries = with_access_expiry(access_expiries, $6::bigint)
+        FROM spent WHERE id = spent.user_id
+        RETURNING access_expiries[1] AS access_expiry
     )
-    INSERT INTO refresh_tokens (jti, user_id, expires_at)
-    SELECT $4::uuid, user_id, $5::timestamptz FROM spent
-    RETURNING true
+    INSERT INTO refresh_tokens
+        (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
+    SELECT $4::uuid, user_id, $5::timestamptz, session_id, begun_at, clock_timestamp(), $7::text, access_expiry
+    FROM spent, issued
+    RETURNING access_expiry
+    """,
+)
+
+# A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
+# row or none, and whoever repeats it without end should cause no writing.
+LOG_OUT = Statement(
+    "log_out",
+    """
+    WITH ended AS (
+        DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
+    )
+    SELECT true FROM ended
+    """,
+)
+
+# Those that end one session or all run after LOCK: only so do they see what a refresh in flight has stored.
+END = Statement(
+    "end_session",
+    """
+    WITH ended AS (
+        DELETE FROM refresh_tokens
+        WHERE user_id = $1::uuid AND coalesce(session_id, jti) = $2::uuid AND expires_at > clock_timestamp()
+        RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
+    )
+    SELECT EXISTS (SELECT FROM ended) FROM users WHERE id = $1::uuid
+    """,
+)
+END_ALL = Statement(
+    "end_sessions",
+    """
+    WITH ended AS (
+        DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true
+    ), forgotten AS (
+        DELETE FROM known_states WHERE user_id = $1::uuid
+    )
+    SELECT (SELECT count(*) FROM ended) FROM users WHERE id = $1::uuid
+    """,
+)
+
+LIST = Statement(
+    "list_sessions",
+    """
+    SELECT coalesce(session_id, jti), coalesce(begun_at, expires_at - interval '30 days'),
+        coalesce(used_at, expires_at - interval '30 days') AS used, expires_at, user_agent,
+        coalesce(access_expiry = $2::bigint, false)
+    FROM users LEFT JOIN refresh_tokens ON user_id = id AND expires_at > clock_timestamp()
+    WHERE id = $1::uuid
+    ORDER BY used DESC, jti
     """,
 )
 
@@ -67,15 +144,6 @@ PRUNE = Statement(
         ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
-)
-
-LIST = Statement(
-    "admin_sessions",
-    """
-    SELECT expires_at FROM refresh_tokens WHERE user_id = $1::uuid AND expires_at > clock_timestamp()
-    ORDER BY expires_at
-    """,
-    prepared=False,
 )
 
 # Every transaction that inserts a refresh token locks a player's row. This waits for those that hold such a lock, and
@@ -93,17 +161,59 @@ REVOKE_SOME = Statement(
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
-async def begin(transaction: Transaction, user_id: str, *, verified_hash: str, jti: str, expires: datetime) -> bool:
-    """Store a refresh token; False when the player is gone or their password is no longer the one verified."""
+async def begin(transaction: Transaction, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
+    """Begin a session, and end the one used longest ago of MOST; returns `exp` of its access token.
+
+    None when the player is gone or their password is no longer the one verified. Raises Unavailable when no second is
+    free for `exp`.
+    """
     digest = sha256(verified_hash.encode()).hexdigest()
-    return bool(await transaction.run(BEGIN_SESSION, user_id, digest, jti, expires))
+    return maybe(
+        int,
+        await transaction.run_all(
+            (LOCK, user_id),
+            (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent),
+        ),
+    )
 
 
 async def rotate(
-    transaction: Transaction, user_id: str, *, spent: str, now: datetime, jti: str, expires: datetime
-) -> bool:
-    """Replace a refresh token by another and prune expired ones of all players; False when it was spent or expired."""
-    return bool(await transaction.run(ROTATE, user_id, spent, now, jti, expires))
+    transaction: Transaction, user_id: str, record: RefreshRecord, *, spent: str, now: datetime
+) -> int | None:
+    """Replace a refresh token by another and prune expired ones of all players; returns `exp` of its access token.
+
+    None when the token was spent or has expired. Raises Unavailable when no second is free for `exp`.
+    """
+    return maybe(
+        int,
+        await transaction.run(
+            ROTATE, user_id, spent, now, record.jti, record.expires, record.access_expiry, record.user_agent
+        ),
+    )
+
+
+async def log_out(transaction: Transaction, user_id: str, jti: str) -> bool:
+    """End the session of a refresh token; False when the token was spent, or its session ended, before."""
+    return bool(await transaction.run(LOG_OUT, user_id, jti))
+
+
+async def end(transaction: Transaction, user_id: str, session_id: str | None) -> bool | None:
+    """End a live session of the player; False when they have no such session, None when they are gone."""
+    return maybe(bool, await transaction.run_all((LOCK, user_id), (END, user_id, session_id)))
+
+
+async def end_all(transaction: Transaction, user_id: str) -> int | None:
+    """End every session of the player; returns how many, None when the player is gone."""
+    return maybe(int, await transaction.run_all((LOCK, user_id), (END_ALL, user_id)))
+
+
+async def listed(transaction: Transaction, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
+    """The live sessions of the player, last used first; None when the player is gone.
+
+    Current is the one whose latest access token has this `exp`.
+    """
+    rows = await transaction.run(LIST, user_id, access_expiry)
+    return many(Session, (row for row in rows if row[0] is not None)) if rows else None
 
 
 async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
@@ -112,19 +222,6 @@ async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
     Returns how many.
     """
     return len(await transaction.run(PRUNE, now, most))
-
-
-async def expiries(transaction: Transaction, user_id: str) -> list[datetime]:
-    """When the player's refresh tokens expire, the first first."""
-    return [expires for (expires,) in await transaction.run(LIST, user_id)]
-
-
-async def revoke(transaction: Transaction, user_id: str) -> int:
-    """Delete a player's refresh tokens; returns how many. Needs a transaction.
-
-    Two statements on purpose: the lock waits for a refresh in flight, and the second statement then sees its token.
-    """
-    return len(await transaction.run_all((LOCK, user_id), (REVOKE, user_id)))
 
 
 async def revoke_some(transaction: Transaction, *, most: int) -> int:

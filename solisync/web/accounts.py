@@ -1,4 +1,4 @@
-"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
+"""Accounts over HTTP: register, me, password, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -6,14 +6,23 @@ from typing import Any
 
 from ..access.passwords import Passwords
 from ..access.tokens import Tokens
-from ..errors import Code, Conflict, NotFound
+from ..errors import Code, Conflict, NotFound, Unauthorized
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.audit import audit
-from ..rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ..rules.accounts import (
+    PASSWORD_MAX_BYTES,
+    AuthRequest,
+    Me,
+    TokenPair,
+    check_new_password,
+    check_username,
+    me,
+)
 from ..rules.replays import Recent
+from ..rules.sessions import PasswordChange, RefreshRecord
 from ..rules.shapes import Ok
-from ..storage import accounts
+from ..storage import accounts, sessions
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
 
@@ -27,7 +36,7 @@ REGISTER_ERRORS: tuple[Code, ...] = (
 
 
 class Accounts:
-    """Registration, profile and deletion of a player."""
+    """Registration, profile, password and deletion of a player."""
 
     def __init__(
         self,
@@ -48,7 +57,7 @@ class Accounts:
         self._now = now
         self._new_id = new_id
 
-    async def register(self, *, body: AuthRequest) -> TokenPair:
+    async def register(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
         """Create an account and begin its first session."""
         username = check_username(body.username)
         password = check_new_password(body.password)
@@ -57,19 +66,18 @@ class Accounts:
             raise Conflict("username_taken", "username already taken")
         password_hash = await self._passwords.hash(password)
         user_id, now = self._new_id(), self._now()
-        issued = self._tokens.issue(user_id, now)
+        record = self._tokens.record(now, user_agent)
         created = await self._database.autocommit(
             self._register,
             user_id=user_id,
             username=username,
             password_hash=password_hash,
             now=now,
-            jti=issued.jti,
-            refresh_expires=issued.expires,
+            record=record,
         )
         if not created:
             raise Conflict("username_taken", "username already taken")
-        return issued.pair
+        return self._tokens.pair(user_id, record, record.access_expiry)
 
     async def me(self, *, player: str) -> Me:
         """The player's profile."""
@@ -77,6 +85,24 @@ class Accounts:
         if profile is None:
             raise NotFound("user_not_found", "user not found")
         return me(player, profile.username, profile.avatar_extension)
+
+    async def change_password(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
+        """Replace the password, end every session and begin a new one."""
+        new = check_new_password(body.new_password)
+        current = body.current_password.encode()
+        self._passwords.require_room()
+        verified = await self._database.autocommit(accounts.password_hash, player)
+        if verified is None:
+            raise NotFound("user_not_found", "user not found")
+        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(current, verified):
+            audit("password change refused", user_id=player)
+            raise Unauthorized("invalid_credentials", "invalid credentials")
+        replacement = await self._passwords.hash(new)
+        record = self._tokens.record(self._now(), user_agent)
+        expiry = await self._database.transact(self._change_password, player, verified, replacement, record)
+        if expiry is None:
+            raise Unauthorized("invalid_credentials", "invalid credentials")
+        return self._tokens.pair(player, record, expiry)
 
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
@@ -90,6 +116,18 @@ class Accounts:
         if created:
             audit("register", user_id=user_id)
         return created
+
+    async def _change_password(
+        self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
+    ) -> int | None:
+        if not await accounts.change_password(transaction, player, verified_hash=verified, password_hash=replacement):
+            audit("password change refused", user_id=player, reason="changed meanwhile")
+            return None
+        await sessions.end_all(transaction, player)
+        expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
+        await transaction.commit()
+        audit("password changed", user_id=player)
+        return expiry
 
     async def _delete(self, transaction: Transaction, player: str) -> None:
         try:

@@ -23,6 +23,7 @@ from ..access.tokens import Tokens
 from ..errors import NotFound, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
+from ..rules.sessions import user_agent
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Json, Route, Upload
@@ -70,7 +71,7 @@ class App:
         route, _ = self._dispatcher.find(request.method, request.target)
         if route is None or route.body is None:
             raise NotFound("not_found", "not found")
-        player = self._tokens.read_access(request.bearer, self._now()) if route.protected else None
+        player = self._tokens.read_access(request.bearer, self._now()).user_id if route.protected else None
         if size > LARGE_BYTES:
             request.charged = player or request.caller.bucket, size
             try:
@@ -118,13 +119,20 @@ class App:
         if route.limit is not None:
             await self._admit(route.limit, request.caller.bucket)
         if route.protected:
-            arguments["player"] = request.player = self._tokens.read_access(request.bearer, self._now())
+            claims = self._tokens.read_access(request.bearer, self._now())
+            arguments["player"] = request.player = claims.user_id
+            if route.session:
+                arguments["access_expiry"] = claims.expiry
+            if route.player_limit is not None:
+                await self._admit(route.player_limit, claims.user_id)
         if route.body is not None:
             arguments |= self._read(route.body, request)
         for name in route.query:
             arguments[name] = request.query(name)
         if route.conditional:
             arguments["if_none_match"] = request.field(b"If-None-Match")
+        if route.user_agent:
+            arguments["user_agent"] = user_agent(request.field(b"User-Agent"))
         if route.writes:
             answer = await self._in_turn(route, arguments)
         else:

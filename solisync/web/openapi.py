@@ -49,6 +49,7 @@ _TAGS = {
 _VARIABLES = {
     "user_id": _UUID,
     "replay_id": _UUID,
+    "session_id": _UUID,
     "extension": {"type": "string", "enum": [image.extension for image in FORMATS]},
 }
 _HEADERS = {

@@ -60,10 +60,13 @@ class Route:
     The handler is called with keyword arguments:
 
     - each variable of `path`, as text
-    - `player`, the user id in the access token, if `protected`
+    - `player`, the user id in the access token, if `protected`; with `session`, also `access_expiry`, its `exp`
     - the arguments that `body` names, if there is a body
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
+    - `user_agent`, what the client calls itself or None, if `user_agent`
+
+    `limit` counts the requests of an address, `player_limit` those of a player.
 
     It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `name` is that of the
     method of solisync.client, and `tag` groups routes by noun; `answer` is a message shape or a list of one, or
@@ -79,10 +82,13 @@ class Route:
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
+    session: bool = False
     limit: Limit | None = None
+    player_limit: Limit | None = None
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     conditional: bool = False
+    user_agent: bool = False
     answer: Any = None
     answer_content: tuple[str, ...] = ()
     errors: tuple[Code, ...] = ()
@@ -109,7 +115,7 @@ class Route:
             codes.append("bad_query")
         if self.protected:
             codes.append("unauthorized")
-        if self.limit is not None or self.writes or self.body is not None:  # large bodies have a budget
+        if self.limit or self.player_limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
 

@@ -1,21 +1,28 @@
-"""Sessions over HTTP: login and refresh (docs/protocol.md "Sessions", docs/security.md "Tokens and sessions")."""
+"""Sessions over HTTP: login, refresh, logout, and the list of sessions.
+
+See docs/protocol.md "Sessions", docs/security.md "Tokens and sessions".
+"""
 
 from collections.abc import Callable
 from datetime import datetime
 
 from ..access.passwords import Passwords
-from ..access.tokens import Issued, RefreshClaims, Tokens
-from ..errors import Unauthorized
+from ..access.tokens import RefreshClaims, Tokens
+from ..errors import NotFound, Unauthorized
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..process.metrics import Metrics
 from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
+from ..rules.ids import is_id
+from ..rules.sessions import RefreshRecord
+from ..rules.shapes import Ok
 from ..storage import accounts, sessions
+from .wire.reply import Reply
 
 
 class Sessions:
-    """Login and refresh-token rotation."""
+    """Begins, refreshes, lists and ends the sessions of players."""
 
     def __init__(
         self,
@@ -32,7 +39,7 @@ class Sessions:
         self._metrics = metrics
         self._now = now
 
-    async def login(self, *, body: AuthRequest) -> TokenPair:
+    async def login(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
         """Begin a session. The work and the reply are the same whatever is wrong with the credentials."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
@@ -43,12 +50,13 @@ class Sessions:
         if not await self._passwords.verify(password, stored.password_hash if stored else None) or stored is None:
             audit("login failed", user_id=stored.user_id if stored else None)
             raise Unauthorized("invalid_credentials", "invalid credentials")
-        issued = self._tokens.issue(stored.user_id, self._now())
-        if not await self._database.autocommit(self._begin, stored, issued):
+        record = self._tokens.record(self._now(), user_agent)
+        expiry = await self._database.autocommit(self._begin, stored, record)
+        if expiry is None:
             raise Unauthorized("invalid_credentials", "invalid credentials")
-        return issued.pair
+        return self._tokens.pair(stored.user_id, record, expiry)
 
-    async def refresh(self, *, body: RefreshRequest) -> TokenPair:
+    async def refresh(self, *, body: RefreshRequest, user_agent: str | None) -> TokenPair:
         """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
         now = self._now()
         try:
@@ -56,27 +64,70 @@ class Sessions:
         except Unauthorized:
             audit("refresh refused", reason="no valid refresh token")
             raise
-        issued = self._tokens.issue(claims.user_id, now)
-        if not await self._database.autocommit(self._rotate, claims, issued, now):
+        record = self._tokens.record(now, user_agent)
+        expiry = await self._database.autocommit(self._rotate, claims, record, now)
+        if expiry is None:
             raise Unauthorized
-        return issued.pair
+        return self._tokens.pair(claims.user_id, record, expiry)
+
+    async def logout(self, *, body: RefreshRequest) -> Ok:
+        """End the session of a refresh token; a token that was spent ends nothing."""
+        claims = self._tokens.read_refresh(body.refresh_token, self._now())
+        await self._database.autocommit(self._log_out, claims)
+        return Ok()
+
+    async def list(self, *, player: str, access_expiry: int) -> Reply:
+        """The player's live sessions, last used first."""
+        found = await self._database.autocommit(sessions.listed, player, access_expiry)
+        if found is None:
+            raise NotFound("user_not_found", "user not found")
+        return Reply.of(found)
+
+    async def end(self, *, player: str, session_id: str) -> Ok:
+        """End one of the player's sessions. Its access token lives on until it expires."""
+        ended = await self._database.autocommit(self._end, player, session_id if is_id(session_id) else None)
+        if ended is None:
+            raise NotFound("user_not_found", "user not found")
+        if not ended:
+            raise NotFound("session_not_found", "session not found")
+        return Ok()
+
+    async def end_all(self, *, player: str) -> Ok:
+        """End all of the player's sessions."""
+        if await self._database.autocommit(self._end_all, player) is None:
+            raise NotFound("user_not_found", "user not found")
+        return Ok()
 
     # The database runs these to their end even if the client has gone, so the audit trail is written here.
 
-    async def _begin(self, transaction: Transaction, stored: accounts.Credentials, issued: Issued) -> bool:
-        began = await sessions.begin(
-            transaction, stored.user_id, verified_hash=stored.password_hash, jti=issued.jti, expires=issued.expires
-        )
-        audit("login" if began else "login failed", user_id=stored.user_id)
-        return began
+    async def _begin(self, transaction: Transaction, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
+        expiry = await sessions.begin(transaction, stored.user_id, record, verified_hash=stored.password_hash)
+        audit("login failed" if expiry is None else "login", user_id=stored.user_id)
+        return expiry
 
-    async def _rotate(self, transaction: Transaction, claims: RefreshClaims, issued: Issued, now: datetime) -> bool:
-        rotated = await sessions.rotate(
-            transaction, claims.user_id, spent=claims.jti, now=now, jti=issued.jti, expires=issued.expires
-        )
-        if rotated:
-            audit("refresh", user_id=claims.user_id)
-        else:
+    async def _rotate(
+        self, transaction: Transaction, claims: RefreshClaims, record: RefreshRecord, now: datetime
+    ) -> int | None:
+        expiry = await sessions.rotate(transaction, claims.user_id, record, spent=claims.jti, now=now)
+        if expiry is None:
             self._metrics.refresh_token_reuse.inc()
             audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
-        return rotated
+        else:
+            audit("refresh", user_id=claims.user_id)
+        return expiry
+
+    async def _log_out(self, transaction: Transaction, claims: RefreshClaims) -> None:
+        if await sessions.log_out(transaction, claims.user_id, claims.jti):
+            audit("logged out", user_id=claims.user_id)
+
+    async def _end(self, transaction: Transaction, player: str, session_id: str | None) -> bool | None:
+        ended = await sessions.end(transaction, player, session_id)
+        if ended:
+            audit("session ended", user_id=player)
+        return ended
+
+    async def _end_all(self, transaction: Transaction, player: str) -> int | None:
+        count = await sessions.end_all(transaction, player)
+        if count is not None:
+            audit("sessions ended", user_id=player, reason=f"all {count} of them")
+        return count

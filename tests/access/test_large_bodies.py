@@ -70,7 +70,7 @@ def test_only_so_many_clients_are_remembered(budget):
 
 
 def test_slow_parsing_costs_more_than_its_size(clock):
-    """What takes longer than 50 ms a MiB is charged for its time, also where parsing fails: in the long run 10 %."""
+    """What takes longer than 25 ms a MiB is charged for its time, also where parsing fails: in the long run 5 %."""
     cpu = Clock()
     budget = LargeBodies(seconds=clock.seconds, cpu_seconds=cpu.seconds)
 
@@ -81,14 +81,14 @@ def test_slow_parsing_costs_more_than_its_size(clock):
             raise ValueError
 
     for _ in range(20):
-        parse(0.049)
+        parse(0.024)
     assert refusal(budget, "ann", MIB) == 1
     clock.advance(10)
     for _ in range(4):
-        parse(0.25)
+        parse(0.125)
     assert refusal(budget, "ann", MIB) == 1
     clock.advance(0.5)
-    parse(2)
+    parse(1)
     assert refusal(budget, "ann", MIB) == 20  # 39 MiB, and the one that is asked for
 
 

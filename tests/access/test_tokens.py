@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from solisync.access.tokens import Tokens, refresh_expiry
 from solisync.errors import Unauthorized
+from solisync.rules.sessions import RefreshRecord
 from tests.harness.constants import PREVIOUS_SECRET
 from tests.harness.constants import SECRET as CURRENT_SECRET
 from tests.harness.service import refused, start
@@ -45,18 +46,21 @@ def test_a_refresh_token_has_these_claims_and_no_others():
 
 
 def test_a_pair_and_its_record_agree():
-    """What is issued together has one user, one id and one expiry."""
-    issued = Tokens(SECRET, new_id=lambda: JTI).issue(USER, NOW)
-    access, refresh = claims_of(issued.pair.access_token), claims_of(issued.pair.refresh_token)
-    assert (access["sub"], refresh["sub"]) == (USER, USER)
-    assert (issued.jti, issued.expires.timestamp()) == (refresh["jti"], refresh["exp"])
+    """What is issued together has one user, the id of its record, and the expiry that storing the record has chosen."""
+    issuer = Tokens(SECRET, new_id=lambda: JTI)
+    record = issuer.record(NOW, "a game")
+    pair = issuer.pair(USER, record, record.access_expiry - 7)
+    access, refresh = claims_of(pair.access_token), claims_of(pair.refresh_token)
+    assert access == {"sub": USER, "exp": int(NOW.timestamp()) + 86_400 - 7, "kind": "access"}
+    assert refresh == {"sub": USER, "exp": int(record.expires.timestamp()), "kind": "refresh", "jti": record.jti}
+    assert record == (RefreshRecord(JTI, refresh_expiry(NOW), int(NOW.timestamp()) + 86_400, "a game"))
 
 
 def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
     """There is no leeway, in either direction."""
     token = tokens.access(USER, NOW)
     expiry = NOW.replace(microsecond=0) + timedelta(hours=24)
-    assert tokens.read_access(token, expiry - timedelta(microseconds=1)) == USER
+    assert tokens.read_access(token, expiry - timedelta(microseconds=1)) == (USER, expiry.timestamp())
     with pytest.raises(Unauthorized):
         tokens.read_access(token, expiry)
 
@@ -79,7 +83,7 @@ def test_a_token_has_one_spelling(user_id):
     """Both kinds are accepted only as they were issued, so that no other spelling can fill the memory."""
     ours = Tokens(SECRET)
     access, refresh = ours.access(user_id, NOW), ours.refresh(user_id, JTI, NOW)
-    assert ours.read_access(access, NOW) == user_id
+    assert ours.read_access(access, NOW).user_id == user_id
     assert ours.read_refresh(refresh, NOW).user_id == user_id
     for spelled in spellings(access):
         with pytest.raises(Unauthorized):
@@ -178,10 +182,10 @@ def test_the_secret_shows_in_no_repr():
 def test_a_previous_secret_verifies_and_never_signs():
     """Tokens of the previous secret are accepted beside the current ones, and all new ones have the current one."""
     previous, both = Tokens(b"p" * 32), Tokens(SECRET, previous=b"p" * 32)
-    assert both.read_access(previous.access(USER, NOW), NOW) == USER
+    assert both.read_access(previous.access(USER, NOW), NOW).user_id == USER
     assert both.read_refresh(previous.refresh(USER, JTI, NOW), NOW).jti == JTI
-    issued = both.issue(USER, NOW).pair
-    assert tokens.read_access(issued.access_token, NOW) == both.read_access(issued.access_token, NOW) == USER
+    issued = both.access(USER, NOW)
+    assert tokens.read_access(issued, NOW) == both.read_access(issued, NOW)
     for stranger in (previous.access, Tokens(b"x" * 32).access):
         with pytest.raises(Unauthorized):
             tokens.read_access(stranger(USER, NOW), NOW)

@@ -91,11 +91,52 @@ async def test_since_is_included_and_until_is_not(administrate, events, words, e
     assert [record["id"] for record in done.records] == [ids[index] for index in expected]
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "2026-11-20T12:00:00", "9999-12-31", "0001-01-01", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yesterday",
+        "7",
+        "d",
+        "-1d",
+        "7y",
+        "7 d",
+        "٣d",
+        "2026-13-01",
+        "2026-11-20T12:00:00",
+        "9999-12-31",
+        "0001-01-01",
+        "",
+    ],
+)
 def test_a_date_that_is_none_is_a_usage_error(text):
     """So is a time that doesn't say in which zone."""
     with pytest.raises(SystemExit, match="2"):
         command_parser().parse_args(["analytics", "export", "--since", text])
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [
+        ("30m", timedelta(minutes=30)),
+        ("12h", timedelta(hours=12)),
+        ("7d", timedelta(days=7)),
+        ("2w", timedelta(weeks=2)),
+    ],
+)
+def test_a_time_may_be_said_from_now(text, ago):
+    """So many minutes, hours, days or weeks ago."""
+    before = datetime.now(UTC) - ago
+    since = command_parser().parse_args(["analytics", "export", "--since", text]).since
+    assert before <= since <= datetime.now(UTC) - ago
+
+
+def test_a_day_may_be_said_by_its_name():
+    """Today and yesterday begin at midnight, in UTC."""
+    parse = command_parser().parse_args
+    today, yesterday = (parse(["analytics", "export", "--since", text]).since for text in ("today", "yesterday"))
+    assert (today.hour, today.minute, today.second, today.microsecond, today.tzinfo) == (0, 0, 0, 0, UTC)
+    assert today - yesterday == timedelta(days=1)
+    assert timedelta() <= datetime.now(UTC) - today < timedelta(days=2)
 
 
 async def test_progress_is_told_to_those_who_ask(administrate, events):

@@ -11,6 +11,7 @@ from twisted.internet.task import deferLater
 from solisync.commands import sessions as command
 from solisync.commands.main import main
 from solisync.postgres.database import Database
+from solisync.rules.sessions import RefreshRecord
 from solisync.storage import STATEMENTS, sessions
 from tests.harness.constants import PASSWORD
 from tests.harness.postgres import connect, truncate
@@ -32,12 +33,13 @@ async def test_the_live_sessions_of_a_player_are_listed(administrate, server):
     text = await administrate("sessions", "list", "ann", "--json")
     assert len(text.records) == 2
     for record in text.records:
-        begun, ends = (datetime.fromisoformat(record[name]) for name in ("refreshed_at", "expires_at"))
-        assert ends - begun == LIVE
+        begun, used, ends = (datetime.fromisoformat(record[name]) for name in ("begun_at", "used_at", "expires_at"))
+        assert begun == used
+        assert abs(ends - used - LIVE) < timedelta(seconds=2)
         assert abs(datetime.now(UTC) - begun) < timedelta(minutes=5)
     for (jti,) in server.sql("SELECT jti::text FROM refresh_tokens"):
         assert jti not in text
-    assert (await administrate("sessions", "list", "ann")).lines[0].split()[0] == "REFRESHED"
+    assert (await administrate("sessions", "list", "ann")).lines[0].split()[:2] == ["ID", "BEGUN"]
 
 
 async def test_one_player_is_logged_out(administrate, server):
@@ -76,8 +78,8 @@ async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, se
         cursor.execute("BEGIN")
         cursor.execute(sessions.ROTATE.preparation)
         now = datetime.now(UTC)
-        cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE))
-        assert cursor.fetchall() == [(True,)]
+        cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE, 1, None))
+        assert cursor.fetchall() == [(1,)]
         revoking = Deferred.fromCoroutine(administrate("sessions", "revoke", whom, "--yes"))
         waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
         while server.sql(waiting) == [(0,)]:  # the database tells nobody that somebody waits
@@ -106,9 +108,8 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, sh
         while True:
             jti = str(uuid4())
             spent, tokens[player] = tokens[player], jti
-            if not await database.autocommit(
-                sessions.rotate, player, spent=spent, now=now, jti=jti, expires=now + LIVE
-            ):
+            record = RefreshRecord(jti, now + LIVE, access_expiry=turns, user_agent=None)
+            if await database.autocommit(sessions.rotate, player, record, spent=spent, now=now) is None:
                 return
             turns += 1
 

@@ -50,6 +50,19 @@ def fill(server):
     return fill
 
 
+@pytest.mark.parametrize("page", [1, 1000])
+async def test_the_newest_players_can_be_listed(administrate, fill, server, monkeypatch, page):
+    """--since takes those who registered at that time or later, and works with the other options."""
+    monkeypatch.setattr(paging, "PAGE", page)
+    fill("ann", "anton", "bob")
+    server.sql("UPDATE users SET created_at = '2026-11-20T12:00:00Z' WHERE username <> 'ann'")
+    server.sql("UPDATE users SET created_at = '2026-11-20T11:59:59.999999Z' WHERE username = 'ann'")
+    since = ["--since", "2026-11-20T12:00:00Z"]
+    assert names(await administrate("users", "list", "--json", *since)) == ["anton", "bob"]
+    assert names(await administrate("users", "list", "--json", *since, "--name", "an")) == ["anton"]
+    assert names(await administrate("users", "list", "--json", *since, "--limit", "1")) == ["anton"]
+
+
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 async def test_the_list_is_complete_whatever_the_page(administrate, fill, monkeypatch, page):
     """Every player is listed once, by name, however many pages that takes."""

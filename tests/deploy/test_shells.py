@@ -25,7 +25,7 @@ echo "${COMPREPLY[*]}"
     ("words", "completed"),
     [
         (["--work"], "--workers"),
-        (["--print-completion", ""], "bash zsh fish"),
+        (["--print-completion", ""], "bash zsh fish tcsh"),
         (["us"], "users"),
         (["users", "delete", "--y"], "--yes"),
         (["--data-dir", "{place}/d"], "{place}/directory"),
@@ -48,7 +48,7 @@ def test_bash_completes(place, words, completed):
     assert (done.stdout.strip(), done.stderr) == (completed.format(place=place), "")
 
 
-@pytest.mark.parametrize("shell", [pytest.param(name, marks=optional(name)) for name in ("zsh", "fish")])
+@pytest.mark.parametrize("shell", [pytest.param(name, marks=optional(name)) for name in ("zsh", "fish", "tcsh")])
 def test_other_shells_read_their_scripts(place, shell):
     """They have no complaint about the grammar."""
     script = place / "solisync"

@@ -37,10 +37,16 @@ def unknown_keys():
     return filled(body[:-1] + ",", '"a":1', "}").replace('"a"', '"b"', 1)
 
 
+def halves():
+    text = "\\ud800" * 170_000
+    return json.dumps(progress_of())[:-1] + f', "zz": "{text}"}}'
+
+
 REPLAY = '{"mode":"Zen","draw_mode":"DrawOne","final_score":1,"time_seconds":1,"recorded_at":"2026-01-01","x":'
 ATTACKS = {
     "empty arrays": ("POST", "/api/leaderboard/opt-in", lambda: filled('{"display_name":"Ann","x":[', "[]", "]}"), 1),
     "half surrogates": ("POST", "/api/replays", lambda: filled(REPLAY[:-5] + ',"x":["', "\\ud800" * 8, '"}'), 1),
+    "stored half surrogates": ("POST", "/api/sync/push", halves, 1),
     "achievements": ("POST", "/api/sync/push", achievements, 1),
     "unknown keys": ("POST", "/api/sync/push", unknown_keys, 1),
     "plain replays": ("POST", "/api/replays", lambda: REPLAY + '"' + "x" * (MAX_BODY - len(REPLAY) - 4) + '"}', 1),

@@ -25,6 +25,7 @@ def test_a_name_has_up_to_32_code_points(name):
         ("\u2800 \u3164", "display_name must not be empty"),
         ("\u2060" * 40, "display_name must not be empty"),
         ("\ufe0f\U000e0041", "display_name must not be empty"),
+        ("\u0301 \u20dd\ufff9\U0001d159", "display_name must not be empty"),
         ("x" * 33, "display_name must be at most 32 characters"),
         ("😀" * 33, "display_name must be at most 32 characters"),
         ("a\0b", "display_name must not contain control characters"),

@@ -127,7 +127,7 @@ GRANTED = {"reward_granted": True}
         ({"stats__last_modified": "0001-01-01T00:00:00+02:00"}, "$.stats"),
         ({"last_modified": "2026-11-20T00:00:00+0100"}, "$.last_modified"),
         ({"stats__last_modified": "2026-11-20T00:00:00.5-0130"}, "$.stats.last_modified"),
-        ({"progress__last_modified": "2026-11-20T23:59:60Z"}, "$.progress.last_modified"),
+        ({"progress__last_modified": "2026-11-20T12:59:60Z"}, "$.progress.last_modified"),
         (
             {"achievements": [{"id": "a", "unlocked": 1 > 0, "unlock_date": "2026-11-20T00:00:00+0000", **GRANTED}]},
             "$.achievements[0].unlock_date",
@@ -230,6 +230,19 @@ async def test_counters_may_be_spelled_as_doubles(server):
     merged = answer.json["merged"]
     for part in ("stats", "progress"):
         assert encode(merged[part]) == encode(expected[part])  # as text, where 95 is not 95.0
+
+
+async def test_a_leap_second_is_the_last_microsecond_before_it(server):
+    """In any time of a payload, with any offset; texts that only look like one stay as they are."""
+    client = await server.player("ann")
+    record = {"id": "2026-12-31T23:59:60Z", "unlocked": True, "unlock_date": "2027-01-01T00:59:60.5+01:00", **GRANTED}
+    unknown = {"last_modified": "2026-12-31T23:59:60Z"}
+    pushed = progress_of(last_modified="2026-12-31T23:59:60Z", achievements=[record], zz=unknown)
+    answer = await push(server, client, pushed)
+    assert answer.status == 200, answer
+    merged = answer.json["merged"]
+    assert merged["achievements"] == [{**record, "unlock_date": "2026-12-31T23:59:59.999999Z"}]
+    assert merged["zz"] == unknown
 
 
 async def test_a_time_that_is_none_may_have_any_spelling(server):

@@ -156,6 +156,17 @@ async def test_a_connection_without_a_whole_request_ends_with_its_input(bench, p
     await until(lambda: not bench.connections.open)
 
 
+def test_no_probe_follows_the_last_answer(bench):
+    """While it is on its way to a client that has closed its sending side, there is no request left to announce."""
+    channel, transport = bench.connect(LATER)
+    channel.readConnectionLost()
+    bench.pages.answer()
+    assert transport.closing == "close"
+    bench.clock.advance(PROBE_SECONDS)
+    assert [answer.status for answer in parse(transport.value())] == [200]
+    bench.disconnect(channel)
+
+
 async def test_a_half_closed_client_must_read(bench, port):
     """It is cut 30 s after it has stopped reading, as any other."""
     bench.pages.big = b"x" * 20_000_000

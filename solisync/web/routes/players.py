@@ -1,8 +1,9 @@
 """The routes of players: their accounts, sessions and avatars."""
 
-from ...access.rate_limit import Limit
+from ...access.rate_limit import PASSWORD, Limit
 from ...rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
+from ...rules.sessions import PasswordChange, Session
 from ...rules.shapes import Ok
 from ..accounts import REGISTER_ERRORS, Accounts
 from ..avatars import Avatars
@@ -11,7 +12,9 @@ from ..sessions import Sessions
 from ..wire.reply import Refusal
 
 
-def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatars: Avatars) -> tuple[Route, ...]:
+def players(
+    auth_limit: Limit, public_avatars: bool, *, accounts: Accounts, sessions: Sessions, avatars: Avatars
+) -> tuple[Route, ...]:
     """Those that begin or continue a session share `auth_limit`."""
     return (
         Route(
@@ -23,6 +26,7 @@ def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatar
             summary="Create an account and begin its first session",
             limit=auth_limit,
             body=Json(AuthRequest),
+            user_agent=True,
             answer=TokenPair,
             errors=REGISTER_ERRORS,
         ),
@@ -35,6 +39,7 @@ def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatar
             summary="Begin a session",
             limit=auth_limit,
             body=Json(AuthRequest),
+            user_agent=True,
             answer=TokenPair,
             errors=("invalid_credentials", "username_characters"),
         ),
@@ -47,8 +52,54 @@ def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatar
             summary="Spend a refresh token for a new pair of tokens",
             limit=auth_limit,
             body=Json(RefreshRequest),
+            user_agent=True,
             answer=TokenPair,
             errors=("unauthorized",),
+        ),
+        Route(
+            method="POST",
+            path="/api/auth/logout",
+            name="logout",
+            tag="sessions",
+            handler=sessions.logout,
+            summary="End the session of a refresh token",
+            body=Json(RefreshRequest),
+            answer=Ok,
+            errors=("unauthorized",),
+        ),
+        Route(
+            method="GET",
+            path="/api/sessions",
+            name="sessions",
+            tag="sessions",
+            handler=sessions.list,
+            summary="List one's sessions, last used first",
+            protected=True,
+            session=True,
+            answer=list[Session],
+            errors=("user_not_found",),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/sessions/{session_id}",
+            name="end_session",
+            tag="sessions",
+            handler=sessions.end,
+            summary="End one of one's sessions",
+            protected=True,
+            answer=Ok,
+            errors=("session_not_found", "user_not_found"),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/sessions",
+            name="end_sessions",
+            tag="sessions",
+            handler=sessions.end_all,
+            summary="End all of one's sessions, this one too",
+            protected=True,
+            answer=Ok,
+            errors=("user_not_found",),
         ),
         Route(
             method="GET",
@@ -60,6 +111,20 @@ def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatar
             protected=True,
             answer=Me,
             errors=("user_not_found",),
+        ),
+        Route(
+            method="PUT",
+            path="/api/me/password",
+            name="change_password",
+            tag="accounts",
+            handler=accounts.change_password,
+            summary="Change one's password, and end all sessions but a new one",
+            protected=True,
+            player_limit=PASSWORD,
+            body=Json(PasswordChange),
+            user_agent=True,
+            answer=TokenPair,
+            errors=("password_length", "password_too_long", "invalid_credentials", "user_not_found"),
         ),
         Route(
             method="DELETE",
@@ -92,7 +157,7 @@ def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatar
                 tag="avatars",
                 handler=avatars.show,
                 summary="Show a player's avatar",
-                protected=True,
+                protected=not public_avatars,
                 conditional=True,
                 answer_content=AVATAR_TYPES,
                 errors=("avatar_not_found",),

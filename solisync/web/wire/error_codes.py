@@ -29,6 +29,7 @@ STATUS: dict[Code, int] = {
     "user_not_found": 404,
     "avatar_not_found": 404,
     "replay_not_found": 404,
+    "session_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "username_taken": 409,

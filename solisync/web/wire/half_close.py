@@ -48,7 +48,7 @@ class HalfCloseChannel(BackpressureChannel):
 
     def _look_for_reset(self) -> None:
         self._probe = None
-        if not self._handlingRequest:
+        if not self._handlingRequest or not self.requests:  # Twisted goes on "handling" while it sends the last reply
             return
         # To read on would not tell: after the end of its input a socket keeps saying that there is none.
         if self.transport.getHandle().getsockopt(SOL_SOCKET, SO_ERROR):

@@ -1,0 +1,53 @@
+"""Sessions: message shapes, and what is stored of one (docs/protocol.md "Sessions")."""
+
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+USER_AGENT_LENGTH = 200
+
+
+class Session(Struct, frozen=True):
+    """A login that lives on through refreshes. `used_at` is when it was begun or last refreshed."""
+
+    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    begun_at: datetime
+    used_at: datetime
+    expires_at: Annotated[datetime, Meta(description="unless it is refreshed before")]
+    user_agent: Annotated[str | None, Meta(description="what the client called itself then, at most 200 characters")]
+    current: Annotated[bool, Meta(description="whether the access token of this request is its latest")]
+
+
+class PasswordChange(Struct, frozen=True):
+    """The password to verify, and the one to replace it by."""
+
+    current_password: str
+    new_password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8")]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshRecord:
+    """What is stored of a pair of tokens when it is issued: the row of its refresh token.
+
+    `access_expiry` is the `exp` wanted for the access token, in seconds since 1970. Storing the record may choose an
+    earlier one, because no two access tokens of a player have the same.
+    """
+
+    jti: str
+    expires: datetime
+    access_expiry: int
+    user_agent: str | None
+
+
+def user_agent(header: str | None) -> str | None:
+    """What a client calls itself, for people to read: the header User-Agent, decoded as Latin-1, in short."""
+    if header is None:
+        return None
+    with suppress(UnicodeDecodeError):  # bytes that are no UTF-8 stay Latin-1
+        header = header.encode("latin-1").decode()
+    text = "".join(character for character in header if unicodedata.category(character) != "Cc")
+    return text[:USER_AGENT_LENGTH] or None

@@ -1,0 +1,86 @@
+"""Changing one's password (docs/protocol.md "Sessions")."""
+
+import bcrypt
+import pytest
+
+from tests.harness.constants import PASSWORD
+from tests.harness.service import refused
+
+NEW = "another horse"
+
+
+async def test_a_new_password_ends_every_other_session(server):
+    """The answer is a pair of a new session, the only one that is left; the old password logs in no more."""
+    client, other = await server.player("ann"), server.client()
+    await other.login("ann", PASSWORD)
+    former = client.tokens
+    await client.change_password(PASSWORD, NEW)
+    assert [session.current for session in await client.sessions()] == [True]
+    assert await client.refresh()
+    assert await refused(other.refresh()) == (401, "unauthorized")
+    client.tokens = former
+    assert await refused(client.refresh()) == (401, "unauthorized")
+    assert await refused(other.login("ann", PASSWORD)) == (401, "invalid credentials")
+    assert await other.login("ann", NEW)
+
+
+async def test_an_access_token_outlives_a_change_of_password(server):
+    """Access tokens are not ended: they live on until they expire."""
+    client = await server.player("ann")
+    token = client.tokens.access_token
+    await client.change_password(PASSWORD, PASSWORD)  # the new one may be the old one
+    assert (await server.ask("GET", "/api/me", bearer=token)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("current", "new", "answer"),
+    [
+        (PASSWORD, "x" * 7, (400, "password must be at least 8 characters")),
+        ("wrong", "x" * 1025, (400, "password must be at most 1024 bytes")),
+        ("wrong", NEW, (401, "invalid credentials")),
+        ("", NEW, (401, "invalid credentials")),
+        (PASSWORD + "x" * 1024, NEW, (401, "invalid credentials")),
+    ],
+)
+async def test_a_refused_change_changes_nothing(server, current, new, answer):
+    """The rules of the new password come first, then the current one; the sessions go on."""
+    client = await server.player("ann")
+    assert await refused(client.change_password(current, new)) == answer
+    assert await client.refresh()
+    assert await server.client().login("ann", PASSWORD)
+
+
+async def test_a_deleted_player_has_no_password(server):
+    """The new password is checked before, the current one after."""
+    client = await server.player("ann")
+    token = client.tokens.access_token
+    await client.delete_account()
+    for new, status in (("x", 400), (NEW, 404)):
+        body = {"current_password": "wrong", "new_password": new}
+        assert (await server.ask("PUT", "/api/me/password", body=body, bearer=token)).status == status
+
+
+async def test_a_password_that_changed_meanwhile_is_not_changed_again(server, monkeypatch):
+    """The change is made only while the stored hash is still the one that was verified."""
+    client = await server.player("ann")
+    verify = bcrypt.checkpw
+
+    def verify_while_it_changes(*pair):
+        server.sql("UPDATE users SET password_hash = %s", (bcrypt.hashpw(b"reset", bcrypt.gensalt(4)).decode(),))
+        return verify(*pair)
+
+    monkeypatch.setattr(bcrypt, "checkpw", verify_while_it_changes)
+    assert await refused(client.change_password(PASSWORD, NEW)) == (401, "invalid credentials")
+    monkeypatch.setattr(bcrypt, "checkpw", verify)
+    assert await server.client().login("ann", "reset")
+    assert await client.refresh()
+
+
+async def test_a_player_may_try_five_passwords_a_minute(server):
+    """Right or wrong, from whatever address; another player is not affected."""
+    client, other = await server.player("ann"), await server.player("bob")
+    for number in range(5):
+        client._headers["X-Forwarded-For"] = f"192.0.2.{number}"
+        assert (await refused(client.change_password("wrong", NEW)))[0] == 401
+    assert await refused(client.change_password(PASSWORD, NEW)) == (429, "too many requests")
+    assert await other.change_password(PASSWORD, NEW)

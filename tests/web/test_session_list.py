@@ -1,0 +1,213 @@
+"""A player's sessions: listing them, and ending one or all (docs/protocol.md "Sessions")."""
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from solisync.access.tokens import Tokens
+from solisync.rules.sessions import user_agent
+from tests.harness.concurrency import until
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.postgres import connect
+from tests.harness.service import refused
+
+MONTH = timedelta(days=30)
+
+
+async def another(server, username="ann", **headers):
+    """A client with a further session of this player."""
+    client = server.client()
+    client._headers |= headers
+    await client.login(username, PASSWORD)
+    return client
+
+
+async def test_sessions_are_listed_last_used_first(server):
+    """Each session has an id, its times and what the client called itself; the caller's own is marked."""
+    began = datetime.now(UTC)
+    first = await server.player("ann")
+    second = await another(server, **{"User-Agent": "Solitaire/2.1 (Linux)"})
+    newest, oldest = await first.sessions()
+    assert (newest.current, oldest.current) == (False, True)
+    assert newest.user_agent == "Solitaire/2.1 (Linux)"
+    assert began <= oldest.begun_at == oldest.used_at < newest.begun_at == newest.used_at <= datetime.now(UTC)
+    assert abs(newest.expires_at - newest.used_at - MONTH) < timedelta(seconds=2)
+    assert UUID(newest.id).version == UUID(oldest.id).version == 4
+    assert [session.current for session in await second.sessions()] == [True, False]
+
+
+async def test_a_refresh_keeps_the_session(server):
+    """A refreshed session keeps its id and its beginning; the time of use and the User-Agent are the refresh's."""
+    client = await server.player("ann")
+    (before,) = await client.sessions()
+    client._headers["User-Agent"] = "newer"
+    await client.refresh()
+    (after,) = await client.sessions()
+    assert (after.id, after.begun_at, after.user_agent) == (before.id, before.begun_at, "newer")
+    assert after.used_at > before.used_at
+    assert after.current
+
+
+async def test_an_earlier_access_token_names_no_session(server):
+    """After a refresh the older access token is still valid, and no session is current for it."""
+    client = await server.player("ann")
+    older = client.tokens
+    await client.refresh()
+    client.tokens = older
+    assert [session.current for session in await client.sessions()] == [False]
+
+
+async def test_a_record_of_an_older_node_is_a_session(server):
+    """A record without particulars has its jti as id and 30 days; the next refresh keeps that id."""
+    client = await server.player("ann")
+    server.sql(
+        "UPDATE refresh_tokens SET session_id = NULL, begun_at = NULL, used_at = NULL, user_agent = NULL,"
+        " access_expiry = NULL"
+    )
+    ((jti, expires),) = server.sql("SELECT jti::text, expires_at FROM refresh_tokens")
+    (found,) = await client.sessions()
+    assert (found.id, found.begun_at, found.used_at, found.current) == (jti, expires - MONTH, expires - MONTH, False)
+    await client.refresh()
+    (found,) = await client.sessions()
+    assert (found.id, found.begun_at, found.current) == (jti, expires - MONTH, True)
+
+
+async def test_logout_ends_the_session_of_its_token(server):
+    """After logout the refresh token is refused; logging out again is fine; other sessions go on."""
+    client, other = await server.player("ann"), await another(server)
+    token = client.tokens
+    assert (await client.logout()).ok
+    client.tokens = token
+    assert (await client.logout()).ok
+    client.tokens = token
+    assert await refused(client.refresh()) == (401, "unauthorized")
+    assert len(await other.sessions()) == 1
+
+
+async def test_logout_with_a_spent_token_ends_nothing(server):
+    """The session goes on under its newer token."""
+    client = await server.player("ann")
+    spent = client.tokens
+    fresh = await client.refresh()
+    client.tokens = spent
+    assert (await client.logout()).ok
+    client.tokens = fresh
+    assert await client.refresh()
+
+
+async def test_logout_takes_refresh_tokens_only(server):
+    """Another kind, another signature, an expired token and no token are 401; a deleted player's token is 200."""
+    client = await server.player("ann")
+    me, now = await client.me(), datetime.now(UTC)
+    for token in (
+        client.tokens.access_token,
+        Tokens(b"x" * 32).refresh(me.id, str(uuid4()), now),
+        Tokens(SECRET.encode()).refresh(me.id, str(uuid4()), now - 2 * MONTH),
+        "",
+    ):
+        answer = await server.ask("POST", "/api/auth/logout", body={"refresh_token": token})
+        assert (answer.status, answer.json) == (401, {"error": "unauthorized"})
+    token = client.tokens
+    await client.delete_account()
+    client.tokens = token
+    assert (await client.logout()).ok
+
+
+async def test_a_session_is_ended_by_its_id(server):
+    """Its refresh token is refused from then on, its access token lives on; ending it again is a 404."""
+    client, other = await server.player("ann"), await another(server)
+    (session,) = [session for session in await client.sessions() if not session.current]
+    assert (await client.end_session(session.id)).ok
+    assert await refused(other.refresh()) == (401, "unauthorized")
+    assert (await other.me()).username == "ann"
+    assert await refused(client.end_session(session.id)) == (404, "session not found")
+
+
+@pytest.mark.parametrize("name", ["another's", "nobody's", "no-id", "x" * 100])
+async def test_only_ones_own_sessions_can_be_ended(server, name):
+    """Another player's session, an unknown id and what is no id are the same 404."""
+    client, other = await server.player("ann"), await server.player("bob")
+    (session,) = await other.sessions()
+    given = {"another's": session.id, "nobody's": str(uuid4())}.get(name, name)
+    assert await refused(client.end_session(given)) == (404, "session not found")
+    assert await other.refresh()
+
+
+async def test_all_sessions_end_at_once(server):
+    """DELETE /api/sessions ends the caller's session too; another player's stay."""
+    client, other, stranger = await server.player("ann"), await another(server), await server.player("bob")
+    token = client.tokens
+    assert (await client.end_sessions()).ok
+    client.tokens = token
+    assert await client.sessions() == []
+    for each in (client, other):
+        assert await refused(each.refresh()) == (401, "unauthorized")
+    assert len(await stranger.sessions()) == 1
+
+
+async def test_a_deleted_player_has_no_sessions(server):
+    """Every route of sessions answers `user not found`, whatever else is wrong."""
+    client = await server.player("ann")
+    token = client.tokens.access_token
+    await client.delete_account()
+    for method, path in (("GET", ""), ("DELETE", ""), ("DELETE", "/x"), ("DELETE", f"/{uuid4()}")):
+        answer = await server.ask(method, f"/api/sessions{path}", bearer=token)
+        assert (answer.status, answer.json) == (404, {"error": "user not found"})
+
+
+async def test_ending_a_session_waits_for_its_refresh(reactor, server):
+    """A session that is being refreshed is ended all the same: the new token is refused."""
+    client, other = await server.player("ann"), await another(server)
+    (session,) = [session for session in await client.sessions() if session.current]
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with closing(connect(server.dsn)) as blocking:
+        blocking.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
+        refresh = Deferred.fromCoroutine(client.refresh())
+        await until(reactor, lambda: len(server.sql(waits)) == 1, 10)
+        ending = Deferred.fromCoroutine(other.end_session(session.id))
+        await until(reactor, lambda: len(server.sql(waits)) == 2, 10)
+        blocking.rollback()
+    await refresh
+    assert (await ending).ok
+    assert await refused(client.refresh()) == (401, "unauthorized")
+
+
+async def test_a_player_has_at_most_a_hundred_sessions(server):
+    """A login beyond ends the one that was used longest ago; those that have expired do not count."""
+    client = await server.player("ann")
+    (oldest,) = await client.sessions()
+    server.sql(
+        "INSERT INTO refresh_tokens (jti, user_id, expires_at)"
+        " SELECT gen_random_uuid(), id, now() + interval '30 d' + n * interval '1 s'"
+        " FROM users, generate_series(1, 99) AS n"
+    )
+    server.sql("INSERT INTO refresh_tokens SELECT gen_random_uuid(), id, now() - interval '1 s' FROM users")
+    assert len(await client.sessions()) == 100
+    newest = await another(server)
+    left = await newest.sessions()
+    assert len(left) == 100
+    assert oldest.id not in {session.id for session in left}
+    assert [session.current for session in left] == [session.current for session in left if session.current] + 99 * [
+        False
+    ] or sum(session.current for session in left) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "stored"),
+    [
+        (None, None),
+        ("", None),
+        ("Godot/4.3", "Godot/4.3"),
+        ("a\tb\x7fc\x85", "abc"),
+        ("\x1b[31mred", "[31mred"),
+        ("x" * 500, "x" * 200),
+        ("Spiel für zwei ♠".encode().decode("latin-1"), "Spiel für zwei ♠"),
+        ("caf\xe9", "café"),
+    ],
+)
+def test_what_a_client_calls_itself_is_kept_in_short(header, stored):
+    """Control characters are dropped, then 200 characters are left; UTF-8 is read as such, other bytes as Latin-1."""
+    assert user_agent(header) == stored
