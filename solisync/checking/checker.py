@@ -51,7 +51,7 @@ class Checker:
             job = self._jobs[0]
             began = time.process_time()
             verdict, cpu_seconds = (self._search if job.search else self._check_literally)(job.body, began)
-            self._jobs.remove(job)
+            self._jobs.popleft()
             self._answer(job, verdict, cpu_seconds)
             if job.search:
                 self._shrink()
@@ -77,22 +77,25 @@ class Checker:
     def _keep_going(self) -> bool:
         """Check what has come meanwhile, in time of its own; whether there is time left for the search."""
         began = time.process_time()
+        self._interrupt()
         while select.select([0], [], [], 0)[0]:
             self._read()
-            while len(self._jobs) > 1 and not self._jobs[1].search:
-                self._interrupt(self._jobs[1])
+            self._interrupt()
         now = time.process_time()
         if now > began + 0.001:
             self._deadline += now - began
             _allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
         return now < self._deadline
 
-    def _interrupt(self, job: Job) -> None:
-        began = time.process_time()
-        _allow(CPU_SECONDS)
-        verdict = check_literally(job.body)  # a MemoryError is for the search, which has most of the memory
-        self._jobs.remove(job)
-        self._answer(job, verdict, time.process_time() - began)
+    def _interrupt(self) -> None:
+        """Check what waits behind the search."""
+        while len(self._jobs) > 1:
+            job = self._jobs[1]
+            began = time.process_time()
+            _allow(CPU_SECONDS)
+            verdict = check_literally(job.body)  # a MemoryError is for the search, which has most of the memory
+            del self._jobs[1]
+            self._answer(job, verdict, time.process_time() - began)
 
     def _answer(self, job: Job, verdict: Verdict, cpu_seconds: float) -> None:
         timeline = make_timeline(job.body, verdict)

@@ -17,14 +17,13 @@ LIST = Statement(
     "own_replays",
     f"""
     SELECT replay.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
-        coalesce(status, 'pending'), unlisted IS NULL, size
+        coalesce((SELECT status FROM verdicts WHERE replay_id = replay.id), 'pending'), unlisted IS NULL, size
     FROM users LEFT JOIN LATERAL (
         SELECT id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at, unlisted, size
         FROM replays
         WHERE (user_id, received_at, id) < (users.id, $2::timestamptz, $3::uuid) AND user_id >= users.id
         ORDER BY user_id DESC, received_at DESC, id DESC LIMIT {RECENT_MAX + 1}
     ) AS replay ON true
-    LEFT JOIN verdicts ON verdicts.replay_id = replay.id
     WHERE users.id = $1::uuid
     """,  # noqa: S608
 )

@@ -10,23 +10,14 @@ from twisted.internet.task import deferLater
 
 from solisync.checking import service as checking_service
 from solisync.klondike import check, make_timeline
-from tests.checking.uploads import checked, encoded, endless, game, insert, refuted, upload, verdict
+from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
 from tests.harness.concurrency import until
 from tests.harness.constants import SECRET
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.players import players
-from tests.harness.processes import PROC, alive, children
+from tests.harness.processes import PROC, alive
 
 UNREADABLE = encoded({**REPLAY_HEADER, "mode": "Zen"})
-
-
-def checkers(pid=None):
-    """The checker processes of a process."""
-    return {
-        child
-        for child in children(pid or os.getpid())
-        if b"solisync.checking.checker" in (PROC / str(child) / "cmdline").read_bytes()
-    }
 
 
 def claims(server):
@@ -36,7 +27,7 @@ def claims(server):
 async def freeze(reactor, server, player):
     """Stop the checker when it is at work; its process id."""
     await checked(reactor, server, await upload(server, player, UNREADABLE))
-    (pid,) = checkers()
+    (pid,) = checkers(os.getpid())
     os.kill(pid, signal.SIGSTOP)
     return pid
 
@@ -139,7 +130,7 @@ async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor, monk
     await until(reactor, lambda: claims(server) == [(False, 1, True)])
     os.kill(first, signal.SIGKILL)
     assert (await checked(reactor, server, replay_id))["status"] == "verified"
-    assert first not in checkers()
+    assert first not in checkers(os.getpid())
 
 
 async def test_the_third_claim_that_lapses_is_the_last(checking, reactor, monkeypatch):
@@ -152,7 +143,7 @@ async def test_the_third_claim_that_lapses_is_the_last(checking, reactor, monkey
     replay_id = await upload(server, bob, endless())
     for attempt in (1, 2, 3):
         await until(reactor, lambda attempt=attempt: claims(server) == [(True, attempt, True)])
-        for pid in checkers():
+        for pid in checkers(os.getpid()):
             os.kill(pid, signal.SIGKILL)
     found = await checked(reactor, server, replay_id)
     assert (found["status"], found["reason"]) == ("undecided", "crashed")
@@ -192,8 +183,8 @@ async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
     """It doesn't wait for the search, leaves no process behind, and the claim has never been."""
     server = await checking(checkers=2)
     await upload(server, await server.player("bob"), endless())
-    await until(reactor, lambda: claims(server) == [(True, 1, True)] and len(checkers()) == 2)
-    left = checkers()
+    await until(reactor, lambda: claims(server) == [(True, 1, True)] and len(checkers(os.getpid())) == 2)
+    left = checkers(os.getpid())
     began = time.monotonic()
     await server.service.stopService()
     assert time.monotonic() - began < 4
@@ -204,8 +195,8 @@ async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
 async def test_a_checker_knows_no_secret(checking, reactor):
     """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
     await checking()
-    await until(reactor, checkers)
-    (pid,) = checkers()
+    await until(reactor, lambda: checkers(os.getpid()))
+    (pid,) = checkers(os.getpid())
     known = (PROC / str(pid) / "cmdline").read_bytes() + (PROC / str(pid) / "environ").read_bytes()
     assert SECRET.encode() not in known
     assert b"canary" not in known
@@ -270,6 +261,6 @@ async def test_without_checkers_replays_wait(checking, reactor):
     """With SOLISYNC_CHECKERS=0 a node checks nothing."""
     server = await checking(checkers=0)
     replay_id = await upload(server, await server.player(), game())
-    assert checkers() == set()
+    assert checkers(os.getpid()) == set()
     assert (await verdict(server, replay_id))["status"] == "pending"
     assert claims(server) == [(False, 0, False)]
