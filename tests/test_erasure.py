@@ -33,7 +33,7 @@ def search(dsn, needles):
 async def test_nothing_in_the_database_names_a_deleted_player(server):
     """No column of any table holds the id or the username any more; another player keeps everything."""
     client, other = server.client(), server.client()
-    player, neighbour = await play(client, "zz_erased_zz"), await play(other, "zz_kept_zz")
+    player, neighbour = await play(server.dsn, client, "zz_erased_zz"), await play(server.dsn, other, "zz_kept_zz")
     needles = (player, UUID(player).hex, "zz_erased_zz")
     tables = {table for table, _ in server.sql(COLUMNS)}
     empty = {table for table in tables if not server.sql(f'SELECT 1 FROM "{table}" LIMIT 1')}
@@ -50,10 +50,10 @@ async def test_nothing_in_the_database_names_a_deleted_player(server):
 async def test_deleting_twice_is_no_error(server):
     """The second deletion finds nobody, and takes nothing from whoever has the name by then."""
     client, heir = server.client(), server.client()
-    await play(client, "zz_erased_zz")
+    await play(server.dsn, client, "zz_erased_zz")
     access = client.tokens.access_token
     await client.delete_account()
-    await play(heir, "zz_erased_zz")
+    await play(server.dsn, heir, "zz_erased_zz")
     before = search(server.dsn, ("zz_erased_zz",))
     answer = await server.ask("DELETE", "/api/account", bearer=access)
     assert (answer.status, answer.json) == (200, {"ok": True})

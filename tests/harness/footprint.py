@@ -7,14 +7,16 @@ from msgspec.structs import replace
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
+from tests.harness.boards import check
 
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
-    WHERE table_schema = 'public' AND table_name <> 'schema_migrations' ORDER BY 1, ordinal_position
+    WHERE table_schema = 'public' AND table_name NOT IN ('schema_migrations', 'replay_sweep')
+    ORDER BY 1, ordinal_position
 """
 
 
-async def play(client, name):
+async def play(dsn, client, name):
     """Leave something in every table, and in every column but those that only older nodes leave empty; the id."""
     await client.register(name, "correct horse")
     player = (await client.me()).id
@@ -25,7 +27,9 @@ async def play(client, name):
     await client.upload_avatar(PIXEL, "image/png")
     head = '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 7.50, "time_seconds": 98765, "seed": 123456789'
     body = f'{head}, "recorded_at": "2026-11-20", "player": "{name}", "id": "{player}"}}'
-    await client.set_listed(await client.upload_replay(body.encode()), False)
+    replay_id = await client.upload_replay(body.encode())
+    await client.set_listed(replay_id, False)
+    check(dsn, replay_id, 7)
     for spelling in (player, player.upper(), UUID(player).hex, name):
         event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
         await client.report(Batch(session_id="s", user_id=spelling, events=[event]))
