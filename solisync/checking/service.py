@@ -1,9 +1,10 @@
 """Takes replays from the queue to checker processes, and stores their verdicts (docs/verification.md)."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError, gatherResults
@@ -36,6 +37,8 @@ RETRY_SECONDS = 1.0  # after a failure of the database
 LOOK_SECONDS = 10.0  # between two looks at the length of the queues
 LOOK_SOON_SECONDS = 1.0  # the same while old replays are checked
 PAGE = 500
+
+T = TypeVar("T")
 
 CRASHED = Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
 
@@ -133,8 +136,9 @@ class Checking:
 
     async def _work(self, process: CheckerProcess, *, search: bool) -> None:
         """Check what is in one of the queues, one after the other, until the process ends."""
+        claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=CLAIM_SECONDS)
         while process.alive and not self._stopping:
-            claim = await self._patiently(checks.claim, search=search, seconds=CLAIM_SECONDS)
+            claim = await self._patiently(claim_next)
             if claim is None:
                 await self._pause(POLL_SECONDS)
             elif claim.attempt > ATTEMPTS:
@@ -153,7 +157,7 @@ class Checking:
             return  # else the claim lapses, and the replay is somebody's once more
         self._metrics.check_cpu.inc(answer.cpu_seconds)
         if answer.verdict.status is Status.PENDING:
-            await self._patiently(checks.search, claim)
+            await self._patiently(lambda: self._database.autocommit(checks.search, claim))
         else:
             await self._store(claim, answer.verdict, engine=answer.engine, timeline=answer.timeline)
 
@@ -174,7 +178,7 @@ class Checking:
 
     async def _store(self, claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> None:
         steps = checks.settling(claim, verdict, engine=engine, timeline=timeline)
-        await self._patiently(self._settle, steps, within=self._database.transact)
+        await self._patiently(lambda: self._database.transact(self._settle, steps))
         self._metrics.verdicts.labels(verdict.status.value).inc()
 
     async def _settle(self, transaction: Transaction, steps: tuple[Step, ...]) -> None:
@@ -186,7 +190,7 @@ class Checking:
     async def _look_after_queues(self) -> None:
         """Measure the queues, and put old replays into them when they are empty."""
         while not self._stopping:
-            waiting = await self._patiently(checks.waiting)
+            waiting = await self._patiently(lambda: self._database.autocommit(checks.waiting))
             soon = False
             if waiting is not None:
                 self._metrics.checks(waiting.literal, waiting.search, waiting.old, waiting.oldest_seconds)
@@ -194,15 +198,18 @@ class Checking:
             await self._pause(LOOK_SOON_SECONDS if soon else LOOK_SECONDS)
 
     async def _refill(self) -> bool:
-        while (added := await self._patiently(checks.sweep, most=PAGE)) == 0:
+        """Put old replays into the empty queues; whether there were any."""
+        sweep = partial(self._database.autocommit, checks.sweep, most=PAGE)
+        outdated = partial(self._database.autocommit, checks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
+        while (added := await self._patiently(sweep)) == 0:
             pass  # a page of which each replay has a verdict
-        return bool(added or await self._patiently(checks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE))
+        return bool(added or await self._patiently(outdated))
 
-    async def _patiently(self, work: Any, *arguments: Any, within: Any = None, **options: Any) -> Any:
-        """Run work on the database, over and over until it succeeds; None when this service ends first."""
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """Run work on the database over and over, until it succeeds; None when this service ends first."""
         while not self._stopping:
             try:
-                result = await (within or self._database.autocommit)(work, *arguments, **options)
+                result = await work()
             except (DatabaseError, Unavailable) as error:
                 if self._healthy:
                     self._log.warn("checking is put off: {error}", error=error)

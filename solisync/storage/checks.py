@@ -16,7 +16,7 @@ from ..rules.boards import boards_of
 from .accounts import LOCK
 from .rows import maybe, one
 
-COUNTED = 100_000
+COUNTED = 10_000  # in each queue
 OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013
 
 # The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim.
@@ -87,10 +87,15 @@ SETTLE = Statement(
 WAITING = Statement(
     "checks_waiting",
     f"""
-    SELECT count(*) FILTER (WHERE NOT search AND ahead < {OLD}), count(*) FILTER (WHERE search AND ahead < {OLD}),
-        count(*) FILTER (WHERE ahead >= {OLD}),
-        coalesce(extract(epoch FROM clock_timestamp() - min(received_at) FILTER (WHERE ahead < {OLD})), 0)::float8
-    FROM (SELECT search, ahead, received_at FROM replay_checks LIMIT {COUNTED}) AS counted
+    WITH uploads AS (
+        (SELECT search, received_at FROM replay_checks WHERE search = false AND ahead < {OLD} LIMIT {COUNTED})
+        UNION ALL
+        (SELECT search, received_at FROM replay_checks WHERE search = true AND ahead < {OLD} LIMIT {COUNTED})
+    )
+    SELECT count(*) FILTER (WHERE NOT search), count(*) FILTER (WHERE search),
+        (SELECT count(*) FROM (SELECT FROM replay_checks WHERE ahead >= {OLD} LIMIT {COUNTED}) AS old),
+        coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8
+    FROM uploads
     """,  # noqa: S608
 )
 
@@ -189,7 +194,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many replays wait or are being checked, counted to COUNTED, and since when, in seconds, the oldest upload."""
+    """How many replays are in each queue, claimed ones included, counted to COUNTED; how old the oldest upload is."""
 
     literal: int
     search: int

@@ -104,7 +104,10 @@ def test_it_answers_what_the_engine_does(checker, replay):
 
 
 def test_a_search_is_interrupted_for_literal_checks(checker, figure):
-    """They are answered first, in no time; the search has its whole budget beside them, and not more."""
+    """They are answered first, in no time; the search has its whole budget beside them, and not more.
+
+    After a search that took much memory, the process begins anew with the same pipes, and so gives it back.
+    """
     checker.send(encoded(endless()), search=True)
     body = encoded(game())
     before, slowest = cpu_ticks(checker.pid), 0.0
@@ -118,12 +121,7 @@ def test_a_search_is_interrupted_for_literal_checks(checker, figure):
     figure(f"a literal check during a search: {slowest * 1000:.0f} ms; all of it took {used:.1f} s of processor time")
     assert (found.search, found.verdict.reason) == (True, Reason.BUDGET)
     assert used < CPU_SECONDS + 2
-
-
-def test_it_gives_memory_back(checker):
-    """After a search that took much of it, it begins anew with the same pipes."""
-    checker.ask(encoded(endless()), search=True)
-    assert checker.ask(encoded(game()), search=False).verdict.status is Status.VERIFIED
+    assert checker.ask(body, search=False).verdict.status is Status.VERIFIED
     assert checker.memory < 48 * MIB
 
 

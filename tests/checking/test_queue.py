@@ -263,13 +263,13 @@ async def test_how_much_waits_is_known(server, queue):
 
 
 async def test_statements_go_by_index_however_much_there_is(server, queue, figure):
-    """With 20,000 replays in the queues, no table is read as a whole."""
+    """With 10,000 replays in the queues, no table is read as a whole."""
     (ann, _, _), (bob, _, _) = players(server.dsn, 2)
 
     def fill():
         server.sql(
             "INSERT INTO replays SELECT gen_random_uuid(), (ARRAY[%s, %s])[1 + n %% 2]::uuid, now() - n * interval"
-            " '10 s', '{}', 2, 'Zen', 'DrawOne', '1', '1', NULL, '2026-01-01' FROM generate_series(1, 20000) AS n",
+            " '10 s', '{}', 2, 'Zen', 'DrawOne', '1', '1', NULL, '2026-01-01' FROM generate_series(1, 10000) AS n",
             (ann, bob),
         )
         server.sql("UPDATE replay_checks SET search = true WHERE ahead %% 2 = 0", ())

@@ -11,14 +11,12 @@ import threading
 import time
 
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.postgres.embedded import EmbeddedPostgres
 from tests.checking.uploads import checkers, encoded, endless, game, refuted
 from tests.fire.raw import Watch, head, running
+from tests.fire.servers import is_back
 from tests.harness.concurrency import until, wait_for
 from tests.harness.http_requests import Connection
 from tests.harness.players import players
@@ -28,16 +26,6 @@ from tests.harness.service import ready
 
 TARGET_SECONDS = 0.01  # of /health at the 99th percentile, while the queue is full
 BUSY = 10  # how many times slower a busy machine may be
-
-
-@pytest_twisted.async_yield_fixture
-async def durable(reactor, initialized, place):
-    """A PostgreSQL as the service runs it, which starts again when it is killed."""
-    server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place / "data"), options=("max_connections=100",))
-    server.claim()
-    await Deferred.fromCoroutine(server.start())
-    yield server
-    await Deferred.fromCoroutine(server.stop())
 
 
 class Uploading(threading.Thread):
@@ -127,13 +115,6 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, ful
     assert current[0].stop() == 0
 
 
-def is_back(durable, old):
-    try:
-        return postmaster(durable.data_dir) not in (old, None) and run_sql(durable.dsn, "SELECT 1")
-    except Exception:
-        return False
-
-
 @pytest.mark.short
 @pytest.mark.limit(120)
 async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, shared_dsn, full, figure):
@@ -143,7 +124,7 @@ async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, s
     ((ann, _, _), (bob, _, _)) = players(shared_dsn, 2)
     seconds = 20 if full else 2
     request = head("GET", "/health")
-    before, watch = Watch(process, {"before": request}), Watch(process, {"full": request})
+    before = Watch(process, {"before": request})
     with running(before):
         await deferLater(reactor, seconds)
     for player, body, count in ((ann, endless(), 20), (bob, game(), 20_000 if full else 2_000)):
@@ -152,6 +133,7 @@ async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, s
             " '2026-01-01' FROM generate_series(1, %s)",
             (player, encoded(body).decode(), len(encoded(body)), count),
         )
+    watch = Watch(process, {"full": request})
     with running(watch):
         await deferLater(reactor, seconds)
     done = process.sql("SELECT count(*) FROM verdicts")[0][0]
