@@ -1,5 +1,6 @@
 """Fixtures of every test: a PostgreSQL, a service on a port, and a check that no failure got lost."""
 
+import compileall
 import functools
 import gc
 import inspect
@@ -19,6 +20,7 @@ from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
 from tests.harness.canaries import leaked
+from tests.harness.constants import ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
@@ -60,6 +62,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     reset_ignored_interrupt()
+    if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
+        compileall.compile_dir(ROOT / "solisync", quiet=2)
     for profile in ("full", "short"):  # told apart by `costly`
         settings.register_profile(profile, deadline=None)  # a busy machine may take its time
     settings.load_profile("full" if config.getoption("--fire") else "short")

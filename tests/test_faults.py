@@ -28,7 +28,7 @@ from solisync.postgres.statement import Statement
 from solisync.service import make_service
 from solisync.settings import ServingSettings
 from solisync.web import app
-from tests.harness.concurrency import at_once
+from tests.harness.concurrency import at_once, wait_for
 from tests.harness.constants import FAST_BCRYPT, PASSWORD
 from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
