@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.web.server import Request, Site
 from txpostgres import txpostgres
 
-from solisync.access.tokens import Tokens
+from solisync.access.tokens import AccessClaims, Tokens
 from solisync.postgres.statement import Statement
 from solisync.rules.accounts import me
 from solisync.settings import ServingSettings
@@ -49,12 +49,12 @@ class Pool(txpostgres.ConnectionPool):
 pool = Pool(None, f"host={os.environ['BENCH_DATABASE']} user=solisync dbname=postgres")
 
 
-def player_of(request: Request) -> str:
-    return tokens.read_access(request.getHeader("Authorization").removeprefix("Bearer "), datetime.now(UTC)).user_id
+def claims_of(request: Request) -> AccessClaims:
+    return tokens.read_access(request.getHeader("Authorization").removeprefix("Bearer "), datetime.now(UTC))
 
 
-async def row_of(statement: Statement, key: str) -> tuple[Any, ...]:
-    ((row),) = await pool.runQuery(statement.execution, (key,))
+async def row_of(statement: Statement, *parameters: object) -> tuple[Any, ...]:
+    ((row),) = await pool.runQuery(statement.execution, parameters)
     return row
 
 
@@ -71,13 +71,13 @@ def constant(request: Request) -> bytes:
 
 @app.route("/api/me")
 async def show_me(request: Request) -> bytes:
-    player = player_of(request)
+    player = claims_of(request).user_id
     return answer(request, _encode(me(player, *await row_of(accounts.PROFILE, player))))
 
 
 @app.route("/api/sync/pull")
 async def pull(request: Request) -> bytes:
-    (payload,) = await row_of(sync.PULL, player_of(request))
+    payload, _ = await row_of(sync.PULL, *claims_of(request))
     now = _encode(datetime.now(UTC))
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload.encode(), now))
 

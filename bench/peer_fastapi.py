@@ -23,13 +23,15 @@ from msgspec import structs
 
 from solisync.access.client_address import bucket, client_address
 from solisync.access.rate_limit import AUTH
-from solisync.access.tokens import Tokens
+from solisync.access.tokens import AccessClaims, Tokens
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
+from solisync.postgres.statement import Step
 from solisync.rules.accounts import RefreshRequest, me
 from solisync.rules.bounds import check_bounds
+from solisync.rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
 from solisync.rules.ids import canonical_uuid
 from solisync.rules.json_body import read_json
-from solisync.rules.leaderboard import Standing, bests_of
+from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
 from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import Recent, recent_count
@@ -82,7 +84,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def prepare(connection: Any) -> None:
     """Prepare the statements that share a round trip with others, by the simple protocol; asyncpg prepares the rest."""
-    for statement in (accounts.LOCK, sync.SAVE, leaderboard.IMPROVE):
+    for statement in (accounts.LOCK, sync.SAVE, sync.REMEMBER, sync.FORGET, leaderboard.IMPROVE):
         await connection.execute(statement.preparation)
 
 
@@ -113,11 +115,25 @@ def answer(request: Request, body: bytes, headers: dict[str, str] = PRIVATE, sta
     return Response(body, status, headers | {"x-request-id": request_id}, "application/json")
 
 
-def player_of(request: Request) -> str:
+def literal(step: Step) -> str:
+    """The SQL of a step, with its parameters quoted."""
+    statement, *parameters = step
+    return f"EXECUTE {statement.name}({', '.join(map(quoted, parameters))})"
+
+
+def quoted(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return f"ARRAY[{', '.join(map(quoted, value))}]::text[]"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def claims_of(request: Request) -> AccessClaims:
     match = _bearer.fullmatch(request.headers.get("authorization", ""))
     if match is None:
         raise Unauthorized
-    return tokens.read_access(match[1], datetime.now(UTC)).user_id
+    return tokens.read_access(match[1], datetime.now(UTC))
 
 
 async def body_of(request: Request) -> bytes:
@@ -133,7 +149,7 @@ async def health(request: Request) -> Response:
 
 @route("GET", "/api/me")
 async def show_me(request: Request) -> Response:
-    player = player_of(request)
+    player = claims_of(request).user_id
     row = await pool.fetchrow(accounts.PROFILE.sql, player)
     if row is None:
         raise NotFound("user_not_found", "user not found")
@@ -142,8 +158,8 @@ async def show_me(request: Request) -> Response:
 
 @route("GET", "/api/sync/pull")
 async def pull(request: Request) -> Response:
-    player = player_of(request)
-    row = await pool.fetchrow(sync.PULL.sql, player)
+    player, access_expiry = claims_of(request)
+    row = await pool.fetchrow(sync.PULL.sql, player, access_expiry)
     if row is None:
         raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
@@ -153,7 +169,7 @@ async def pull(request: Request) -> Response:
 
 @route("POST", "/api/sync/push")
 async def push(request: Request) -> Response:
-    player = player_of(request)
+    player, access_expiry = claims_of(request)
     payload, unknown_fields = read_pushed(await body_of(request))
     owner = canonical_uuid(payload.user_id)
     if owner is None or owner not in (player, NIL):
@@ -161,37 +177,41 @@ async def push(request: Request) -> Response:
     pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
     async with pool.acquire() as connection:
         try:
-            return answer(request, await merge_in(connection, player, pushed))
+            return answer(request, await merge_in(connection, player, access_expiry, pushed))
         except BaseException:
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK")
             raise
 
 
-async def merge_in(connection: Any, player: str, pushed: Document) -> bytes:
+async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Document) -> bytes:
     """Merge in three round trips.
 
     asyncpg can send several statements at once only if they have no parameters, and then it returns no rows.
     """
     await connection.execute(f"BEGIN; EXECUTE lock_player('{player}')")
-    row = await connection.fetchrow(sync.LOAD.sql, player)
+    row = await connection.fetchrow(sync.LOAD.sql, player, access_expiry)
     if row is None:
         raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
-    text, *standing = row
+    text, counted, session, *told = row
+    saved = sync.saved_from(text, counted, session and str(session), *told)
     stored = None if text is None else read_saved(text.encode())
     check_bounds(pushed, stored)
     merged, conflicts = merge(pushed, stored, now)
+    mine, before = counts_of(pushed.payload), NO_GAMES if stored is None else counts_of(stored.payload)
+    basis, counts = add(mine, before, saved.known)
+    if basis is Basis.COUNTED:
+        merged = with_counts(merged, counts)
     check_bounds(merged, stored)
     payload = merged.encode()
     if len(payload) > PAYLOAD_MAX_BYTES:
         raise BadRequest("sync_too_large", "sync payload too large")
-    quoted = payload.decode().replace("'", "''")
-    steps = f"EXECUTE sync_save('{player}', '{quoted}')"
     bests = bests_of(merged.payload.stats)
-    if Standing(*standing).improved_by(bests):
-        score, seconds = (value or "NULL" for value in bests)
-        steps += f"; EXECUTE leaderboard_improve('{player}', {score}, {seconds}, '{now}')"
+    told = counts_of(merged.payload).told_after(saved.counts or before)
+    better = bests if saved.standing.improved_by(bests) else None
+    saving = sync.saving(player, payload, told, better, now, first=stored is None)
+    steps = "; ".join(map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, basis)))))
     await connection.execute(f"{steps}; COMMIT")
     return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
 

@@ -15,7 +15,7 @@ from uuid import UUID
 import bcrypt
 import psycopg2
 
-from solisync.access.tokens import Tokens, refresh_expiry
+from solisync.access.tokens import Tokens, access_expiry, refresh_expiry
 
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"
@@ -47,13 +47,18 @@ def username(number: int) -> str:
     return f"player_{number}"
 
 
+def issued_at() -> datetime:
+    """When the players' tokens were issued: the coming midnight, so that all processes of a day agree."""
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
 class Player:
     """The tokens of a player: `refresh` is replaced with each refresh."""
 
     _tokens = Tokens(SECRET.encode())
 
     def __init__(self, number: int) -> None:
-        now = datetime.now(UTC)
+        now = issued_at()
         self.number = number
         self.access = self._tokens.access(identity("user", number), now).encode()
         self.refresh = self._tokens.refresh(identity("user", number), identity("token", number), now)
@@ -121,13 +126,17 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
     password_hash = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12)).decode()
     document = _compact(payload(world.document_bytes))
     body = replay(world.replay_bytes)
+    expiry, ends = access_expiry(issued_at()), refresh_expiry(issued_at())
     yield (
         "users (id, username, password_hash, created_at)",
         (f"{user}\t{username(number)}\t{password_hash}\t{now}\n" for number, user in enumerate(users)),
     )
     yield (
-        "refresh_tokens (jti, user_id, expires_at)",
-        (f"{identity('token', number)}\t{user}\t{refresh_expiry(now)}\n" for number, user in enumerate(users)),
+        "refresh_tokens (jti, session_id, user_id, expires_at, access_expiry)",
+        (
+            f"{identity('token', number)}\t{identity('session', number)}\t{user}\t{ends}\t{expiry}\n"
+            for number, user in enumerate(users)
+        ),
     )
     yield "sync_states (user_id, payload)", (f"{user}\t{document}\n" for user in users)
     yield (

@@ -13,19 +13,33 @@ from typing import Any
 import bcrypt
 import psycopg2
 
+from solisync.access.tokens import access_expiry
 from solisync.postgres.statement import Statement
+from solisync.rules.counting import NO_GAMES
 from solisync.storage import accounts, sync
 
-from .world import PASSWORD, World, identity, payload
+from .world import PASSWORD, World, identity, issued_at, payload
 
 CONNECTIONS = 8  # as many as a process of solisync keeps
-PREPARED = (accounts.PROFILE, accounts.LOCK, sync.PULL, sync.LOAD, sync.SAVE)
+PREPARED = (accounts.PROFILE, accounts.LOCK, sync.PULL, sync.LOAD, sync.SAVE, sync.REMEMBER)
 
 
 def _inline(statement: Statement) -> str:
-    """Rewrite a statement for pgbench, with the variables n, a player's number, and document."""
-    sql = statement.sql.replace("$1::uuid", "md5('user ' || :n)::uuid").replace("$2::text", ":document::text")
+    """Rewrite a statement for pgbench, with the variables n, a player's number, document, counted and expiry."""
+    sql = re.sub(r"\$\d::(text\[\]|\w+)", lambda match: _VALUES[match[0]], statement.sql)
     return " ".join(sql.split()) + ";"
+
+
+_PLAYER = "md5('user ' || :n)::uuid"
+_VALUES = {
+    "$1::uuid": _PLAYER,  # of a session, too
+    "$2::uuid": _PLAYER,
+    "$2::bigint": ":expiry::bigint",
+    "$2::text": ":document::text",
+    "$3::text": ":counted::text",
+    "$4::text[]": "ARRAY[:counted]::text[]",
+    "$5::text[]": "ARRAY[:counted]::text[]",
+}
 
 
 # As in solisync, a push is two round trips: pgbench sends each pipeline in one.
@@ -37,6 +51,7 @@ _PUSH = (
     "\\endpipeline",
     "\\startpipeline",
     _inline(sync.SAVE),
+    _inline(sync.REMEMBER),
     "COMMIT;",
     "\\endpipeline",
 )
@@ -48,7 +63,8 @@ def pgbench(program: Path, socket_dir: Path, world: World, route: str, seconds: 
     script = "\n".join([f"\\set n random(0, {world.players - 1})", *SCRIPTS[route]])
     document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
     words = [program, "-n", "-M", "prepared", "-c", CONNECTIONS, "-T", max(1, round(seconds)), "-f", "/dev/stdin"]
-    words += ["-D", f"document={document}", "-h", socket_dir, "-U", "solisync", "postgres"]
+    words += ["-D", f"document={document}", "-D", f"counted={NO_GAMES.encode()}"]
+    words += ["-D", f"expiry={access_expiry(issued_at())}", "-h", socket_dir, "-U", "solisync", "postgres"]
     done = subprocess.run(
         [str(word) for word in words], input=script, stdout=subprocess.PIPE, text=True, check=True, env={"LC_ALL": "C"}
     )

@@ -14,7 +14,7 @@ from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
 from .rules.leaderboard import Entry, OptIn
-from .rules.replays import RECENT_DEFAULT, Recent, Uploaded
+from .rules.replays import RECENT_DEFAULT, Listed, OwnReplays, Recent, Uploaded
 from .rules.sessions import PasswordChange, Session
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
@@ -140,6 +140,19 @@ class Client:
     async def replay(self, replay_id: str) -> bytes:
         """A replay as it was uploaded."""
         return await self._call("GET", f"/api/replays/{replay_id}", bytes)
+
+    async def own_replays(self, limit: int = RECENT_DEFAULT, before: str | None = None) -> OwnReplays:
+        """A page of the player's own replays, newest first; `before` is `next` of the page before."""
+        more = f"&before={before}" if before is not None else ""
+        return await self._as_player("GET", f"/api/me/replays?limit={limit}{more}", OwnReplays)
+
+    async def set_listed(self, replay_id: str, listed: bool) -> Ok:
+        """Show one of the player's replays on public lists, or hide it there."""
+        return await self._as_player("PUT", f"/api/replays/{replay_id}/listed", Ok, body=Listed(listed))
+
+    async def delete_replay(self, replay_id: str) -> Ok:
+        """Delete one of the player's replays."""
+        return await self._as_player("DELETE", f"/api/replays/{replay_id}", Ok)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""

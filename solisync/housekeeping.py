@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -12,14 +13,14 @@ from .access.rate_limit import LIMITS, Limit
 from .errors import DatabaseError, Unavailable
 from .postgres.database import Database
 from .postgres.transaction import Transaction
-from .storage import analytics, rate_limits, sessions
+from .storage import analytics, rate_limits, sessions, sync
 
 EVERY_SECONDS = 60.0
 BATCH = 1_000
 
 
 class Housekeeping:
-    """Every minute deletes expired refresh tokens, unused rate limits and old analytics.
+    """Every minute deletes expired refresh tokens, what was known of their sessions, unused rate limits, old analytics.
 
     A round that fails is logged, and the next one tries again.
     """
@@ -63,6 +64,7 @@ class Housekeeping:
         try:
             await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
             await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))
+            await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
             if self._analytics_days is not None:
                 old = {"days": self._analytics_days, "most": BATCH}
                 await self._prune_all(lambda transaction: analytics.prune(transaction, self._now(), **old))

@@ -41,6 +41,7 @@ from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
 from .process.shared_metrics import SharedMetrics
+from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .settings import ServingSettings
 from .settings_table import unknown_variables
@@ -106,7 +107,7 @@ def make_service(
     """
     migrations = load_migrations()
     limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name]
-    metrics = Metrics(limits=limits, conflict_fields=CONFLICT_FIELDS)
+    metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)

@@ -83,6 +83,7 @@ class ServingSettings(Settings):
     trusted_proxies: Networks
     cors_origins: frozenset[str]
     auth_limit: Limit
+    public_avatars: bool
     workers: int
     stop_seconds: float
     metrics_listen: str | None

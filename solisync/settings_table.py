@@ -131,6 +131,15 @@ TABLE = (
         help="how often one address may register, log in and refresh, in all",
     ),
     Setting(
+        field="public_avatars",
+        variable="SOLISYNC_PUBLIC_AVATARS",
+        option="public-avatars",
+        flag="on",
+        read=values.switch,
+        default="off",
+        help="show avatars to everybody, not only to players who are logged in",
+    ),
+    Setting(
         field="workers",
         variable="SOLISYNC_WORKERS",
         option="workers",

@@ -17,7 +17,7 @@ async def export(task: Task) -> None:
     async def write(transaction: Transaction) -> None:
         found = await player(transaction, task.chosen.user)
         summary = await accounts.summary(transaction, found.id)
-        pulled = await sync.pull(transaction, found.id)
+        pulled = await sync.read(transaction, found.id)
         if summary is None or pulled is None:
             raise no_such_player(task.chosen.user)
         image = await avatars.image(transaction, found.id)

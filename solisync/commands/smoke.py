@@ -93,6 +93,15 @@ class _Smoke:
         _expect(replay_id in [line.id for line in recent], "the replay is not among the recent ones")
         fetched = await self._step("fetch replay", lambda: client.replay(replay_id))
         _expect(fetched == replay, "the replay came back changed")
+        await self._step("unlist replay", lambda: client.set_listed(replay_id, False))
+        recent = await self._step("recent replays without it", client.recent_replays)
+        _expect(replay_id not in [line.id for line in recent], "the unlisted replay is among the recent ones")
+        own = (await self._step("own replays", client.own_replays)).replays
+        _expect(
+            [(line.id, line.listed) for line in own] == [(replay_id, False)], "the unlisted replay is not one's own"
+        )
+        await self._step("delete replay", lambda: client.delete_replay(replay_id))
+        await self._refused("deleted replay", 404, lambda: client.replay(replay_id))
         event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))
         batch = Batch(session_id=name, user_id=me.id, events=[event])
         receipt = await self._step("analytics", lambda: client.report(batch))

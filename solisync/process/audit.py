@@ -1,4 +1,4 @@
-"""The audit trail: one log line for each authentication event, written when the event has been committed.
+"""The audit trail: one log line for each event of an account, written when the event has been committed.
 
 See docs/security.md "Logs".
 """
@@ -20,6 +20,7 @@ Event = Literal[
     "password change refused",
     "password reset",
     "account deleted",
+    "replay deleted",
 ]
 
 NAMESPACE = "solisync.audit"

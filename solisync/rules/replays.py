@@ -19,6 +19,7 @@ from .escapes import without_surrogates
 from .fields import U64, U64_MAX, SpelledTime, Time, without_leap_second
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
+from .position import Position
 
 Fields = dict[str, Raw]
 
@@ -115,6 +116,26 @@ class Recent(Struct, frozen=True, kw_only=True):
     received_at: Time
 
 
+class OwnReplay(Recent, frozen=True, kw_only=True):
+    """A line in the list of a player's own replays."""
+
+    listed: Annotated[bool, Meta(description="whether public lists show it")]
+    size: Annotated[int, Meta(description="bytes, as it was uploaded")]
+
+
+class OwnReplays(Struct, frozen=True):
+    """A page of a player's own replays, newest first; `next` leads to the one after it."""
+
+    replays: list[OwnReplay]
+    next: Annotated[str | None, Meta(description="for `before`; null where no older ones are left")]
+
+
+class Listed(Struct, frozen=True):
+    """Whether public lists are to show a replay."""
+
+    listed: bool
+
+
 def read_replay(body: bytes) -> ReceivedReplay:
     """Decode the top level of a replay; raises BadRequest that names the field."""
     return ReceivedReplay(body, read_header(read_json(decodable(body), Fields)))
@@ -143,12 +164,19 @@ def read_header(fields: Fields) -> Header:
 
 
 def recent_count(values: list[str]) -> int:
-    """The number of recent replays to list, given all values of `limit` in the query; raises BadRequest."""
+    """The number of replays to list, given all values of `limit` in the query; raises BadRequest."""
     if not values:
         return RECENT_DEFAULT
     if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
         raise BadRequest("bad_query", "limit must be a whole number")
     return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
+
+
+def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:
+    """The first `count` of these replays, and where to go on if there are more of them."""
+    shown = replays[:count]
+    more = shown and len(replays) > count
+    return OwnReplays(shown, Position(shown[-1].received_at, shown[-1].id).text if more else None)
 
 
 def _mode(fields: Fields) -> str:

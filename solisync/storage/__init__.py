@@ -6,12 +6,23 @@ not prepared on the connections of the service.
 """
 
 from ..postgres.statement import Statement
-from . import accounts, analytics, avatars, leaderboard, rate_limits, replays, schema, sessions, sync
+from . import accounts, analytics, avatars, leaderboard, own_replays, rate_limits, replays, schema, sessions, sync
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     dict.fromkeys(  # some are used by several nouns
         value
-        for module in (accounts, analytics, avatars, leaderboard, rate_limits, replays, schema, sessions, sync)
+        for module in (
+            accounts,
+            analytics,
+            avatars,
+            leaderboard,
+            own_replays,
+            rate_limits,
+            replays,
+            schema,
+            sessions,
+            sync,
+        )
         for value in vars(module).values()
         if isinstance(value, Statement) and value.prepared
     )

@@ -104,6 +104,8 @@ DELETE = Statement(
         DELETE FROM analytics_names USING player
         WHERE name IN (player.id, username)
            OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
+    ), states AS (
+        DELETE FROM known_states WHERE user_id = $1::uuid
     )
     SELECT true FROM player
     """,
@@ -119,7 +121,13 @@ CHANGE_PASSWORD = Statement(
     """,
 )
 SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
-REVOKE = Statement("revoke_sessions", "DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true")
+REVOKE = Statement(
+    "revoke_sessions",
+    """
+    WITH forgotten AS (DELETE FROM known_states WHERE user_id = $1::uuid)
+    DELETE FROM refresh_tokens WHERE user_id = $1::uuid
+    """,
+)
 
 FIND = Statement(
     "admin_find_player", "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False

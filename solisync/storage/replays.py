@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -47,14 +48,16 @@ STORE = Statement(
     """,
 )
 
-# The newest are found first, by the index; only then are their players looked up.
+# The newest are found first, by the index; only then are their players looked up. The order begins with `unlisted`,
+# which is null in all of them, for the sake of that index (migrations/0010).
 RECENT = Statement(
     "recent_replays",
     f"""
     SELECT newest.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at
     FROM (
         SELECT id, user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at FROM replays
-        ORDER BY received_at DESC, id DESC LIMIT {RECENT_MAX}
+        WHERE unlisted IS NULL
+        ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
     ) AS newest JOIN users ON users.id = newest.user_id
     ORDER BY received_at DESC, newest.id DESC
     """,  # noqa: S608
@@ -123,8 +126,8 @@ def storing(
 
 
 async def recent(transaction: Transaction) -> list[Recent]:
-    """The newest replays, the newest first, up to RECENT_MAX."""
-    return many(_recent, await transaction.run(RECENT))
+    """The newest replays that are listed, the newest first, up to RECENT_MAX."""
+    return [Recent(**shown(*row)) for row in await transaction.run(RECENT)]
 
 
 async def fetch(transaction: Transaction, replay_id: str) -> bytes | None:
@@ -152,7 +155,7 @@ def of_player(transaction: Transaction, user_id: str) -> AsyncIterator[list[Stor
     return paging.pages(read, PAGE)
 
 
-def _recent(
+def shown(
     replay_id: str,
     username: str,
     seed: str | None,
@@ -162,16 +165,17 @@ def _recent(
     final_score: str,
     recorded_at: str,
     received_at: datetime,
-) -> Recent:
-    return Recent(
-        id=replay_id,
-        username=username,
-        seed=None if seed is None else int(seed),
-        deal=seed,
-        draw_mode=draw_mode,
-        mode=mode,
-        time_seconds=msgspec.Raw(time_seconds),
-        final_score=msgspec.Raw(final_score),
-        recorded_at=recorded_at,
-        received_at=received_at,
-    )
+) -> dict[str, Any]:
+    """The fields of Recent."""
+    return {
+        "id": replay_id,
+        "username": username,
+        "seed": None if seed is None else int(seed),
+        "deal": seed,
+        "draw_mode": draw_mode,
+        "mode": mode,
+        "time_seconds": msgspec.Raw(time_seconds),
+        "final_score": msgspec.Raw(final_score),
+        "recorded_at": recorded_at,
+        "received_at": received_at,
+    }

@@ -32,6 +32,9 @@ BEGIN_SESSION = Statement(
             WHERE expires_at > clock_timestamp()
             ORDER BY coalesce(used_at, expires_at - interval '30 days') DESC, jti OFFSET {MOST - 1}
         )
+        RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM surplus)
     )
     INSERT INTO refresh_tokens
         (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
@@ -83,7 +86,17 @@ ROTATE = Statement(
 
 # A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
 # row or none, and whoever repeats it without end should cause no writing.
-LOG_OUT = Statement("log_out", "DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid RETURNING true")
+LOG_OUT = Statement(
+    "log_out",
+    """
+    WITH ended AS (
+        DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
+    )
+    SELECT true FROM ended
+    """,
+)
 
 # Those that end one session or all run after LOCK: only so do they see what a refresh in flight has stored.
 END = Statement(
@@ -92,7 +105,9 @@ END = Statement(
     WITH ended AS (
         DELETE FROM refresh_tokens
         WHERE user_id = $1::uuid AND coalesce(session_id, jti) = $2::uuid AND expires_at > clock_timestamp()
-        RETURNING true
+        RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
     )
     SELECT EXISTS (SELECT FROM ended) FROM users WHERE id = $1::uuid
     """,
@@ -100,7 +115,11 @@ END = Statement(
 END_ALL = Statement(
     "end_sessions",
     """
-    WITH ended AS (DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true)
+    WITH ended AS (
+        DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true
+    ), forgotten AS (
+        DELETE FROM known_states WHERE user_id = $1::uuid
+    )
     SELECT (SELECT count(*) FROM ended) FROM users WHERE id = $1::uuid
     """,
 )

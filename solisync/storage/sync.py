@@ -2,27 +2,43 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
+from ..rules.counting import NO_GAMES, NOTHING_KNOWN, Counts, Known, decode_counts
 from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
 from .leaderboard import improving
 from .rows import encoded, maybe
 
+# `remember_answer` (migrations/0012) looks at what the session was told before, and writes only what is new.
 PULL = Statement(
     "sync_pull",
+    f"""
+    SELECT payload,
+        remember_answer(id, $2::bigint, CASE WHEN payload IS NULL THEN '{NO_GAMES.encode()}' ELSE counted END)
+    FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
+    """,  # noqa: S608
+)
+READ = Statement(
+    "admin_progress",
     "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
+    prepared=False,
 )
 
 # A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
 LOAD = Statement(
     "sync_load",
     """
-    SELECT payload, leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+    SELECT payload, counted, session.session_id, pushed, answers,
+        leaderboard.user_id IS NOT NULL, best_score, best_time_secs
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id
+    LEFT JOIN refresh_tokens AS session
+        ON session.user_id = id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+    LEFT JOIN known_states AS known ON known.session_id = session.session_id
     WHERE id = $1::uuid
     """,
 )
@@ -34,7 +50,7 @@ SAVE_FIRST = Statement(
     "sync_save_first",
     """
     WITH saved AS (
-        INSERT INTO sync_states (user_id, payload) VALUES ($1::uuid, $2::text)
+        INSERT INTO sync_states (user_id, payload, counted, revision) VALUES ($1::uuid, $2::text, $3::text, 1)
         ON CONFLICT (user_id) DO NOTHING
         RETURNING true
     )
@@ -45,8 +61,41 @@ SAVE_FIRST = Statement(
 SAVE = Statement(
     "sync_save",
     """
-    WITH saved AS (UPDATE sync_states SET payload = $2::text WHERE user_id = $1::uuid RETURNING true)
+    WITH saved AS (
+        UPDATE sync_states SET payload = $2::text, counted = $3::text, revision = coalesce(revision, 0) + 1
+        WHERE user_id = $1::uuid RETURNING true
+    )
     SELECT exactly_one(count(*)) FROM saved
+    """,
+)
+
+# Answers that pulls have given since LOAD stay: $5 are those that LOAD has seen.
+REMEMBER = Statement(
+    "sync_remember",
+    """
+    INSERT INTO known_states AS known (session_id, user_id, pushed, answers)
+    VALUES ($1::uuid, $2::uuid, $3::text, $4::text[])
+    ON CONFLICT (session_id) DO UPDATE SET
+        pushed = excluded.pushed,
+        answers = ARRAY(SELECT unnest(known.answers) EXCEPT SELECT unnest($5::text[])) || excluded.answers
+    """,
+)
+FORGET = Statement("sync_forget", "DELETE FROM known_states WHERE user_id = $1::uuid")
+
+# Rows of sessions that have expired. What is looked at begins anywhere, so that a round costs the same however many
+# rows there are.
+PRUNE = Statement(
+    "prune_known_states",
+    """
+    DELETE FROM known_states WHERE session_id IN (
+        SELECT session_id FROM (
+            SELECT session_id, user_id FROM known_states WHERE session_id > $1::uuid ORDER BY session_id LIMIT $2::int
+        ) AS some
+        WHERE NOT EXISTS (
+            SELECT FROM refresh_tokens AS live
+            WHERE live.user_id = some.user_id AND live.session_id = some.session_id
+        )
+    )
     """,
 )
 
@@ -64,22 +113,66 @@ class Saved:
 
     payload: bytes | None
     standing: Standing
+    counts: Counts | None  # what sessions are told of the document; None when an older version has stored it
+    session: str | None  # its id; None when the access token names none
+    known: Known  # what the session's device had
 
 
-async def pull(transaction: Transaction, user_id: str) -> Pulled | None:
-    """The player's document; None when there is no such player."""
-    return maybe(lambda payload: Pulled(encoded(payload)), await transaction.run(PULL, user_id))
+async def pull(transaction: Transaction, user_id: str, access_expiry: int) -> Pulled | None:
+    """The player's document, which the session of the access token is told; None when there is no such player."""
+    return maybe(lambda payload, _: Pulled(encoded(payload)), await transaction.run(PULL, user_id, access_expiry))
 
 
-async def load(transaction: Transaction, user_id: str) -> Saved | None:
+async def read(transaction: Transaction, user_id: str) -> Pulled | None:
+    """The player's document, for no session; None when there is no such player."""
+    return maybe(lambda payload: Pulled(encoded(payload)), await transaction.run(READ, user_id))
+
+
+async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
     """Lock the player's row and read what a push needs; None when they are gone. Needs a transaction."""
-    rows = await transaction.run_all((LOCK, user_id), (LOAD, user_id))
-    return maybe(lambda payload, *standing: Saved(encoded(payload), Standing(*standing)), rows)
+    return maybe(saved_from, await transaction.run_all((LOCK, user_id), (LOAD, user_id, access_expiry)))
 
 
-def saving(user_id: str, payload: bytes, bests: Bests | None, now: datetime, *, first: bool) -> tuple[Step, ...]:
+def saving(
+    user_id: str, payload: bytes, counts: Counts, bests: Bests | None, now: datetime, *, first: bool
+) -> tuple[Step, ...]:
     """Store the merged document, and improve the leaderboard entry by `bests` if any. Needs the lock of `load`.
 
     `first`: whether `load` found no document. The steps fail with TransactionAborted when that is not so.
     """
-    return ((SAVE_FIRST if first else SAVE, user_id, payload.decode()), *improving(user_id, bests, now))
+    save = (SAVE_FIRST if first else SAVE, user_id, payload.decode(), counts.encode())
+    return (save, *improving(user_id, bests, now))
+
+
+def remembering(user_id: str, saved: Saved, known: Known) -> Step:
+    """Remember what the session's device has. A token that names no session ends the player's memory instead.
+
+    The device of such a token may have a session, of which what is pushed and answered now would be missing.
+    """
+    if saved.session is None:
+        return (FORGET, user_id)
+    pushed = None if known.pushed is None else known.pushed.encode()
+    seen = [counts.encode() for counts in saved.known.answers]
+    return (REMEMBER, saved.session, user_id, pushed, [counts.encode() for counts in known.answers], seen)
+
+
+async def prune(transaction: Transaction, *, start: str, most: int) -> None:
+    """Forget what was known of sessions that are over, among up to `most` from the id `start` on."""
+    await transaction.run(PRUNE, start, most)
+
+
+def saved_from(
+    payload: str | None,
+    counted: str | None,
+    session: str | None,
+    pushed: str | None,
+    answers: list[str] | None,
+    *standing: Any,
+) -> Saved:
+    """What LOAD has returned, made into a value."""
+    known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(decode_counts, answers)))
+    return Saved(encoded(payload), Standing(*standing), _counts(counted), session, known)
+
+
+def _counts(text: str | None) -> Counts | None:
+    return None if text is None else decode_counts(text)

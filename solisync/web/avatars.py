@@ -14,10 +14,11 @@ SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Di
 
 
 class Avatars:
-    """Stores players' images and serves them to players."""
+    """Stores players' images and serves them to players or, if `public`, to everybody."""
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, *, database: Database, public: bool) -> None:
         self._database = database
+        self._headers = {"Cache-Control": f"{'public' if public else 'private'}, no-cache", **SANDBOX}
 
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar by this image."""
@@ -27,20 +28,21 @@ class Avatars:
             raise NotFound("user_not_found", "user not found")
         return me(player, profile.username, profile.avatar_extension)
 
-    async def show(self, *, player: str, user_id: str, extension: str = "", if_none_match: str | None) -> Reply:
-        """A player's avatar, for any player. Private caches may keep it, and must revalidate it each time."""
+    async def show(
+        self, *, player: str | None = None, user_id: str, extension: str = "", if_none_match: str | None
+    ) -> Reply:
+        """A player's avatar. Caches may keep it, private ones unless avatars are public, and must revalidate it."""
         content_type = media_type(extension)
         if content_type is None or not is_id(user_id):
             raise NotFound("avatar_not_found", "avatar not found")
         if if_none_match is not None:
             etag = await self._database.autocommit(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
-                return _reply(Reply(status=304, content_type=None), etag)
+                return self._reply(Reply(status=304, content_type=None), etag)
         avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
         if avatar is None:
             raise NotFound("avatar_not_found", "avatar not found")
-        return _reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)
+        return self._reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)
 
-
-def _reply(reply: Reply, etag: str) -> Reply:
-    return reply.with_headers({"ETag": etag, "Cache-Control": "private, no-cache", **SANDBOX})
+    def _reply(self, reply: Reply, etag: str) -> Reply:
+        return reply.with_headers({"ETag": etag, **self._headers})

@@ -49,11 +49,12 @@ def make_site(
     quota = settings.replay_quota_mib * MIB or None
     table = routes(
         settings.auth_limit,
+        settings.public_avatars,
         accounts=Accounts(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),
         sessions=Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now),
-        avatars=Avatars(database=database),
+        avatars=Avatars(database=database, public=settings.public_avatars),
         sync=Sync(database=database, board=board, metrics=metrics, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),
         challenge=Challenge(now=now),

@@ -38,7 +38,7 @@ class Leaderboard:
         return Ok()
 
     async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
-        saved = await sync.load(transaction, player)
+        saved = await sync.load(transaction, player, None)
         if saved is None:
             raise NotFound("user_not_found", "user not found")
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)

@@ -2,22 +2,28 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
+from ..process.audit import audit
 from ..rules.ids import is_id
-from ..rules.replays import ReceivedReplay, Recent, Uploaded, charge, recent_count
-from ..storage import replays
+from ..rules.position import read_position
+from ..rules.replays import Listed, OwnReplays, ReceivedReplay, Recent, Uploaded, charge, own_page, recent_count
+from ..rules.shapes import Ok
+from ..storage import own_replays, replays
 from .conditional import matches
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
+
+T = TypeVar("T")
 
 KEPT = {"Cache-Control": "public, max-age=300"}
 
 
 class Replays:
-    """Stores replays, lists the recent ones and returns each as it was uploaded."""
+    """Stores replays, lists them, returns each as it was uploaded, and lets players hide and delete their own."""
 
     def __init__(
         self,
@@ -50,20 +56,50 @@ class Replays:
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
         """A replay as it was uploaded. It never changes, so its id is its entity tag."""
         if not is_id(replay_id):
-            raise NotFound("replay_not_found", "replay not found")
+            raise _no_such_replay()
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
         if matches(if_none_match, headers["ETag"]) and await self._database.autocommit(replays.exists, replay_id):
             return Reply(status=304, content_type=None, headers=headers)
         body = await self._database.autocommit(replays.fetch, replay_id)
         if body is None:
-            raise NotFound("replay_not_found", "replay not found")
+            raise _no_such_replay()
         return Reply(body=body, headers=headers)
+
+    async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
+        """A page of the player's own replays, newest first, unlisted ones included."""
+        count, position = recent_count(limit), read_position(before, "before")
+        return own_page(_exists(await self._database.autocommit(own_replays.page, player, position)), count)
+
+    async def delete(self, *, player: str, replay_id: str) -> Ok:
+        """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
+        await self._database.autocommit(self._delete, player, _key(replay_id))
+        return Ok()
+
+    async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
+        """Show a replay of the player on public lists, or take it off them; its own link works either way."""
+        await self._database.autocommit(self._set_listed, player, _key(replay_id), body.listed)
+        return Ok()
+
+    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+
+    async def _delete(self, transaction: Transaction, player: str, replay_id: str | None) -> None:
+        try:
+            found = await own_replays.delete(transaction, player, replay_id)
+        finally:
+            self._recent.invalidate()
+        _check_found(found)
+        audit("replay deleted", user_id=player)
+
+    async def _set_listed(self, transaction: Transaction, player: str, replay_id: str | None, listed: bool) -> None:
+        try:
+            found = await own_replays.set_listed(transaction, player, replay_id, listed)
+        finally:
+            self._recent.invalidate()
+        _check_found(found)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> None:
         raw, header = replay
-        room = await replays.room(transaction, player)
-        if room is None:
-            raise NotFound("user_not_found", "user not found")
+        room = _exists(await replays.room(transaction, player))
         if self._quota_bytes is not None and room.used_bytes + charge(len(raw)) > self._quota_bytes:
             await transaction.commit()  # what was counted: or each upload that is refused would count again
             raise BadRequest("replay_storage_full", "replay storage is full")
@@ -75,3 +111,25 @@ class Replays:
             self._recent.invalidate()
             if improved:
                 self._board.invalidate()
+
+
+def _key(replay_id: str) -> str | None:
+    """The id for a statement, which is to look for the player also where it can't be the id of any replay."""
+    return replay_id if is_id(replay_id) else None
+
+
+def _exists(found: T | None) -> T:
+    """What was found of a player; raises NotFound when the player is gone."""
+    if found is None:
+        raise NotFound("user_not_found", "user not found")
+    return found
+
+
+def _check_found(found: bool | None) -> None:
+    """Raise NotFound when the player is gone (None), or has no such replay."""
+    if not _exists(found):
+        raise _no_such_replay()
+
+
+def _no_such_replay() -> NotFound:
+    return NotFound("replay_not_found", "replay not found")

@@ -12,6 +12,7 @@ from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.metrics import Metrics
 from ..rules.bounds import check_bounds
+from ..rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -37,9 +38,9 @@ class Sync:
         self._board = board
         self._now = now
 
-    async def pull(self, *, player: str) -> Reply:
+    async def pull(self, *, player: str, access_expiry: int) -> Reply:
         """The player's stored progress, or the defaults if they never pushed."""
-        pulled = await self._database.autocommit(sync.pull, player)
+        pulled = await self._database.autocommit(sync.pull, player, access_expiry)
         if pulled is None:
             raise NotFound("user_not_found", "user not found")
         now = self._now()
@@ -47,27 +48,34 @@ class Sync:
             return _answer(default_document(player, now).encode(), now, [])
         return _answer(pulled.payload, now, [])
 
-    async def push(self, *, player: str, body: Document) -> Reply:
+    async def push(self, *, player: str, access_expiry: int, body: Document) -> Reply:
         """Merge a device's progress into the stored one; returns once the merge is committed."""
         payload, unknown_fields = body
         owner = canonical_uuid(payload.user_id)
         if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
             raise BadRequest("user_id_mismatch", "user_id mismatch")
         pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
-        reply, conflicts = await self._database.transact(self._merge, player, pushed)
-        self._metrics.merges.inc()
+        reply, conflicts, basis = await self._database.transact(self._merge, player, access_expiry, pushed)
+        self._metrics.merges.labels(basis.value).inc()
         for conflict in conflicts:
             self._metrics.conflicts.labels(conflict.field).inc()
         return reply
 
-    async def _merge(self, transaction: Transaction, player: str, pushed: Document) -> tuple[Reply, list[SyncConflict]]:
-        saved = await sync.load(transaction, player)
+    async def _merge(
+        self, transaction: Transaction, player: str, access_expiry: int, pushed: Document
+    ) -> tuple[Reply, list[SyncConflict], Basis]:
+        saved = await sync.load(transaction, player, access_expiry)
         if saved is None:
             raise NotFound("user_not_found", "user not found")
         now = self._now()
         stored = None if saved.payload is None else read_saved(saved.payload)
         check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
         merged, conflicts = merge(pushed, stored, now)
+        before = NO_GAMES if stored is None else counts_of(stored.payload)
+        mine = counts_of(pushed.payload)
+        basis, counts = add(mine, before, saved.known)
+        if basis is Basis.COUNTED:
+            merged = with_counts(merged, counts)
         check_bounds(merged, stored)
         payload = merged.encode()
         if len(payload) > PAYLOAD_MAX_BYTES:
@@ -75,12 +83,14 @@ class Sync:
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
         try:
-            steps = sync.saving(player, payload, bests if improved else None, now, first=stored is None)
-            await transaction.commit_with(*steps)
+            answer = counts_of(merged.payload).told_after(saved.counts or before)
+            steps = sync.saving(player, payload, answer, bests if improved else None, now, first=stored is None)
+            known = saved.known.after(mine, answer, basis)
+            await transaction.commit_with(*steps, sync.remembering(player, saved, known))
         finally:
             if improved:
                 self._board.invalidate()
-        return _answer(payload, now, conflicts), conflicts
+        return _answer(payload, now, conflicts), conflicts, basis
 
 
 def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:

@@ -17,7 +17,8 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 @functools.cache
 def table():
     """The route table, with handlers that do nothing."""
-    return routes(**{noun: Mock() for noun in inspect.signature(routes).parameters})
+    nouns = [each.name for each in inspect.signature(routes).parameters.values() if each.default is each.empty]
+    return routes(**{noun: Mock() for noun in nouns})
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from tests.postgres.old_node import OldNode
 
 MIGRATIONS = load_migrations()
 PROGRESS = 2  # the first schema with progress in it
-PUSH = 7  # the first schema with what the statements of this version need
+PUSH = 12  # the first schema with what the statements of this version need
 EXPANDING = Migration(  # what the next one may look like
     len(MIGRATIONS) + 1,
     "9999_expanding.sql",

@@ -18,6 +18,7 @@ from solisync.process import logs
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, start
+from tests.harness.payloads import replay
 from tests.harness.postgres import connect, truncate
 from tests.harness.processes import run
 from tests.harness.service import ready, refused
@@ -178,7 +179,7 @@ async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
 
 
 async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
-    """Register, login, failed logins, refresh, refused refresh and deletion are written once each, with the user."""
+    """Register, login, failed logins, refresh, refused refresh and deletions are written once each, with the user."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
     player = await process.player("ann")
@@ -191,6 +192,9 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
     await refused(process.client().login("ann", "wrong password"))
     await refused(process.client().login("a_password_typed_too_early", "wrong password"))
     token = player.tokens.access_token
+    replay_id = await player.upload_replay(replay())
+    for _ in range(2):
+        await process.ask("DELETE", f"/api/replays/{replay_id}", bearer=token)
     await player.delete_account()
     await process.ask("DELETE", "/api/account", bearer=token)
     process.stop()
@@ -202,6 +206,7 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
         ("refresh refused", None),
         ("login failed", user_id),
         ("login failed", None),
+        ("replay deleted", user_id),
         ("account deleted", user_id),
     ]
     assert "a_password_typed_too_early" not in process.log

@@ -22,7 +22,8 @@ from solisync.web.wire.channel import MAX_BODY
 from tests.harness.constants import SECRET
 from tests.harness.http_requests import Connection
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
-from tests.harness.service import refused
+from tests.harness.postgres import truncate
+from tests.harness.service import refused, start
 
 PNG, JPEG = IMAGES["png"], IMAGES["jpeg"]
 HOLD_SECONDS = 0.01  # how long a full avatar may keep the reactor, at most
@@ -323,3 +324,35 @@ async def test_a_full_avatar_does_not_hold_the_reactor(server, full):
     print(f"longest pause {pause * 1000:.1f} ms, longest work of the reactor {work * 1000:.1f} ms")
     assert work < 10 * HOLD_SECONDS
     assert pause < 10 * HOLD_SECONDS or not full
+
+
+async def test_avatars_may_be_public(reactor, shared_dsn):
+    """With SOLISYNC_PUBLIC_AVATARS=on no token is needed, one that is sent is not looked at, all else is the same."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_PUBLIC_AVATARS": "on"})
+    try:
+        client = await running.player("ann")
+        url = (await client.upload_avatar(PNG, "image/png")).avatar_url
+        for token in (None, client.tokens.access_token, "nonsense"):
+            answer = await running.ask("GET", url, bearer=token)
+            assert (answer.status, answer.content) == (200, PNG)
+            assert answer.headers["cache-control"] == "public, no-cache"
+            assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
+            same = await running.ask("GET", url, {"If-None-Match": answer.headers["etag"]}, bearer=token)
+            assert (same.status, same.headers["cache-control"]) == (304, "public, no-cache")
+            assert (await running.ask("HEAD", url, bearer=token)).headers["content-length"] == str(len(PNG))
+        missing = await running.ask("GET", url.replace(".png", ".jpg"))
+        assert (missing.status, missing.json) == (404, {"error": "avatar not found"})
+        document = (await running.ask("GET", "/api/openapi.json")).json
+        assert document["paths"]["/avatars/{user_id}.{extension}"]["get"]["security"] == []
+        assert (await running.ask("PUT", "/api/me/avatar", body=PNG)).status == 401
+    finally:
+        await running.service.stopService()
+
+
+async def test_avatars_are_for_players_by_default(server):
+    """Unless an operator says otherwise, because the game's own server has it so."""
+    client = await server.player("ann")
+    url = (await client.upload_avatar(PNG, "image/png")).avatar_url
+    assert (await server.ask("GET", url)).status == 401
+    assert (await fetch(server, client, url)).headers["cache-control"] == "private, no-cache"

@@ -249,6 +249,6 @@ async def test_the_list_is_read_by_its_index(server):
     server.sql("ANALYZE replays")
     plan = "\n".join(line for (line,) in server.sql(f"EXPLAIN (VERBOSE) {RECENT.sql}"))
     print(plan)
-    assert "replays_recent" in plan
+    assert "replays_listed" in plan
     assert "Seq Scan on public.replays" not in plan
     assert "body" not in plan

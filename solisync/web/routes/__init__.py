@@ -20,6 +20,7 @@ from .service import service
 
 def routes(
     auth_limit: Limit,
+    public_avatars: bool = False,
     *,
     accounts: Accounts,
     sessions: Sessions,
@@ -32,9 +33,9 @@ def routes(
     health: Health,
     docs: Docs,
 ) -> tuple[Route, ...]:
-    """Every route of the service; those that begin or continue a session share `auth_limit`."""
+    """Every route of the service; those that begin or continue a session share `auth_limit`. Avatars may be public."""
     table = (
-        *players(auth_limit, accounts=accounts, sessions=sessions, avatars=avatars),
+        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, avatars=avatars),
         *games(sync=sync, leaderboard=leaderboard, challenge=challenge, replays=replays),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
     )

@@ -2,8 +2,9 @@
 
 from ...rules.challenge import DailyChallenge
 from ...rules.leaderboard import Entry, OptIn
+from ...rules.position import PositionText
 from ...rules.pushed import read_pushed
-from ...rules.replays import Count, Recent, Replay, Uploaded, read_replay
+from ...rules.replays import Count, Listed, OwnReplays, Recent, Replay, Uploaded, read_replay
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
 from ..challenge import Challenge
@@ -24,6 +25,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays
             handler=sync.pull,
             summary="Show one's stored progress",
             protected=True,
+            session=True,
             answer=SyncAnswer,
             errors=("user_not_found",),
         ),
@@ -35,6 +37,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays
             handler=sync.push,
             summary="Merge a device's progress into the stored one",
             protected=True,
+            session=True,
             body=Json(Payload, read_pushed),
             answer=SyncAnswer,
             errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
@@ -105,6 +108,41 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays
             conditional=True,
             answer=Replay,
             errors=("replay_not_found",),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/replays/{replay_id}",
+            name="delete_replay",
+            tag="replays",
+            handler=replays.delete,
+            summary="Delete a replay of one's own",
+            protected=True,
+            answer=Ok,
+            errors=("user_not_found", "replay_not_found"),
+        ),
+        Route(
+            method="PUT",
+            path="/api/replays/{replay_id}/listed",
+            name="set_listed",
+            tag="replays",
+            handler=replays.set_listed,
+            summary="Show a replay of one's own on public lists, or hide it there",
+            protected=True,
+            body=Json(Listed),
+            answer=Ok,
+            errors=("user_not_found", "replay_not_found"),
+        ),
+        Route(
+            method="GET",
+            path="/api/me/replays",
+            name="own_replays",
+            tag="replays",
+            handler=replays.list_own,
+            summary="List one's own replays, page by page",
+            protected=True,
+            query={"limit": Count, "before": PositionText},
+            answer=OwnReplays,
+            errors=("user_not_found",),
         ),
         Route(
             method="GET",

@@ -12,7 +12,9 @@ from ..sessions import Sessions
 from ..wire.reply import Refusal
 
 
-def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatars: Avatars) -> tuple[Route, ...]:
+def players(
+    auth_limit: Limit, public_avatars: bool, *, accounts: Accounts, sessions: Sessions, avatars: Avatars
+) -> tuple[Route, ...]:
     """Those that begin or continue a session share `auth_limit`."""
     return (
         Route(
@@ -155,7 +157,7 @@ def players(auth_limit: Limit, *, accounts: Accounts, sessions: Sessions, avatar
                 tag="avatars",
                 handler=avatars.show,
                 summary="Show a player's avatar",
-                protected=True,
+                protected=not public_avatars,
                 conditional=True,
                 answer_content=AVATAR_TYPES,
                 errors=("avatar_not_found",),

@@ -1,0 +1,149 @@
+"""Counting games across devices: docs/sync.md "How games are counted".
+
+Taking the higher of two counters loses games: two devices that play 5 and 7 more from a common 100 end at 107. For each
+session the server knows what its device had, so it can add what is new: 100, 105, 112.
+
+What a device had is not known exactly. It certainly had what it pushed last (`Known.pushed`). Since then it has been
+told some states (`Known.answers`), and each of them may have reached it or not. A device that has taken up an answer
+pushes at least that much; so everything in an answer that a push reaches is taken for known, and is not counted again.
+That may count too little, where a device has reached an answer by its own games without having seen it, but never too
+much: as long as every answer is remembered until a push has covered it, and all progress of a device travels through
+this server and by one session at a time.
+"""
+
+from enum import Enum
+from operator import ge
+from typing import NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from .fields import U32_MAX, U64_MAX
+from .merge import level
+from .sync import Document, Payload
+
+MOST_ANSWERS = 16
+
+
+class Counts(NamedTuple):
+    """What is counted of a payload; `time` is that of all won games, in seconds, from their average."""
+
+    games_played: int
+    games_won: int
+    lifetime_score: int
+    total_xp: int
+    draw_one_wins: int
+    draw_three_wins: int
+    time: int
+
+    def reaches(self, other: "Counts") -> bool:
+        """Whether none of the counters that merging never lowers is below the other's."""
+        return all(map(ge, self[:4], other[:4]))
+
+    def told_after(self, earlier: "Counts") -> "Counts":
+        """The counts of a merged payload as an answer; `earlier` are those of the answers before the merge.
+
+        Of the two counters that merging may lower, they are the most that was ever told: a device keeps those.
+        """
+        return self._replace(
+            draw_one_wins=max(self.draw_one_wins, earlier.draw_one_wins),
+            draw_three_wins=max(self.draw_three_wins, earlier.draw_three_wins),
+        )
+
+    def encode(self) -> str:
+        """The counts as JSON, always spelled alike."""
+        return _encode(self).decode()
+
+
+class Known(NamedTuple):
+    """What a session's device had: what it `pushed` last, if that counts, and what it was told since then."""
+
+    pushed: Counts | None
+    answers: tuple[Counts, ...]
+
+    def after(self, pushed: Counts, answer: Counts, basis: "Basis") -> "Known":
+        """What is known once a push has been merged so and answered; of a stale one only the answer is."""
+        if basis is Basis.STALE:
+            answers = self.answers if answer in self.answers else (*self.answers, answer)
+            known = Known(self.pushed, answers)
+        else:
+            rest = (told for told in self.answers if not pushed.reaches(told))
+            known = Known(pushed, (*rest, answer))
+        return known if len(known.answers) <= MOST_ANSWERS else Known(None, (answer,))
+
+
+NOTHING_KNOWN = Known(None, ())
+NO_GAMES = Counts(0, 0, 0, 0, 0, 0, 0)
+
+_MOST = (U32_MAX, U32_MAX, U64_MAX, U64_MAX, U32_MAX, U32_MAX)
+_encode = msgspec.json.Encoder().encode
+decode_counts = msgspec.json.Decoder(Counts).decode
+
+
+class Basis(Enum):
+    """How the games of a push were merged: as differences, by the higher counter, or so because the push came late."""
+
+    COUNTED = "counted"
+    MAXIMUM = "maximum"
+    STALE = "stale"
+
+
+def counts_of(payload: Payload) -> Counts:
+    """What is counted of a payload."""
+    stats = payload.stats
+    return Counts(
+        games_played=stats.games_played,
+        games_won=stats.games_won,
+        lifetime_score=stats.lifetime_score,
+        total_xp=payload.progress.total_xp,
+        draw_one_wins=stats.draw_one_wins,
+        draw_three_wins=stats.draw_three_wins,
+        time=stats.games_won * stats.avg_time_seconds,
+    )
+
+
+def add(pushed: Counts, stored: Counts, known: Known) -> tuple[Basis, Counts]:
+    """The stored counts with what is new in a push. Unless they are COUNTED, the result has no meaning."""
+    if known.pushed is not None and not pushed.reaches(known.pushed):
+        return Basis.STALE, stored
+    had = [*filter(None, (known.pushed,)), *filter(pushed.reaches, known.answers)]
+    if not had:
+        return Basis.MAXIMUM, stored
+    six = [
+        min(max(before + max(mine - max(its), 0), mine), most)
+        for before, mine, most, *its in zip(stored[:6], pushed[:6], _MOST, *(counts[:6] for counts in had), strict=True)
+    ]
+    base = max(had, key=lambda counts: (counts.games_won, counts.time))
+    counts = Counts._make((*six, stored.time + max(pushed.time - base.time, 0)))
+    return Basis.COUNTED, counts if _is_between(counts, stored, pushed) else _at_average(counts, stored, pushed)
+
+
+def _is_between(counts: Counts, one: Counts, other: Counts) -> bool:
+    """Whether the average time lies between two others, so that no game need have been faster or slower."""
+    averages = sorted(each.time // max(each.games_won, 1) for each in (one, other))
+    return averages[0] <= counts.time // max(counts.games_won, 1) <= averages[1]
+
+
+def _at_average(counts: Counts, stored: Counts, pushed: Counts) -> Counts:
+    """The counts with a time for which the new games took as long as the average of those that were pushed."""
+    new = counts.games_won - stored.games_won
+    return counts._replace(time=stored.time + new * pushed.time // max(pushed.games_won, 1))
+
+
+def with_counts(document: Document, counts: Counts) -> Document:
+    """A merged document with these counts, and what follows from them."""
+    payload = document.payload
+    won = counts.games_won
+    played = max(counts.games_played, won)
+    stats = structs.replace(
+        payload.stats,
+        games_played=played,
+        games_won=won,
+        games_lost=played - won,
+        draw_one_wins=counts.draw_one_wins,
+        draw_three_wins=counts.draw_three_wins,
+        lifetime_score=counts.lifetime_score,
+        avg_time_seconds=min(counts.time // won, U64_MAX) if won else 0,
+    )
+    progress = structs.replace(payload.progress, total_xp=counts.total_xp, level=level(counts.total_xp))
+    return document._replace(payload=structs.replace(payload, stats=stats, progress=progress))

@@ -1,0 +1,75 @@
+"""A player's own replays: listed page by page, unlisted, deleted; docs/protocol.md "Replays"."""
+
+from operator import attrgetter
+
+from ..postgres.statement import Statement
+from ..postgres.transaction import Transaction
+from ..rules.position import Position
+from ..rules.replays import RECENT_MAX, OwnReplay
+from . import paging
+from .replays import shown
+from .rows import maybe
+
+# A nested loop over one player, which keeps the order of the index without being asked to sort. The limit is not a
+# parameter: a plan without it would expect to read a tenth of the player's replays, and sort.
+LIST = Statement(
+    "own_replays",
+    f"""
+    SELECT replay.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
+        unlisted IS NULL, size
+    FROM users LEFT JOIN LATERAL (
+        SELECT id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at, unlisted, size
+        FROM replays WHERE user_id = users.id AND (received_at, id) < ($2::timestamptz, $3::uuid)
+        ORDER BY received_at DESC, id DESC LIMIT {RECENT_MAX + 1}
+    ) AS replay ON true
+    WHERE users.id = $1::uuid
+    """,  # noqa: S608
+)
+
+# In both, the player's row is locked first, as by everything that writes rows of a player; without it, no row comes
+# back. An id that is null is nobody's.
+DELETE = Statement(
+    "delete_own_replay",
+    """
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), deleted AS (
+        DELETE FROM replays USING player WHERE replays.id = $2::uuid AND user_id = player.id RETURNING true
+    )
+    SELECT EXISTS (SELECT FROM deleted) FROM player
+    """,
+)
+
+SET_LISTED = Statement(
+    "set_replay_listed",
+    """
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), found AS (
+        SELECT replays.id FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
+    ), changed AS (
+        UPDATE replays SET unlisted = CASE WHEN NOT $3::boolean THEN true END FROM found
+        WHERE replays.id = found.id AND (unlisted IS NULL) <> $3::boolean
+    )
+    SELECT EXISTS (SELECT FROM found) FROM player
+    """,
+)
+
+
+async def page(transaction: Transaction, user_id: str, before: Position | None) -> list[OwnReplay] | None:
+    """The player's replays that are older than `before`, newest first, up to RECENT_MAX + 1; None without a player."""
+    rows = await transaction.run(LIST, user_id, *(before or paging.END))
+    if not rows:
+        return None
+    replays = [OwnReplay(**shown(*row), listed=listed, size=size) for *row, listed, size in rows if row[0] is not None]
+    return sorted(replays, key=attrgetter("received_at", "id"), reverse=True)
+
+
+async def delete(transaction: Transaction, user_id: str, replay_id: str | None) -> bool | None:
+    """Delete a replay of the player, whose charge is free again; False when they have none such, None without them."""
+    return maybe(bool, await transaction.run(DELETE, user_id, replay_id))
+
+
+async def set_listed(transaction: Transaction, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
+    """Show a replay of the player on public lists, or take it off them; False and None as for `delete`."""
+    return maybe(bool, await transaction.run(SET_LISTED, user_id, replay_id, listed))

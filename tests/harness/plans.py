@@ -1,0 +1,27 @@
+"""The plans of prepared statements."""
+
+from tests.harness.postgres import connect
+
+
+class Plan:
+    """How a statement ran: its `text`, and from it the buffers that it has touched and how long it took."""
+
+    def __init__(self, lines):
+        self.text = "\n".join(line for (line,) in lines)
+        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0]  # of the topmost node: all of them
+        self.buffers = sum(int(part.partition("=")[2]) for part in touched.split() if part.startswith(("hit", "read")))
+        self.milliseconds = float(self.text.partition("Execution Time: ")[2].split()[0])
+
+
+def plan(dsn, statement, *parameters):
+    """Run a statement as the service does for good, with a plan for any parameters; its second run counts."""
+    execution = f"EXECUTE p({', '.join(['%s'] * len(parameters))})" if parameters else "EXECUTE p"
+    connection = connect(dsn)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET plan_cache_mode = force_generic_plan; PREPARE p AS {statement.sql}")
+            cursor.execute(execution, parameters)
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS) {execution}", parameters)
+            return Plan(cursor.fetchall())
+    finally:
+        connection.close()

@@ -1,0 +1,272 @@
+"""Counting games over HTTP, by devices of one player at two processes (docs/sync.md "How games are counted")."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.harness.concurrency import at_once
+from tests.harness.constants import PASSWORD
+from tests.harness.devices import Device, Truth, counts_in, payload_of, play
+from tests.harness.http_requests import ask
+from tests.harness.postgres import run_sql, truncate
+
+GAMES = st.fixed_dictionaries({"won": st.booleans(), "score": st.integers(0, 700), "seconds": st.integers(40, 900)})
+GAME = {"won": True, "score": 101, "seconds": 100}
+PUSH, PULL = ("POST", "/api/sync/push"), ("GET", "/api/sync/pull")
+
+
+def call(node, method, path, body=None, token=None):
+    """A request that has to succeed; returns the JSON of its answer."""
+    status, answer, _ = ask(node, method, path, body, bearer=token)
+    assert status == 200, answer
+    return answer
+
+
+def register(node, name="ann"):
+    return call(node, "POST", "/api/auth/register", {"username": name, "password": PASSWORD})["access_token"]
+
+
+def log_in(node, name="ann"):
+    return call(node, "POST", "/api/auth/login", {"username": name, "password": PASSWORD})["access_token"]
+
+
+def push(node, token, counts):
+    return counts_in(call(node, *PUSH, payload_of(counts), token))
+
+
+def pull(node, token):
+    return counts_in(call(node, *PULL, token=token))
+
+
+def versions(dsn):
+    """The versions of all rows of progress and sessions."""
+    tables = ("users", "refresh_tokens", "sync_states", "known_states")
+    return [run_sql(dsn, f"SELECT ctid::text, xmin::text, xmax::text FROM {table} ORDER BY 1") for table in tables]
+
+
+class Histories(RuleBasedStateMachine):
+    """Devices that start, play, push, pull, lose messages, repeat them, send late, log in again, in any order."""
+
+    nodes = ()
+
+    @initialize(seed=st.integers(0, 2**32))
+    def begin(self, seed):
+        truncate(self.nodes[0].dsn)
+        self.random = Random(seed)
+        register(self.node)
+        self.truth, self.devices, self.tokens, self.late, self.stored = Truth(), [], [], [], None
+
+    @property
+    def node(self):
+        return self.random.choice(self.nodes)
+
+    @precondition(lambda self: len(self.devices) < 4)
+    @rule(pulls=st.booleans())
+    def start(self, pulls):
+        self.devices.append(Device())
+        self.tokens.append(None)
+        self.log_in_again(len(self.devices) - 1, pulls)
+
+    @precondition(lambda self: self.devices)
+    @rule(which=st.integers(0, 3), pulls=st.booleans())
+    def log_in_again(self, which, pulls):
+        """A new session; requests of the former one no longer arrive."""
+        which %= len(self.devices)
+        self.late = [each for each in self.late if each[0] != self.tokens[which]]
+        self.tokens[which] = log_in(self.node)
+        if pulls:
+            self.devices[which].take_maximum(pull(self.node, self.tokens[which]))
+
+    @precondition(lambda self: self.devices)
+    @rule(which=st.integers(0, 3), game=GAMES)
+    def play(self, which, game):
+        self.devices[which % len(self.devices)].play(game)
+        self.truth.play(game)
+
+    @precondition(lambda self: self.devices)
+    @rule(which=st.integers(0, 3), fate=st.sampled_from(["taken", "ignored", "lost", "repeated", "late", "never sent"]))
+    def push(self, which, fate):
+        device, token = self.devices[which % len(self.devices)], self.tokens[which % len(self.devices)]
+        pushed = device.pushes()
+        if fate == "late":
+            self.late.append((token, pushed))
+        if fate in ("late", "never sent"):
+            return
+        answer = self.store(token, pushed)
+        if fate == "repeated":
+            answer = self.store(token, pushed)
+        if fate == "taken":
+            device.take_maximum(answer)
+
+    @precondition(lambda self: self.devices)
+    @rule(which=st.integers(0, 3), taken=st.booleans())
+    def pull(self, which, taken):
+        answer = pull(self.node, self.tokens[which % len(self.devices)])
+        if taken:
+            self.devices[which % len(self.devices)].take_maximum(answer)
+
+    @precondition(lambda self: self.late)
+    @rule()
+    def arrive_late(self):
+        self.store(*self.late.pop(self.random.randrange(len(self.late))))
+
+    @rule()
+    def crash(self):
+        """The memory is lost, as with a crash of the database."""
+        run_sql(self.nodes[0].dsn, "TRUNCATE known_states")
+
+    @precondition(lambda self: self.devices)
+    @rule(which=st.integers(0, 3))
+    def push_to_an_old_node(self, which):
+        """An older version stores the greater counters, and knows nothing of the memory."""
+        pushed = self.devices[which % len(self.devices)].pushes()
+        stored = run_sql(self.nodes[0].dsn, "SELECT payload FROM sync_states")
+        if not stored:
+            return
+        before = counts_in({"merged": json.loads(stored[0][0])})
+        device = Device(before)
+        device.take_maximum(pushed)
+        merged = json.loads(stored[0][0])
+        new = payload_of(device.counts)
+        merged["stats"] |= {
+            name: new["stats"][name]
+            for name in ("games_played", "games_won", "lifetime_score", "draw_one_wins", "draw_three_wins")
+        } | {
+            "avg_time_seconds": device.counts.time // max(device.counts.games_won, 1),
+            "games_lost": device.counts.games_played - device.counts.games_won,
+        }
+        merged["progress"]["total_xp"] = new["progress"]["total_xp"]
+        run_sql(self.nodes[0].dsn, "UPDATE sync_states SET payload = %s", (json.dumps(merged),))
+        self.stored = counts_in({"merged": merged})
+
+    def store(self, token, pushed):
+        answer = push(self.node, token, pushed)
+        before = self.stored or answer
+        for reached in (pushed, before):  # what merging by maxima alone would give
+            assert all(map(int.__ge__, answer[:4], reached[:4]))
+        self.stored = answer
+        return answer
+
+    @invariant()
+    def is_true(self):
+        if getattr(self, "stored", None) is not None:
+            self.truth.check(self.stored)
+
+
+def test_no_history_of_devices_counts_a_game_that_was_not_played(nodes, full):
+    """Whatever happens between devices and two processes: never above the truth, never below what maxima give."""
+    machine = type("Histories", (Histories,), {"nodes": nodes})
+    machine.TestCase.settings = settings(
+        max_examples=400 if full else 8, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
+    )
+    run_state_machine_as_test(machine, settings=machine.TestCase.settings)
+
+
+async def test_devices_that_push_at_once_lose_no_game(nodes, full):
+    """Four devices at two processes, each pulling first, then playing and pushing as fast as it can: an exact sum."""
+    rounds = 100 if full else 15
+    register(nodes[0])
+
+    def run(number):
+        node, device = nodes[number % 2], Device()
+        token = log_in(node)
+        device.take_up(pull(node, token))
+        for turn in range(rounds):
+            device.play(GAME)
+            if turn % 3 == 0:
+                device.take_up(pull(nodes[turn % 2], token))
+            answer = push(nodes[turn % 2], token, device.pushes())
+            device.synced = device.counts
+            device.take_up(answer)
+
+    await at_once(4, run, range(4))
+    assert pull(nodes[0], log_in(nodes[0]))[:6] == (4 * rounds, 4 * rounds, 404 * rounds, 44 * rounds, 4 * rounds, 0)
+
+
+def test_two_devices_online_and_offline_have_all_their_games(nodes):
+    """Both go on from 100; one plays 5, the other 7 without seeing them: 112, and the first one learns of it."""
+    register(nodes[0])
+    phone, tablet = log_in(nodes[0]), log_in(nodes[1])
+    assert pull(nodes[0], phone) == pull(nodes[1], tablet)
+    hundred = Device()
+    for _ in range(100):
+        hundred.play(GAME)
+    push(nodes[0], phone, hundred.counts)
+    assert pull(nodes[1], tablet) == hundred.counts
+    five, seven = Device(hundred.counts), Device(hundred.counts)
+    for device, count in ((five, 5), (seven, 7)):
+        for _ in range(count):
+            device.play(GAME)
+    assert push(nodes[0], phone, five.counts).games_played == 105
+    assert push(nodes[1], tablet, seven.counts).games_played == 112
+    assert push(nodes[0], phone, five.counts).games_played == 112
+    assert pull(nodes[0], phone)[:2] == (112, 112)
+
+
+def test_a_pull_that_finds_nothing_new_writes_nothing(nodes, shared_dsn):
+    """Only an answer that the session was not given before is remembered."""
+    token = register(nodes[0])
+    push(nodes[0], token, play(Device().counts, **GAME))
+    pull(nodes[0], token)
+    before = versions(shared_dsn)
+    for _ in range(5):
+        pull(nodes[0], token)
+    assert versions(shared_dsn) == before
+
+
+@pytest.mark.parametrize("end", ["logout", "session", "sessions", "password", "account"])
+def test_what_ends_a_session_ends_its_memory(nodes, shared_dsn, end):
+    """No row of it is left, and another player's stays."""
+    token, other = register(nodes[0]), register(nodes[0], "bob")
+    pull(nodes[0], token)
+    pull(nodes[0], other)
+    (session,) = call(nodes[0], "GET", "/api/sessions", token=token)
+    if end == "logout":
+        pair = call(nodes[0], "POST", "/api/auth/login", {"username": "ann", "password": PASSWORD})
+        pull(nodes[0], pair["access_token"])
+        call(nodes[0], "POST", "/api/auth/logout", {"refresh_token": pair["refresh_token"]})
+        assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(2,)]
+        return
+    method, path, body = {
+        "session": ("DELETE", f"/api/sessions/{session['id']}", None),
+        "sessions": ("DELETE", "/api/sessions", None),
+        "password": ("PUT", "/api/me/password", {"current_password": PASSWORD, "new_password": PASSWORD}),
+        "account": ("DELETE", "/api/account", None),
+    }[end]
+    call(nodes[0], method, path, body, token)
+    assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(1,)]
+
+
+def test_a_token_of_no_session_ends_the_memory(nodes, shared_dsn):
+    """An access token from before a refresh may be of the same device: what it is told can't be remembered."""
+    pair = call(nodes[0], "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})
+    pull(nodes[0], pair["access_token"])
+    newer = call(nodes[0], "POST", "/api/auth/refresh", {"refresh_token": pair["refresh_token"]})["access_token"]
+    assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(1,)]
+    pull(nodes[0], pair["access_token"])
+    assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(0,)]
+    pull(nodes[0], newer)
+    push(nodes[0], pair["access_token"], play(Device().counts, **GAME))
+    assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(0,)]
+
+
+def test_whatever_else_changes_a_payload_ends_the_memory(nodes, shared_dsn):
+    """A statement that does not raise the revision is an older version's, or an operator's."""
+    token = register(nodes[0])
+    push(nodes[0], token, play(Device().counts, **GAME))
+    run_sql(shared_dsn, "UPDATE sync_states SET payload = payload")
+    assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(1,)]
+    run_sql(shared_dsn, "UPDATE sync_states SET payload = payload || ' '")
+    assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(0,)]
+    assert run_sql(shared_dsn, "SELECT counted FROM sync_states") == [(None,)]
