@@ -266,7 +266,7 @@ async def test_deleting_leaves_what_a_player_leaves_who_goes(administrate, serve
 async def test_an_export_is_the_document_that_the_player_gets(administrate, server):
     """To the byte, but for the time at which it was made."""
     ann = server.client()
-    user_id = await play(ann, "ann")
+    user_id = await play(server.dsn, ann, "ann")
     document = (await ann.export()).decode()
     for user in ("ann", user_id):
         printed = await administrate("users", "export", user)
