@@ -39,9 +39,13 @@ def main(extra):
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
     what = f"{ROOT}[{extra}]" if extra else str(ROOT)
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", what]
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = [PYTHON, "-m", "pip", "install", *quiet, "--editable", what]
     done = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode == 0:
+        # pip would compile on one core; what can't be compiled is for no version of Python that we use
+        compiling = [PYTHON, "-m", "compileall", "-qq", "-j", "0", ENVIRONMENT / "lib"]
+        subprocess.run(compiling, check=False)
         for each in {"", extra}:
             (ENVIRONMENT / f"installed{each and '-'}{each}").write_text(needed(each))
         return 0

@@ -20,6 +20,7 @@ from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
 from tests.harness.canaries import leaked
+from tests.harness.concurrency import until
 from tests.harness.constants import ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
@@ -259,6 +260,9 @@ def no_old_connections():
 @pytest.fixture(scope="session")
 def shared_service(reactor, shared_dsn):
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn)))
+    pool_of_service = running.service._database.pool  # still filling, it would open files that a test counts
+    whole = until(reactor, lambda: pool_of_service.idle == running.service._settings.database_connections)
+    pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
     running.keeps_connections = True
     yield running
     pytest_twisted.blockon(running.service.stopService())

@@ -428,11 +428,10 @@ def test_a_wrong_database_is_one_line(postgres, url):
     assert "can't reach the database" in refused.err[0]
 
 
-async def test_the_smoke_check(reactor, launch, shared_dsn):
+async def test_the_smoke_check(serve, shared_dsn):
     """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind."""
     truncate(shared_dsn)
-    service = start(launch, *SOLISYNC, dsn=shared_dsn)
-    await ready(reactor, service.client())
+    service = await serve(shared_dsn)
     check = run(*SOLISYNC, "--smoke", service.url)
     assert (check.status, check.err) == (0, [])
     assert {"ok   health", "ok   register", "all steps passed"} <= set(check.out)
@@ -441,11 +440,10 @@ async def test_the_smoke_check(reactor, launch, shared_dsn):
 
 
 @pytest.mark.limit(60)
-async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(reactor, launch, shared_dsn):
+async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(serve, shared_dsn):
     """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
     truncate(shared_dsn)
-    service = start(launch, *SOLISYNC, "--auth-limit=100/60", dsn=shared_dsn)
-    await ready(reactor, service.client())
+    service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="100/60")
     for _ in range(2):
         check = run(*SOLISYNC, "--smoke", service.url)
         assert check.status == 0
@@ -453,11 +451,10 @@ async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(reactor, 
 
 
 @pytest.mark.limit(60)
-async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(reactor, launch, shared_dsn):
+async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch, shared_dsn):
     """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
     truncate(shared_dsn)
-    service = start(launch, *SOLISYNC, dsn=shared_dsn)
-    await ready(reactor, service.client())
+    service = await serve(shared_dsn)
     run(*SOLISYNC, "--smoke", service.url)  # takes most of the minute's ten requests
     check = launch(*SOLISYNC, "--smoke", service.url, PYTHONUNBUFFERED="1")
     wait_for(lambda: "as the rate limit says" in check.log)

@@ -213,9 +213,7 @@ async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
         _, token, access = everybody[60 + number % 40]
         if number < 40:
             return refresh(process, token)[0]
-        if (
-            number % 2
-        ):  # each as somebody: the logins of one player are declined when they come faster than one a second
+        if number % 2:  # as one of forty: somebody who logs in more than once a second is soon declined
             name = f"player{60 + number % 40}"
             return ask(process, "POST", "/api/auth/login", {"username": name, "password": PASSWORD})[0]
         return ask(process, "GET", "/api/me", bearer=access)[0]

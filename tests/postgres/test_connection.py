@@ -2,7 +2,7 @@
 
 import os
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from twisted.internet.defer import gatherResults
@@ -168,6 +168,13 @@ SAMPLES = {
 }
 
 
+def without_clock(value):
+    """A result without what the database's clock said in it: the same for each moment of the last minute."""
+    if isinstance(value, list | tuple):
+        return [without_clock(each) for each in value]
+    return "now" if isinstance(value, datetime) and abs(datetime.now(UTC) - value) < timedelta(minutes=1) else value
+
+
 async def test_every_statement_is_the_same_prepared_and_unprepared(reactor, empty_database):
     """Whatever SOLISYNC_PREPARED_STATEMENTS says, a statement has the same result."""
     await migrate(reactor, empty_database, load_migrations())
@@ -184,7 +191,7 @@ async def test_every_statement_is_the_same_prepared_and_unprepared(reactor, empt
         for connection in (prepared, plain):
             await connection.execute("BEGIN")
             try:
-                outcomes.append(await connection.run((statement, *parameters)))
+                outcomes.append(without_clock(await connection.run((statement, *parameters))))
             except DatabaseError as error:
                 outcomes.append(str(error))
             await connection.execute("ROLLBACK")
