@@ -11,7 +11,7 @@ import msgspec
 from solisync.rules.challenge import daily_challenge
 from tests.harness.payloads import REPLAY_HEADER, progress_of
 
-ANN, BEN, CEM = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "abc")
+ANN, BEN, CEM, DEE = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "abcd")
 PASSWORD = "canary password of old"
 LONG_PASSWORD = "canary long password " * 5
 HASH, LONG_HASH = (
@@ -174,3 +174,15 @@ def change(path, statement, *parameters):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement, parameters)
         connection.commit()
+
+
+def read(path, table):
+    """The rows of a table."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {table}")]
+
+
+def open_by_server(path):
+    """A connection as that server keeps one open; closed at the end of a `with`."""
+    return closing(sqlite3.connect(path))
