@@ -1,21 +1,27 @@
 """`solisync import-original`: everything comes along, once, and nothing that is here is lost (docs/moving-in.md)."""
 
 import json
+import signal
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
 
 from solisync.access.tokens import Tokens
 from solisync.client import TokenPair
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness import original_server as there
+from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.original_server import ANN, BEN, CEM
 from tests.harness.payloads import IMAGES, NIL, U64
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import connect, run_sql
 from tests.harness.processes import run
 from tests.harness.service import refused
 
@@ -489,3 +495,57 @@ async def test_the_command_in_a_process_of_its_own(reactor, empty_database, file
         assert (done.status, done.err) == (status, errors)
         assert done.out[0] == "refused: users x: username may only contain letters, digits and underscores"
         assert [line.split() for line in done.out if line.startswith("users")] == [["users", "4", "3", "0", "1", "0"]]
+
+
+async def test_it_can_be_interrupted(reactor, empty_database, launch, file):
+    """Ctrl-C ends it with status 1, after the transaction that runs; the next time it goes on."""
+    await migrate(reactor, empty_database, load_migrations())
+    words = [*SOLISYNC, "import-original", file]
+    with closing(connect(empty_database)) as connection:
+        connection.autocommit = False
+        connection.cursor().execute("LOCK TABLE leaderboard IN SHARE MODE")
+        running = launch(*words, DATABASE_URL=empty_database)
+        waiting = "SELECT true FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        await until(reactor, lambda: run_sql(empty_database, waiting))
+        running.popen.send_signal(signal.SIGINT)
+        await deferLater(reactor, 0.2)
+        connection.rollback()
+    assert await deferToThread(running.popen.wait, 30) == 1
+    assert running.log == "interrupted\n"
+    assert run_sql(empty_database, "SELECT count(*) FROM leaderboard") == [(3,)]
+    assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(0,)]
+    assert launch(*words, DATABASE_URL=empty_database).popen.wait(30) == 0
+    assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(2,)]
+
+
+async def test_players_may_play_meanwhile(server, bring, file, no_deadlocks):
+    """Every push that was acknowledged is in the result, and so is what came from the file."""
+    await bring()
+    clients = {"ann": server.client(), "ben": server.client()}
+    await clients["ann"].login("ann", there.PASSWORD)
+    await clients["ben"].login("ben", there.LONG_PASSWORD)
+
+    async def play(client):
+        pulled = (await client.pull()).merged
+        for won in range(100, 130):
+            await client.push(replace(pulled, stats=replace(pulled.stats, games_won=won, games_played=won)))
+            if won % 5 == 0:
+                await client.refresh()
+
+    async def import_often():
+        for xp in range(1, 11):
+            rows = [there.progress(there.payload(user_id, progress__total_xp=xp)) for user_id in (ANN, BEN)]
+            there.write(file, sync_state=rows)
+            await bring()
+
+    await gatherResults([Deferred.fromCoroutine(each) for each in (*map(play, clients.values()), import_often())])
+    for client in clients.values():
+        merged = (await client.pull()).merged
+        assert (merged.stats.games_won, merged.progress.total_xp) == (129, 10)
+
+
+async def test_progress_is_reported(bring, administrate, server, file):
+    """Where it is no terminal only if wanted; and it stays out of what is written."""
+    done = await administrate("import-original", file, "--progress")
+    assert done.progress[0] == "copying the file: 100 %"
+    assert (await administrate("import-original", file)).progress == []
