@@ -37,8 +37,8 @@ run: runnable $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with 
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
 	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
 
-test: venv  ## run the tests of every day, on a PostgreSQL of their own
-	$(BIN)/python -m pytest
+test: venv  ## run the tests of every day in a process for each core, each on a PostgreSQL of its own
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
 	$(BIN)/python -m pytest --ignore=tests/deploy --fire

@@ -68,6 +68,7 @@ setup(
         "test": [
             "pytest>=9.2",
             "pytest-twisted>=1.14.3",
+            "pytest-xdist>=3.8",
             "hypothesis>=6.170",
             "schemathesis>=4.32",
             "pyyaml>=6.0",

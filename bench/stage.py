@@ -119,6 +119,7 @@ class Stage(ExitStack):
             "SOLISYNC_DATA_DIR": self.data_dir,
             "SOLISYNC_LISTEN": f"tcp:{port}:interface=127.0.0.1",
             "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
+            "SOLISYNC_CHECKERS": "0",  # requests are measured, and a check beside them would be noise
             "BENCH_PORT": port,
         }
         server = Server(words, port, self.place / f"{port}.log", ready, **settings | variables)

@@ -3,13 +3,17 @@
 It keeps the player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more.
 """
 
+from datetime import date
 from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
 
 import msgspec
 import treq
 
+from .klondike import Timeline
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
+from .rules.boards import BoardPage
 from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
@@ -18,6 +22,7 @@ from .rules.replays import RECENT_DEFAULT, Listed, OwnReplays, Recent, Uploaded
 from .rules.sessions import PasswordChange, Session
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
+from .rules.verdicts import VerdictAnswer
 
 T = TypeVar("T")
 Body = msgspec.Struct | msgspec.Raw | bytes
@@ -103,6 +108,10 @@ class Client:
         """The image at an `avatar_url`, this player's or another's."""
         return await self._as_player("GET", avatar_url, bytes)
 
+    async def export(self) -> bytes:
+        """All that is stored about the player, as one JSON document."""
+        return await self._as_player("GET", "/api/me/export", bytes)
+
     async def delete_account(self) -> Ok:
         """Delete the account and forget the tokens."""
         done = await self._as_player("DELETE", "/api/account", Ok)
@@ -153,6 +162,29 @@ class Client:
     async def delete_replay(self, replay_id: str) -> Ok:
         """Delete one of the player's replays."""
         return await self._as_player("DELETE", f"/api/replays/{replay_id}", Ok)
+
+    async def verdict(self, replay_id: str) -> VerdictAnswer:
+        """What the check of a replay has found."""
+        return await self._call("GET", f"/api/replays/{replay_id}/verdict", VerdictAnswer)
+
+    async def timeline(self, replay_id: str) -> Timeline:
+        """Each step of a verified replay."""
+        return await self._call("GET", f"/api/replays/{replay_id}/timeline", Timeline)
+
+    async def classic_board(self, draw_mode: str | None = None, **part: str | int) -> BoardPage:
+        """A part of the board of mode Classic: `limit` and `after`, or `around` me."""
+        return await self._board("verified", part if draw_mode is None else {"draw_mode": draw_mode, **part})
+
+    async def daily_board(self, day: date, **part: str | int) -> BoardPage:
+        """A part of the board of a day's deal."""
+        return await self._board(f"daily/{day}", part)
+
+    async def deal_board(self, seed: int, draw_mode: str, **part: str | int) -> BoardPage:
+        """A part of the board of a deal."""
+        return await self._board(f"deals/{seed}/{draw_mode}", part)
+
+    async def _board(self, name: str, query: dict[str, str | int]) -> BoardPage:
+        return await self._as_player("GET", f"/api/boards/{name}?{urlencode(query)}", BoardPage)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""

@@ -4,6 +4,7 @@
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
     ├── Database           the connection pool, which all below share
     ├── Housekeeping       deletes expired rows
+    ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
     Supervisor           the parent of several worker processes, each of which has a Solisync
@@ -18,19 +19,21 @@ import encodings.idna  # noqa: F401  every request needs it, and under twistd's 
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
-from .access.rate_limit import ANALYTICS, LIMITS
+from .access.rate_limit import LIMITS
+from .checking.service import Checking
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
 from .postgres.database import Database
@@ -41,17 +44,20 @@ from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
 from .process.shared_metrics import SharedMetrics
+from .process.shielded import shielded
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .settings import ServingSettings
 from .settings_table import unknown_variables
-from .storage import STATEMENTS
+from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.build import make_site
 from .web.one_at_a_time import OneAtATime
+from .web.shared_cache import CoalescingCache
 from .web.wire.site import Site
 
 DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
+CHECKING_STOP_SECONDS = 1.0  # beyond the draining of requests, for a database that is slow to answer; likewise a part
 QUIET_SECONDS = 3.0  # how long the database may be unreachable at a start before that is logged
 DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords
 
@@ -111,9 +117,17 @@ def make_service(
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
-    schema = migrations[-1].number
+    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     site = make_site(
-        settings, reactor, database=database, passwords=hashing, metrics=metrics, schema=schema, now=now, new_id=new_id
+        settings,
+        reactor,
+        database=database,
+        recent=recent,
+        passwords=hashing,
+        metrics=metrics,
+        schema=migrations[-1].number,
+        now=now,
+        new_id=new_id,
     )
     return Solisync(
         settings=settings,
@@ -129,7 +143,14 @@ def make_service(
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,
-            limits=(settings.auth_limit, ANALYTICS),
+            limits=(settings.auth_limit, *LIMITS),
+        ),
+        checking=Checking(
+            database=database,
+            reactor=reactor,
+            metrics=metrics,
+            count=settings.checkers,
+            changed=recent.invalidate,
         ),
         site=site,
         metrics=metrics,
@@ -177,6 +198,7 @@ class Solisync(Daemon):
         migrations: tuple[Migration, ...],
         database: Database,
         housekeeping: Housekeeping,
+        checking: Checking,
         site: Site,
         metrics: Metrics,
         sampler: Sampler,
@@ -190,6 +212,7 @@ class Solisync(Daemon):
         self._migrations = migrations
         self._database = database
         self._housekeeping = housekeeping
+        self._checking = checking
         self._site = site
         self._metrics = metrics
         self._sampler = sampler
@@ -213,11 +236,14 @@ class Solisync(Daemon):
     async def _stop(self) -> None:
         """Stop accepting, let running requests end for up to `stop_seconds`, then close the database."""
         self._housekeeping.stop()
+        checking = Deferred.fromCoroutine(self._checking.stop())
         self._sampler.stop()
         self._site.connections.announce_end()
         if self._port is not None:
             await listening.stop(self._reactor, self._port)
         await self._site.connections.drain(self._settings.stop_seconds)
+        with suppress(TimeoutError):
+            await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()
@@ -244,5 +270,6 @@ class Solisync(Daemon):
         if not self._stopping:
             self._database.open(dsn)
             self._housekeeping.start()
+            self._checking.start()
             self._log.info("the database is open")
             self._when_open()

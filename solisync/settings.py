@@ -85,6 +85,7 @@ class ServingSettings(Settings):
     auth_limit: Limit
     public_avatars: bool
     workers: int
+    checkers: int
     stop_seconds: float
     metrics_listen: str | None
     replay_quota_mib: int

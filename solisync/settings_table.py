@@ -149,6 +149,15 @@ TABLE = (
         help="how many processes serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
     ),
     Setting(
+        field="checkers",
+        variable="SOLISYNC_CHECKERS",
+        option="checkers",
+        metavar="N",
+        read=values.whole(0, 64),
+        default="1",
+        help="how many processes of low priority check replays on this node; 0 leaves that to other nodes",
+    ),
+    Setting(
         field="database_connections",
         variable="SOLISYNC_DATABASE_CONNECTIONS",
         option="database-connections",

@@ -126,11 +126,16 @@ class Supervisor(Daemon):
             self._log.error("can't start a worker: {why}", why=error.strerror)
             self._reactor.callLater(REPLACE_AGAIN_SECONDS, self._fill)
 
-    def _start(self, *, counts: bool = True) -> "Worker":
-        worker = Worker(counts=counts)
+    def _start(self, *, successor_of: "Worker | None" = None) -> "Worker":
+        """Start a worker; a successor is on trial. One worker has the checkers of this node."""
+        if successor_of is None:
+            worker = Worker(counts=True, checks=not any(each.checks for each in self._workers if each.counts))
+        else:
+            worker = Worker(counts=False, checks=successor_of.checks)
+        environ = self._environ if worker.checks else {**self._environ, "SOLISYNC_CHECKERS": "0"}
         descriptors: dict[int, str | int] = {LIFELINE: "w", 1: 1, 2: self._log_to, SOCKET: self._socket, READY: "r"}
         self._reactor.spawnProcess(  # type: ignore[attr-defined]
-            worker, self._command[0], self._command, env=self._environ, childFDs=descriptors
+            worker, self._command[0], self._command, env=environ, childFDs=descriptors
         )
         self._workers.append(worker)
         worker.ready.addCallback(self._on_ready, worker)
@@ -188,7 +193,7 @@ class Supervisor(Daemon):
     async def _replace(self, workers: list["Worker"]) -> bool:
         """Replace these workers; False when a new one doesn't get ready, and the old ones that are left stay."""
         for old in workers:
-            new = self._start(counts=False)
+            new = self._start(successor_of=old)
             with suppress(TimeoutError):
                 await shielded(new.ready).addTimeout(READY_SECONDS, self._reactor)
             if self._stopping:
@@ -216,14 +221,16 @@ class Worker(ProcessProtocol):
     """A worker process, seen from its parent.
 
     `counts` says whether it is one of the workers that there should be: not while it is on trial, nor once it is
-    to end. `ready` fires with True when its database is open, or with False when it ends before that. `ended` fires
-    with its exit status, or with minus the number of the signal that killed it. Neither ever fails.
+    to end; `checks` whether it has the checkers of replays. `ready` fires with True when its database is open, or with
+    False when it ends before that. `ended` fires with its exit status, or with minus the number of the signal that
+    killed it. Neither ever fails.
     """
 
     transport: IProcessTransport
 
-    def __init__(self, *, counts: bool) -> None:
+    def __init__(self, *, counts: bool, checks: bool = False) -> None:
         self.counts = counts
+        self.checks = checks
         self.was_ready = False
         self.pid = 0
         self.ready: Deferred[bool] = Deferred()

@@ -1,9 +1,11 @@
 """Fixtures of every test: a PostgreSQL, a service on a port, and a check that no failure got lost."""
 
+import compileall
 import functools
 import gc
 import inspect
 import itertools
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,6 +19,8 @@ from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, text
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
+from tests.harness.canaries import leaked
+from tests.harness.constants import ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
@@ -24,7 +28,7 @@ from tests.harness.processes import launching, reset_ignored_interrupt
 from tests.harness.service import ready, start
 
 TEST_SECONDS = 60
-FIGURES = pytest.StashKey[list]()
+WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
 
 _numbers = itertools.count(1)
 
@@ -46,20 +50,27 @@ def pytest_pyfunc_call(pyfuncitem):
         pyfuncitem.obj = bounded
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """What `-n auto` means: a process for each core, and two on one core, where the tests of one wait half the time."""
+    return min(max(2, len(os.sched_getaffinity(0))), WORKERS_MAX)
+
+
 def pytest_addoption(parser):
     parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
 
 
 def pytest_configure(config):
     reset_ignored_interrupt()
+    if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
+        compileall.compile_dir(ROOT / "solisync", quiet=2)
     for profile in ("full", "short"):  # told apart by `costly`
         settings.register_profile(profile, deadline=None)  # a busy machine may take its time
     settings.load_profile("full" if config.getoption("--fire") else "short")
 
 
 def pytest_collection_modifyitems(config, items):
-    """The canary test reads what all others have logged, so it comes last; without --fire, much is left out."""
-    items.sort(key=lambda item: "test_canary" in item.nodeid)
+    """Without --fire, much is left out."""
     if not config.getoption("--fire"):
         config.hook.pytest_deselected(items=[item for item in items if not is_for_every_day(item)])
         items[:] = [item for item in items if is_for_every_day(item)]
@@ -103,13 +114,17 @@ def figure(request):
 
     def figure(text):
         print(text)
-        request.config.stash.setdefault(FIGURES, []).append((request.node.name, text))
+        request.node.user_properties.append(("figure", text))  # which reports carry from process to process
 
     return figure
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    figures = config.stash.get(FIGURES, [])
+    reports = [report for each in terminalreporter.stats.values() for report in each]
+    last = [report for report in reports if getattr(report, "when", None) == "teardown"]
+    figures = [
+        (report.location[2], text) for report in last for name, text in report.user_properties if name == "figure"
+    ]
     if figures and config.getoption("--fire"):
         terminalreporter.section("figures")
         for name, text in figures:
@@ -135,12 +150,13 @@ def no_lost_failures():
 
 @pytest.fixture(scope="session")
 def logs():
-    """A directory with all that the services under test have logged."""
+    """A directory with all that the services under test have logged: no secret, which the last test fails for."""
     with tempfile.TemporaryDirectory(prefix="solisync logs ") as name:
         directory = Path(name)
         with (directory / "tests.log").open("w") as log:
             globalLogBeginner.beginLoggingTo([textFileLogObserver(log)], redirectStandardIO=False)
             yield directory
+        assert not leaked(directory.glob("*.log"))
 
 
 @pytest.fixture
@@ -210,6 +226,7 @@ def postgres(reactor, initialized):
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.start()))
         yield server
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.stop()))
+        assert not leaked(Path(name).glob("*.log"))
 
 
 @pytest.fixture

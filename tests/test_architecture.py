@@ -23,7 +23,7 @@ FLOORS = (
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "settings_table", "settings_values", "housekeeping"},
+    {"settings", "settings_table", "settings_values", "housekeeping", "checking"},
     {"web.wire"},
     {"web"},
     {"supervisor", "service", "client"},

@@ -12,13 +12,15 @@ import pytest
 
 from solisync.access import passwords
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
-from solisync.access.rate_limit import ANALYTICS, AUTH
+from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT
+from solisync.checking import checker
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.postgres import pool
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.json_body import MAX_NESTING
 from solisync.settings_table import TABLE
+from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import backpressure as sending
@@ -131,14 +133,18 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
-        "an answer that is not read": f"{sending.UNREAD_SECONDS:g} s without progress; of all clients together"
+        "an answer that is not read": f"{sending.TAKEN_BYTES // 1024} KiB in each {sending.UNREAD_SECONDS:g} s are"
+        f" to be taken; of all clients together"
         f" {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{pool.BORROW_SECONDS:g} s, and {pool.BORROWERS:,} at once",
         "a statement, a lock, a transaction": f"5 s, 4 s, {pool.WORK_SECONDS:g} s",
         "register, login, refresh": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
+        "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
+        f" some {PAGE_BYTES // 1024} KiB or one replay",
         "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
+        "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {checker.MEMORY_BYTES // MIB} MiB,",
         "one account": f"{quota} MiB of replays",
     }
     for what, figure in figures.items():

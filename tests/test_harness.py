@@ -1,4 +1,4 @@
-"""What the tests themselves stand on: no failure is lost, and children can be interrupted."""
+"""What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
 import sys
 
@@ -33,13 +33,24 @@ def test_children_can_be_interrupted(tmp_path):
 def test_the_tests_cannot():
     os.kill(os.getpid(), signal.SIGINT)
 """
+LEAKING = """
+import os
+import pytest
+from tests.harness.constants import SECRET
+
+@pytest.mark.parametrize("number", range(4))
+def test_that_logs_a_secret(logs, figure, number):
+    worker = os.environ["PYTEST_XDIST_WORKER"]
+    figure(f"figure {number} of {worker}")
+    (logs / f"{worker}.log").write_text(f"key is {SECRET}")
+"""
 IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
 
 
-def run_tests(directory, source, *before):
+def run_tests(directory, source, *before, options=()):
     """Run tests of their own with the hooks and fixtures of all others; what pytest printed."""
     (directory / "test_inner.py").write_text(source)
-    words = (sys.executable, "-m", "pytest", "-p", "pytest_twisted", "-p", "tests.conftest", "-vv", "-rA")
+    words = (sys.executable, "-m", "pytest", "-p", "pytest_twisted", "-p", "tests.conftest", "-vv", "-rA", *options)
     words += (f"--rootdir={directory}", directory / "test_inner.py")
     done = run(*before, *words, cwd=ROOT, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     return "\n".join(done.out + done.err)
@@ -57,3 +68,12 @@ def test_children_can_be_interrupted_where_the_tests_cannot(tmp_path):
     """With SIGINT ignored, as a script starts `make test &`, a child has the default handler all the same."""
     shown = run_tests(tmp_path, INTERRUPTIBLE, sys.executable, "-c", IGNORING)
     assert "2 passed" in shown, shown
+
+
+def test_what_two_processes_log_and_measure_is_seen(tmp_path):
+    """With `-n 2`, a secret in the logs of either process fails its last test, and the figures of both are printed."""
+    shown = run_tests(tmp_path, LEAKING, options=("-p", "xdist.plugin", "-n2", "--fire"))
+    assert "4 passed, 2 errors" in shown, shown
+    for worker in ("gw0", "gw1"):
+        assert f"{{'{worker}.log': ['canary-secret-" in shown
+    assert {f"figure {number} of" in shown.partition("= figures =")[2] for number in range(4)} == {True}

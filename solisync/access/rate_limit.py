@@ -29,7 +29,8 @@ class Limit:
 AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 PASSWORD = Limit("password", most=5, seconds=60)
-LIMITS = (AUTH, ANALYTICS, PASSWORD)
+EXPORT = Limit("export", most=2, seconds=60)
+LIMITS = (AUTH, ANALYTICS, PASSWORD, EXPORT)
 
 
 class RateLimiter:

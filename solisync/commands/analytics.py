@@ -39,13 +39,13 @@ async def export(task: Task) -> None:
     await task.reading(write)
 
 
-def json_of(event: StoredEvent) -> str:
+def _json_of(event: StoredEvent) -> str:
     """An event as a JSON object, with its payload byte for byte."""
     return to_json(dict(zip(FIELDS, _values(event), strict=True)) | {"payload": msgspec.Raw(event.payload.encode())})
 
 
 def _jsonl(task: Task) -> Callable[[list[StoredEvent]], None]:
-    return lambda page: task.output.raw("".join(_in_one_line(json_of(event)) for event in page))
+    return lambda page: task.output.raw("".join(_in_one_line(_json_of(event)) for event in page))
 
 
 def _csv(task: Task) -> Callable[[list[StoredEvent]], None]:

@@ -1,9 +1,16 @@
-"""`solisync replays`: deleting replays."""
+"""`solisync replays`: deleting replays, having them checked, and looking at their verdicts."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from ..errors import NotFound
+from ..klondike import UnreadableError, draw_game, read_recording, undo_places
 from ..postgres.database import Database
+from ..postgres.transaction import Transaction
 from ..rules.ids import canonical_uuid
-from ..storage import replays
+from ..storage import checks, replays, verdicts
+from ..storage.verdicts import CheckedReplay
 from .task import Task
 
 
@@ -19,7 +26,61 @@ async def delete(task: Task) -> None:
             task.output.say(
                 f"deleted {count}; bests that came from them stay on the leaderboard", deleted=sorted(deleted)
             )
-        if missing:
-            raise NotFound("replay_not_found", f"no such replay: {', '.join(missing)}")
+        _refuse(missing)
 
     await task.writing(change)
+
+
+async def check(task: Task) -> None:
+    """Have replays checked, `again` those too that have a verdict: the given ones soon, without any all of them."""
+    again = task.chosen.again
+    wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
+
+    async def enqueue(database: Database) -> None:
+        if not wanted:
+            await database.autocommit(checks.sweep_again, again=again)
+            which = "all replays" if again else "all replays that have no verdict"
+            task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
+            return
+        found = await database.autocommit(checks.enqueue, sorted({*filter(None, wanted.values())}), again=again)
+        added = sorted(replay_id for replay_id, was_added in found.items() if was_added)
+        left = len(found) - len(added)
+        text = f"{len(added)} replay{'' if len(added) == 1 else 's'} will be checked now"
+        task.output.say(text + (f"; {left} with a verdict left alone" if left else ""), added=added)
+        _refuse([text for text, replay_id in wanted.items() if replay_id not in found])
+
+    await task.writing(enqueue)
+
+
+async def show(task: Task) -> None:
+    """Show a replay's header and verdict, and draw the deal, or with `boards` the board after each step."""
+    replay_id = canonical_uuid(task.chosen.id)
+
+    async def look(transaction: Transaction) -> None:
+        found = None if replay_id is None else await verdicts.show(transaction, replay_id)
+        if found is None:
+            raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
+        facts = asdict(found)
+        del facts["body"], facts["timeline"]
+        task.output.facts(facts)
+        if not task.output.json:
+            _draw(task, found)
+
+    await task.reading(look)
+
+
+def _draw(task: Task, replay: CheckedReplay) -> None:
+    try:
+        recording = read_recording(replay.body.encode())
+    except UnreadableError:
+        return
+    undos = () if replay.timeline is None else undo_places(zlib.decompress(replay.timeline))
+    for text in draw_game(recording, replay.ruleset, undos):
+        task.output.text(f"\n{text}\n")
+        if not task.chosen.boards:
+            return
+
+
+def _refuse(missing: Sequence[str]) -> None:
+    if missing:
+        raise NotFound("replay_not_found", f"no such replay: {', '.join(missing)}")

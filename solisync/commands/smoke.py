@@ -85,6 +85,7 @@ class _Smoke:
         _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))
         await self._step("leaderboard", client.leaderboard)
+        await self._step("board", client.classic_board)
         await self._step("leaderboard opt-out", client.opt_out)
         replay = b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1.50,'
         replay += b' "recorded_at": "2026-01-01", "moves": [ ]}'
@@ -93,6 +94,9 @@ class _Smoke:
         _expect(replay_id in [line.id for line in recent], "the replay is not among the recent ones")
         fetched = await self._step("fetch replay", lambda: client.replay(replay_id))
         _expect(fetched == replay, "the replay came back changed")
+        verdict = await self._step("verdict", lambda: client.verdict(replay_id))
+        _expect(verdict.status in ("pending", "unreadable"), "a replay without moves is more than unreadable")
+        await self._refused("timeline of a replay without moves", 409, lambda: client.timeline(replay_id))
         await self._step("unlist replay", lambda: client.set_listed(replay_id, False))
         recent = await self._step("recent replays without it", client.recent_replays)
         _expect(replay_id not in [line.id for line in recent], "the unlisted replay is among the recent ones")
@@ -100,6 +104,8 @@ class _Smoke:
         _expect(
             [(line.id, line.listed) for line in own] == [(replay_id, False)], "the unlisted replay is not one's own"
         )
+        exported = await self._step("export", client.export)
+        _expect(replay in exported, "the export lacks the replay")
         await self._step("delete replay", lambda: client.delete_replay(replay_id))
         await self._refused("deleted replay", 404, lambda: client.replay(replay_id))
         event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))

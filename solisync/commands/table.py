@@ -162,6 +162,24 @@ COMMANDS = (
         lambda chosen: f"Delete {len(chosen.ids)} of the replays?",
     ),
     Command(
+        "replays check",
+        replays.check,
+        "have replays checked that have no verdict: the given ones soon, or all when there is nothing else to check",
+        (
+            _argument("ids", "ids of replays", metavar="ID", nargs="*"),
+            _argument("--again", "those too that have a verdict", action="store_true"),
+        ),
+    ),
+    Command(
+        "replays show",
+        replays.show,
+        "show a replay's verdict, and draw its deal",
+        (
+            _argument("id", "id of a replay", metavar="ID"),
+            _argument("--boards", "draw the board after each step", action="store_true"),
+        ),
+    ),
+    Command(
         "analytics export",
         analytics.export,
         "write the events, in the order of their arrival",

@@ -4,17 +4,11 @@ import argparse
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from . import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, make_timeline
-from .deal import deal
-from .drawing import draw_board
-from .game import Game
-from .recording import Recording, read_recording
-from .rules import PILE_NAMES, STOCK_CLICK, Move
-from .scoring import RULESETS
+from .drawing import draw_game
+from .recording import read_recording
 
 EXIT_CODES = {
     Status.VERIFIED: 0,
@@ -78,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 def _show(body: bytes, verdict: Verdict, options: argparse.Namespace) -> None:
     if not options.timeline:
         if options.boards and verdict.status is not Status.UNREADABLE:
-            for text in _boards(read_recording(body), verdict):
+            for text in draw_game(read_recording(body), verdict.ruleset, verdict.undo_places):
                 print(text, end="\n\n")
         print(_sentence(verdict))
     elif (shown := make_timeline(body, verdict)) is not None:
@@ -94,29 +88,6 @@ def _sentence(verdict: Verdict) -> str:
     if verdict.reason is None:
         return f"{verdict.status}: not as recorded; a search for undos can tell"
     return f"{verdict.status}: {EXPLANATIONS[verdict.reason]} ({verdict.reason})"
-
-
-def _boards(recording: Recording, verdict: Verdict) -> Iterator[str]:
-    """The deal and the board after each step; without a ruleset in the verdict, as the preferred one plays it."""
-    ruleset = next((ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset), RULESETS[0])
-    game = Game(deal(recording.seed), ruleset, draw=recording.draw, zen=recording.is_zen)
-    undos = Counter(verdict.undo_places)
-    yield f"deal {recording.seed}\n{draw_board(game.board)}"
-    for place, move in enumerate(recording.moves):
-        for _ in range(undos[place]):
-            game.undo()
-            yield f"undo, score {game.score}\n{draw_board(game.board)}"
-        title = f"move {place + 1}: {_move_text(move)}"
-        if game.play(move) is None:
-            yield f"{title} is refused"
-            return
-        yield f"{title}, score {game.score}\n{draw_board(game.board)}"
-
-
-def _move_text(move: Move) -> str:
-    if move == STOCK_CLICK:
-        return "stock"
-    return f"{move.size} from {PILE_NAMES[move.source]} to {PILE_NAMES[move.target]}"
 
 
 if __name__ == "__main__":

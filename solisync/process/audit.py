@@ -21,6 +21,7 @@ Event = Literal[
     "password reset",
     "account deleted",
     "replay deleted",
+    "exported",
 ]
 
 NAMESPACE = "solisync.audit"

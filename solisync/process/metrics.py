@@ -82,6 +82,10 @@ class Metrics:
         self.merges = counter("sync_merges", "Pushes merged, by how their games were.", "basis")
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")
         self.events = counter("analytics_events", "Analytics events received.", "outcome")
+        self.verdicts = counter("replay_verdicts", "Verdicts on replays.", "status")
+        self.check_cpu = counter("replay_check_cpu_seconds", "Processor time of checks of replays.")
+        self.checks_waiting = gauge("replay_checks_waiting", "Replays that wait to be checked.", "queue", mode=MAX)
+        self.checks_oldest = gauge("replay_checks_oldest_seconds", "How long the oldest upload has waited.", mode=MAX)
         self.lag_seconds = histogram("reactor_lag", "How late the reactor was for a timer.", LAG_BUCKETS)
         self.memory = gauge("resident_memory_bytes", "Memory of the serving processes.")
         self.descriptors = gauge("open_files", "Open file descriptors of the serving processes.")
@@ -95,6 +99,9 @@ class Metrics:
             self.merges.labels(basis)
         for outcome in ("accepted", "duplicate", "rejected"):
             self.events.labels(outcome)
+        for status in ("verified", "refuted", "undecided", "unreadable"):
+            self.verdicts.labels(status)
+        self.checks(0, 0, 0, 0.0)
         # Fast path: two calls of `labels` for each request, with other changes 37 of 157 µs at GET /health, see
         # docs/performance.md. There are only so many combinations.
         self._labelled = cache(self._label)
@@ -116,6 +123,12 @@ class Metrics:
         self.waiting.set(waiting)
         self.connections_lost.inc(replaced - self._replaced)
         self._replaced = replaced
+
+    def checks(self, literal: int, search: int, old: int, oldest_seconds: float) -> None:
+        """Set the gauges of the queues of replays: how many wait in each, and how long the oldest upload has."""
+        for queue, waiting in (("literal", literal), ("search", search), ("old", old)):
+            self.checks_waiting.labels(queue).set(waiting)
+        self.checks_oldest.set(oldest_seconds)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -48,6 +48,7 @@ class Entry(Struct, frozen=True):
     best_score: int | None
     best_time_secs: int | None
     recorded_at: Time
+    verified: Annotated[bool, Meta(description="whether a replay of mode Classic proves the best score")]
 
 
 class Bests(NamedTuple):

@@ -20,6 +20,7 @@ from .fields import U64, U64_MAX, SpelledTime, Time, without_leap_second
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
 from .position import Position
+from .verdicts import VerdictStatus
 
 Fields = dict[str, Raw]
 
@@ -114,6 +115,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     final_score: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
     recorded_at: Moment
     received_at: Time
+    verdict: VerdictStatus
 
 
 class OwnReplay(Recent, frozen=True, kw_only=True):

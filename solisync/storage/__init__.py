@@ -6,7 +6,22 @@ not prepared on the connections of the service.
 """
 
 from ..postgres.statement import Statement
-from . import accounts, analytics, avatars, leaderboard, own_replays, rate_limits, replays, schema, sessions, sync
+from . import (
+    accounts,
+    analytics,
+    avatars,
+    boards,
+    checks,
+    export,
+    leaderboard,
+    own_replays,
+    rate_limits,
+    replays,
+    schema,
+    sessions,
+    sync,
+    verdicts,
+)
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     dict.fromkeys(  # some are used by several nouns
@@ -15,6 +30,9 @@ STATEMENTS: tuple[Statement, ...] = tuple(
             accounts,
             analytics,
             avatars,
+            boards,
+            checks,
+            export,
             leaderboard,
             own_replays,
             rate_limits,
@@ -22,6 +40,7 @@ STATEMENTS: tuple[Statement, ...] = tuple(
             schema,
             sessions,
             sync,
+            verdicts,
         )
         for value in vars(module).values()
         if isinstance(value, Statement) and value.prepared

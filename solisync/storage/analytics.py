@@ -10,10 +10,8 @@ from datetime import datetime
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
-from ..rules.analytics import Event, name_of
-from ..rules.ids import canonical_uuid
+from ..rules.analytics import Event
 from . import paging
-from .accounts import Player
 from .rows import many
 
 
@@ -102,20 +100,6 @@ LIST = Statement(
     prepared=False,
 )
 
-# No index leads from a name to its events, so this reads all events; once, because a page goes on where one ended. A
-# username that is the id of a player means that player (see DELETE of solisync.storage.accounts).
-LIST_NAMING = Statement(
-    "admin_events_naming",
-    """
-    SELECT event.id, received_at, client_time, session_id, name, event_type, payload
-    FROM analytics_events AS event JOIN analytics_names ON analytics_names.id = name_id
-    WHERE (name = $1::text OR name = $2::text AND NOT EXISTS (SELECT FROM users WHERE id = $3::uuid))
-      AND (received_at, event.id) > ($4::timestamptz, $5::uuid)
-    ORDER BY received_at, event.id LIMIT $6::int
-    """,
-    prepared=False,
-)
-
 
 async def store(
     transaction: Transaction, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime
@@ -153,16 +137,5 @@ def received(transaction: Transaction, *, since: datetime, until: datetime) -> A
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
         start = paging.position(after, since)
         return many(StoredEvent, await transaction.run(LIST, *start, until, paging.PAGE))
-
-    return paging.pages(read, paging.PAGE)
-
-
-def naming(transaction: Transaction, player: Player) -> AsyncIterator[list[StoredEvent]]:
-    """The events that name this player, by id or by username, the oldest first, in pages."""
-    names = (player.id, name_of(player.username), canonical_uuid(player.username))
-
-    async def read(after: StoredEvent | None) -> list[StoredEvent]:
-        start = paging.position(after, paging.FIRST_TIME)
-        return many(StoredEvent, await transaction.run(LIST_NAMING, *names, *start, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)

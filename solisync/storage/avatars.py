@@ -44,8 +44,6 @@ AVATAR = Statement(
     """,
 )
 
-IMAGE = Statement("admin_avatar", "SELECT image FROM avatars WHERE user_id = $1::uuid", prepared=False)
-
 
 @dataclass(frozen=True, slots=True)
 class Avatar:
@@ -70,8 +68,3 @@ async def avatar(transaction: Transaction, user_id: str, extension: str) -> Avat
     """The player's avatar; None unless it has this extension."""
     rows = await transaction.run(AVATAR, user_id, extension)
     return maybe(Avatar, [(bytes(image), tag) for image, tag in rows])
-
-
-async def image(transaction: Transaction, user_id: str) -> bytes | None:
-    """The image of the player's avatar, of whatever type."""
-    return maybe(bytes, await transaction.run(IMAGE, user_id))

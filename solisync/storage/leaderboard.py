@@ -4,15 +4,20 @@ from datetime import datetime
 
 from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
+from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry
 from .rows import many, maybe
 
-# The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort.
+# The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
+# no EXISTS, for which the planner may read all evidence into a hash table.
 TOP = Statement(
     "leaderboard_top",
     f"""
-    SELECT display_name, best_score, best_time_secs, recorded_at FROM leaderboard
-    WHERE visible
+    SELECT display_name, best_score, best_time_secs, recorded_at, (
+        SELECT true FROM board_evidence AS own
+        WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
+    ) IS NOT NULL
+    FROM leaderboard WHERE visible
     ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
     LIMIT {ENTRIES}
     """,  # noqa: S608
@@ -46,18 +51,26 @@ OPT_IN = Statement(
     """,
 )
 
-# Returns a row whenever there is such a player, entry or not.
+# Returns a row whenever there is such a player, entry or not. Their row is locked first, because a trigger corrects
+# the boards.
 OPT_OUT = Statement(
     "leaderboard_opt_out",
     """
-    WITH hidden AS (UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible)
-    SELECT true FROM users WHERE id = $1::uuid
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), hidden AS (
+        UPDATE leaderboard SET visible = false FROM player WHERE user_id = player.id AND visible
+    )
+    SELECT true FROM player
     """,
 )
 
 SHOW = Statement(
     "admin_show_entry",
-    "UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid RETURNING display_name",
+    """
+    WITH player AS (SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE)
+    UPDATE leaderboard SET visible = $2::boolean FROM player WHERE user_id = player.id RETURNING display_name
+    """,
     prepared=False,
 )
 

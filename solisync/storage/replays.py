@@ -1,6 +1,6 @@
 """Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,12 +11,10 @@ from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replays import RECENT_MAX, Header, Recent
-from . import paging
+from ..rules.verdicts import VerdictStatus
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import encoded, many, maybe
-
-PAGE = 8  # replays in a page, each of which may take a MiB
+from .rows import encoded, maybe
 
 # A statement of its own, after the lock: else two uploads at once could both take the last room. Replays are added up
 # only for a player who has not been counted yet; afterwards a trigger keeps the number (migrations/0007).
@@ -48,17 +46,19 @@ STORE = Statement(
     """,
 )
 
-# The newest are found first, by the index; only then are their players looked up. The order begins with `unlisted`,
-# which is null in all of them, for the sake of that index (migrations/0010).
+# The newest are found first, by the index; only then are their players and verdicts looked up. The order begins with
+# `unlisted`, which is null in all of them, for the sake of that index (migrations/0010).
 RECENT = Statement(
     "recent_replays",
     f"""
-    SELECT newest.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at
+    SELECT newest.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
+        coalesce(status, 'pending')
     FROM (
         SELECT id, user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at FROM replays
         WHERE unlisted IS NULL
         ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
     ) AS newest JOIN users ON users.id = newest.user_id
+    LEFT JOIN verdicts ON verdicts.replay_id = newest.id
     ORDER BY received_at DESC, newest.id DESC
     """,  # noqa: S608
 )
@@ -81,16 +81,6 @@ DELETE = Statement(
     prepared=False,
 )
 
-LIST = Statement(
-    "admin_replays",
-    """
-    SELECT id, received_at, body FROM replays
-    WHERE user_id = $1::uuid AND (received_at, id) > ($2::timestamptz, $3::uuid)
-    ORDER BY received_at, id LIMIT $4::int
-    """,
-    prepared=False,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -98,15 +88,6 @@ class Room:
 
     used_bytes: int
     standing: Standing
-
-
-@dataclass(frozen=True, slots=True)
-class StoredReplay:
-    """A replay, as it was uploaded."""
-
-    id: str
-    received_at: datetime
-    body: str
 
 
 async def room(transaction: Transaction, user_id: str) -> Room | None:
@@ -145,16 +126,6 @@ async def delete(transaction: Transaction, ids: Sequence[str]) -> set[str]:
     return {replay_id for (replay_id,) in await transaction.run(DELETE, list(ids))}
 
 
-def of_player(transaction: Transaction, user_id: str) -> AsyncIterator[list[StoredReplay]]:
-    """The player's replays, the oldest first, in pages of PAGE."""
-
-    async def read(after: StoredReplay | None) -> list[StoredReplay]:
-        start = paging.position(after, paging.FIRST_TIME)
-        return many(StoredReplay, await transaction.run(LIST, user_id, *start, PAGE))
-
-    return paging.pages(read, PAGE)
-
-
 def shown(
     replay_id: str,
     username: str,
@@ -165,6 +136,7 @@ def shown(
     final_score: str,
     recorded_at: str,
     received_at: datetime,
+    verdict: VerdictStatus,
 ) -> dict[str, Any]:
     """The fields of Recent."""
     return {
@@ -178,4 +150,5 @@ def shown(
         "final_score": msgspec.Raw(final_score),
         "recorded_at": recorded_at,
         "received_at": received_at,
+        "verdict": verdict,
     }

@@ -90,10 +90,10 @@ PRUNE = Statement(
     DELETE FROM known_states WHERE session_id IN (
         SELECT session_id FROM (
             SELECT session_id, user_id FROM known_states WHERE session_id > $1::uuid ORDER BY session_id LIMIT $2::int
-        ) AS some
+        ) AS page
         WHERE NOT EXISTS (
             SELECT FROM refresh_tokens AS live
-            WHERE live.user_id = some.user_id AND live.session_id = some.session_id
+            WHERE live.user_id = page.user_id AND live.session_id = page.session_id
         )
     )
     """,

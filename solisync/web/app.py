@@ -133,6 +133,8 @@ class App:
             arguments["if_none_match"] = request.field(b"If-None-Match")
         if route.user_agent:
             arguments["user_agent"] = user_agent(request.field(b"User-Agent"))
+        if route.streamed:
+            arguments["head_only"] = request.method == b"HEAD"
         if route.writes:
             answer = await self._in_turn(route, arguments)
         else:

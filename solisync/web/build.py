@@ -10,13 +10,15 @@ from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..postgres.database import Database
 from ..process.metrics import Metrics
+from ..rules.replays import Recent
 from ..settings import ServingSettings
-from ..storage import replays
 from .accounts import Accounts
 from .analytics import Analytics
 from .app import App
 from .avatars import Avatars
+from .boards import Boards
 from .challenge import Challenge
+from .export import Export
 from .health import Health
 from .leaderboard import Leaderboard, load_board
 from .replays import Replays
@@ -26,6 +28,7 @@ from .sessions import Sessions
 from .shared_cache import CoalescingCache
 from .swagger_ui import Docs
 from .sync import Sync
+from .verdicts import Verdicts
 from .wire.site import Site
 
 MIB = 2**20
@@ -36,16 +39,19 @@ def make_site(
     reactor: ReactorBase,
     *,
     database: Database,
+    recent: CoalescingCache[list[Recent]],
     passwords: Passwords,
     metrics: Metrics,
     schema: int,
     now: Callable[[], datetime],
     new_id: Callable[[], str],
 ) -> Site:
-    """Build the site, which listens nowhere yet. `schema` is the number of the newest migration."""
+    """Build the site, which listens nowhere yet.
+
+    `recent` is the list of recent replays, and `schema` the number of the newest migration.
+    """
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
-    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
     table = routes(
         settings.auth_limit,
@@ -54,11 +60,14 @@ def make_site(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),
         sessions=Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now),
+        export=Export(database=database),
         avatars=Avatars(database=database, public=settings.public_avatars),
         sync=Sync(database=database, board=board, metrics=metrics, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),
         challenge=Challenge(now=now),
         replays=Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id),
+        verdicts=Verdicts(database=database),
+        boards=Boards(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=schema),
         docs=Docs(),

@@ -10,6 +10,7 @@ import msgspec
 from .. import __version__
 from ..errors import Code
 from ..rules.avatars import FORMATS
+from ..rules.replays import DRAW_MODES
 from ..rules.shapes import ErrorBody
 from .route import Json, Route, Upload
 from .wire.error_codes import STATUS
@@ -41,6 +42,7 @@ _TAGS = {
     "sync": "Progress, merged between devices",
     "leaderboard": "The best of the players who want to be seen",
     "replays": "Games to watch again",
+    "boards": "The best replays that are verified",
     "challenge": "The deal of the day",
     "analytics": "What happens in games",
     "health": "For those who supervise the service",
@@ -50,6 +52,9 @@ _VARIABLES = {
     "user_id": _UUID,
     "replay_id": _UUID,
     "session_id": _UUID,
+    "day": {"type": "string", "format": "date"},
+    "seed": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"},
+    "draw_mode": {"type": "string", "enum": list(DRAW_MODES)},
     "extension": {"type": "string", "enum": [image.extension for image in FORMATS]},
 }
 _HEADERS = {

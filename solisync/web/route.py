@@ -65,6 +65,7 @@ class Route:
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
     - `user_agent`, what the client calls itself or None, if `user_agent`
+    - `head_only`, whether the client asks for the headers alone, if `streamed`
 
     `limit` counts the requests of an address, `player_limit` those of a player.
 
@@ -89,6 +90,7 @@ class Route:
     query: Mapping[str, Any] = field(default_factory=dict)
     conditional: bool = False
     user_agent: bool = False
+    streamed: bool = False
     answer: Any = None
     answer_content: tuple[str, ...] = ()
     errors: tuple[Code, ...] = ()

@@ -16,10 +16,18 @@ from solisync.postgres.binaries import ENVIRONMENT, find_binaries
 from solisync.postgres.server_user import as_user, unprivileged_user
 from tests.harness.concurrency import wait_for
 from tests.harness.postgres import copy_cluster, run_sql
-from tests.harness.processes import free_port, kill, processes_in
+from tests.harness.processes import free_port, kill, postmaster, processes_in
 
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
 PR_SET_PDEATHSIG = 1
+
+
+def is_back(embedded, old):
+    """Whether an embedded server that was killed, by its process id `old`, has been started again and answers."""
+    try:
+        return postmaster(embedded.data_dir) not in (old, None) and run_sql(embedded.dsn, "SELECT 1")
+    except Exception:
+        return False
 
 
 def freeze(directory):

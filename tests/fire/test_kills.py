@@ -5,29 +5,16 @@ import random
 import signal
 
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.postgres.embedded import EmbeddedPostgres
 from tests.fire.load import Crowd
+from tests.fire.servers import is_back
 from tests.harness.concurrency import wait_for
-from tests.harness.postgres import run_sql
 from tests.harness.processes import postmaster, workers
 from tests.harness.service import ready
 
 PLAYERS = 6
-
-
-@pytest_twisted.async_yield_fixture
-async def durable(reactor, initialized, place):
-    """A PostgreSQL as the service runs it, which starts again when it is killed."""
-    server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place / "data"), options=("max_connections=100",))
-    server.claim()
-    await Deferred.fromCoroutine(server.start())
-    yield server
-    await Deferred.fromCoroutine(server.stop())
 
 
 async def check(crowd, process, figure, what):
@@ -71,18 +58,12 @@ async def test_killing_the_database_loses_nothing(serve, reactor, durable, figur
     kills = 20
     data = durable.data_dir
 
-    def is_back(old):
-        try:
-            return postmaster(data) not in (old, None) and run_sql(durable.dsn, "SELECT 1")
-        except Exception:
-            return False
-
     try:
         for _ in range(kills):
             await deferLater(reactor, chance.uniform(0.3, 0.8))
             old = postmaster(data)
             os.kill(old, signal.SIGKILL)
-            await deferToThread(wait_for, lambda old=old: is_back(old), 30)
+            await deferToThread(wait_for, lambda old=old: is_back(durable, old), 30)
         await ready(reactor, process.client())
         await check(crowd, process, figure, f"{kills} kill -9 of PostgreSQL")
     finally:

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+from collections import deque
 from pathlib import Path
 
 from tests.harness.concurrency import wait_for
@@ -15,6 +16,7 @@ PROC = Path("/proc")
 STATE, PARENT, USER_TICKS, SYSTEM_TICKS, NICE = 0, 1, 11, 12, 16  # what `stat_fields` are, see proc_pid_stat(5)
 
 _numbers = itertools.count(1)
+_reserved = deque(maxlen=50)  # more ports than one test needs
 
 
 def reset_ignored_interrupt():
@@ -88,7 +90,10 @@ class ServiceProcess(Reachable, Process):
 
 @contextlib.contextmanager
 def launching(logs):
-    """Start commands in processes of their own that log into a directory; what still runs at the end is killed."""
+    """Start commands in processes of their own that log into a directory; what still runs at the end is killed.
+
+    With its workers, which would go by themselves, but may need the test's files for that.
+    """
     started = []
 
     def launch(*words, port=None, dsn=None, **env):
@@ -103,15 +108,21 @@ def launching(logs):
     finally:
         for process in started:
             if process.popen.poll() is None:
-                process.popen.kill()
+                os.killpg(process.pid, signal.SIGKILL)
                 process.popen.wait(30)
 
 
 def free_port():
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, and that nobody else is given.
+
+    It stays bound to a socket that does not listen: those who ask for any port or connect to somewhere get another one,
+    while a server that sets SO_REUSEADDR, as all do, can listen there.
+    """
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    _reserved.append(reserved)
+    return reserved.getsockname()[1]
 
 
 def stat_fields(directory):

@@ -3,6 +3,7 @@
 import re
 
 from prometheus_client.parser import text_string_to_metric_families
+from twisted.internet.task import deferLater
 
 from tests.harness.http_requests import http_client
 
@@ -34,3 +35,10 @@ class Scraped:
     async def value(self, name, **labels):
         """One sample's value; 0 when there is none."""
         return (await self.numbers()).get((f"solisync_{name}", frozenset(labels.items())), 0)
+
+    async def reaches(self, wanted, name, **labels):
+        """Wait until a sample has this value: gauges are only set every second."""
+        from twisted.internet import reactor
+
+        while await self.value(name, **labels) != wanted:
+            await deferLater(reactor, 0.05)

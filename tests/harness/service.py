@@ -21,6 +21,7 @@ def environment(dsn, **more):
         "DATABASE_URL": f"{dsn} password={DSN_PASSWORD}",
         "SOLISYNC_LISTEN": "tcp:0:interface=127.0.0.1",
         "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
+        "SOLISYNC_CHECKERS": "0",  # a test of the checks has its own
         **more,
     }
 

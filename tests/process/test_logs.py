@@ -195,6 +195,8 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
     replay_id = await player.upload_replay(replay())
     for _ in range(2):
         await process.ask("DELETE", f"/api/replays/{replay_id}", bearer=token)
+    for method in ("HEAD", "GET", "GET"):
+        await process.ask(method, "/api/me/export", bearer=token)
     await player.delete_account()
     await process.ask("DELETE", "/api/account", bearer=token)
     process.stop()
@@ -207,6 +209,7 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
         ("login failed", user_id),
         ("login failed", None),
         ("replay deleted", user_id),
+        ("exported", user_id),
         ("account deleted", user_id),
     ]
     assert "a_password_typed_too_early" not in process.log

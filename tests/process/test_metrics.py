@@ -97,19 +97,14 @@ async def test_what_happens_is_counted(scraped):
 async def test_lost_connections_are_counted(scraped, shared_dsn):
     """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
     service = await scraped(SOLISYNC_DATABASE_CONNECTIONS="3")
-    while await service.value("database_connections", state="idle") < 3:
-        pass
+    await service.reaches(3, "database_connections", state="idle")
     service.process.sql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'solisync' AND datname = current_database()"
     )
 
-    async def seen():
-        lost = await service.value("database_connections_lost_total")
-        return lost >= 3 and await service.value("database_connections", state="idle") == 3
-
-    while not await seen():
-        pass
+    await service.reaches(3, "database_connections_lost_total")
+    await service.reaches(3, "database_connections", state="idle")
 
 
 @pytest.mark.limit(60)
@@ -127,14 +122,12 @@ async def test_one_scrape_tells_of_all_workers(scraped):
     for _ in range(10):
         await process.ask("GET", "/api/daily-challenge")
     assert await service.value("http_requests_total", **labels) == 50
-    while await service.value("database_connections", state="idle") != 16:
-        pass
+    await service.reaches(16, "database_connections", state="idle")
     for victim in workers(process):
         os.kill(victim, signal.SIGKILL)
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 6)
     assert await service.value("http_requests_total", **labels) == 50
-    while await service.value("database_connections", state="idle") != 16:
-        pass
+    await service.reaches(16, "database_connections", state="idle")
     assert process.stop() == 0
 
 

@@ -57,7 +57,7 @@ async def test_a_player_sees_their_own_replays(server):
     answer = await ask(server, ann, "GET", "/api/me/replays")
     assert list(answer.json) == ["replays", "next"]
     newest, oldest = answer.json["replays"]
-    assert list(newest) == [*FIELDS, "received_at", "listed", "size"]
+    assert list(newest) == [*FIELDS, "received_at", "verdict", "listed", "size"]
     assert ([newest["id"], oldest["id"]], answer.json["next"]) == ([second, first], None)
     assert (newest["listed"], newest["mode"], newest["username"]) == (True, "Difficulty", "ann")
     assert (oldest["listed"], oldest["size"]) == (False, len(spelled))

@@ -62,6 +62,7 @@ async def test_the_list_shows_the_newest_first(server):
         "final_score",
         "recorded_at",
         "received_at",
+        "verdict",
     ]
     assert (newest["id"], newest["username"], newest["seed"]) == (second.json["id"], "ann", None)
     assert (newest["deal"], oldest["deal"]) == (None, str(2**64 - 1))

@@ -43,7 +43,10 @@ class Transport(StringTransport):
 
 
 class Pages(Resource):
-    """GET /now answers at once, GET /later when told to, GET /big with 3.5 pieces; POST tells what it was sent."""
+    """GET /now answers at once, GET /later when told to, GET /big with 3.5 pieces; POST tells what it was sent.
+
+    GET /pieces answers with what `pieces`, an async generator function, makes while it is sent.
+    """
 
     isLeaf = True
     big = b"x" * (7 * PIECE_BYTES // 2)
@@ -58,6 +61,9 @@ class Pages(Resource):
             return NOT_DONE_YET
         if request.path == b"/broken":
             raise LookupError("no such page")
+        if request.path == b"/pieces":
+            request.answer(Reply(pieces=self.pieces()))
+            return NOT_DONE_YET
         body = self.big if request.path == b"/big" else b"{}"
         request.answer(Reply(body=body))
         return NOT_DONE_YET

@@ -4,7 +4,9 @@ from ...access.rate_limit import Limit
 from ..accounts import Accounts
 from ..analytics import Analytics
 from ..avatars import Avatars
+from ..boards import Boards
 from ..challenge import Challenge
+from ..export import Export
 from ..health import Health
 from ..leaderboard import Leaderboard
 from ..openapi import OpenApi
@@ -13,9 +15,11 @@ from ..route import Route
 from ..sessions import Sessions
 from ..swagger_ui import Docs
 from ..sync import Sync
+from ..verdicts import Verdicts
 from .games import games
 from .players import players
 from .service import service
+from .watching import watching
 
 
 def routes(
@@ -24,19 +28,23 @@ def routes(
     *,
     accounts: Accounts,
     sessions: Sessions,
+    export: Export,
     avatars: Avatars,
     sync: Sync,
     leaderboard: Leaderboard,
     challenge: Challenge,
     replays: Replays,
+    verdicts: Verdicts,
+    boards: Boards,
     analytics: Analytics,
     health: Health,
     docs: Docs,
 ) -> tuple[Route, ...]:
     """Every route of the service; those that begin or continue a session share `auth_limit`. Avatars may be public."""
     table = (
-        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, avatars=avatars),
-        *games(sync=sync, leaderboard=leaderboard, challenge=challenge, replays=replays),
+        *players(auth_limit, public_avatars, accounts=accounts, sessions=sessions, export=export, avatars=avatars),
+        *games(sync=sync, leaderboard=leaderboard, challenge=challenge),
+        *watching(replays=replays, verdicts=verdicts, boards=boards),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
     )
     return table

@@ -1,21 +1,18 @@
-"""The routes of games: progress, replays, and what players compare themselves by."""
+"""The routes of games: progress, and what players compare themselves by."""
 
 from ...rules.challenge import DailyChallenge
 from ...rules.leaderboard import Entry, OptIn
-from ...rules.position import PositionText
 from ...rules.pushed import read_pushed
-from ...rules.replays import Count, Listed, OwnReplays, Recent, Replay, Uploaded, read_replay
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
 from ..challenge import Challenge
 from ..leaderboard import Leaderboard
-from ..replays import Replays
 from ..route import Json, Route
 from ..sync import Sync
 
 
-def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays: Replays) -> tuple[Route, ...]:
-    """Progress, the leaderboard, replays and the daily challenge."""
+def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tuple[Route, ...]:
+    """Progress, the leaderboard and the daily challenge."""
     return (
         Route(
             method="GET",
@@ -73,75 +70,6 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge, replays
             summary="Disappear from the leaderboard",
             protected=True,
             answer=Ok,
-            errors=("user_not_found",),
-        ),
-        Route(
-            method="POST",
-            path="/api/replays",
-            name="upload_replay",
-            tag="replays",
-            handler=replays.upload,
-            summary="Store a replay, to the byte",
-            protected=True,
-            body=Json(Replay, read_replay),
-            answer=Uploaded,
-            errors=("replay_storage_full", "user_not_found"),
-            links={"replay": {"replay_id": "$response.body#/id"}},
-        ),
-        Route(
-            method="GET",
-            path="/api/replays/recent",
-            name="recent_replays",
-            tag="replays",
-            handler=replays.list_recent,
-            summary="List the newest replays of everybody",
-            query={"limit": Count},
-            answer=list[Recent],
-        ),
-        Route(
-            method="GET",
-            path="/api/replays/{replay_id}",
-            name="replay",
-            tag="replays",
-            handler=replays.fetch,
-            summary="Get a replay as it was uploaded",
-            conditional=True,
-            answer=Replay,
-            errors=("replay_not_found",),
-        ),
-        Route(
-            method="DELETE",
-            path="/api/replays/{replay_id}",
-            name="delete_replay",
-            tag="replays",
-            handler=replays.delete,
-            summary="Delete a replay of one's own",
-            protected=True,
-            answer=Ok,
-            errors=("user_not_found", "replay_not_found"),
-        ),
-        Route(
-            method="PUT",
-            path="/api/replays/{replay_id}/listed",
-            name="set_listed",
-            tag="replays",
-            handler=replays.set_listed,
-            summary="Show a replay of one's own on public lists, or hide it there",
-            protected=True,
-            body=Json(Listed),
-            answer=Ok,
-            errors=("user_not_found", "replay_not_found"),
-        ),
-        Route(
-            method="GET",
-            path="/api/me/replays",
-            name="own_replays",
-            tag="replays",
-            handler=replays.list_own,
-            summary="List one's own replays, page by page",
-            protected=True,
-            query={"limit": Count, "before": PositionText},
-            answer=OwnReplays,
             errors=("user_not_found",),
         ),
         Route(

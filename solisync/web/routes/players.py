@@ -1,19 +1,21 @@
 """The routes of players: their accounts, sessions and avatars."""
 
-from ...access.rate_limit import PASSWORD, Limit
+from ...access.rate_limit import EXPORT, PASSWORD, Limit
 from ...rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
+from ...rules.export import Exported
 from ...rules.sessions import PasswordChange, Session
 from ...rules.shapes import Ok
 from ..accounts import REGISTER_ERRORS, Accounts
 from ..avatars import Avatars
+from ..export import Export
 from ..route import Json, Route, Upload, aliased
 from ..sessions import Sessions
 from ..wire.reply import Refusal
 
 
 def players(
-    auth_limit: Limit, public_avatars: bool, *, accounts: Accounts, sessions: Sessions, avatars: Avatars
+    auth_limit: Limit, public_avatars: bool, *, accounts: Accounts, sessions: Sessions, export: Export, avatars: Avatars
 ) -> tuple[Route, ...]:
     """Those that begin or continue a session share `auth_limit`."""
     return (
@@ -125,6 +127,19 @@ def players(
             user_agent=True,
             answer=TokenPair,
             errors=("password_length", "password_too_long", "invalid_credentials", "user_not_found"),
+        ),
+        Route(
+            method="GET",
+            path="/api/me/export",
+            name="export",
+            tag="accounts",
+            handler=export.export,
+            summary="Get all that is stored about oneself",
+            protected=True,
+            player_limit=EXPORT,
+            streamed=True,
+            answer=Exported,
+            errors=("user_not_found",),
         ),
         Route(
             method="DELETE",

@@ -1,6 +1,6 @@
 """Replies, and their encoding as HTTP/1.1 responses (RFC 9112 §4)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from functools import lru_cache
 from time import time
 from typing import NamedTuple
@@ -25,10 +25,14 @@ _REASONS = {code: reason.decode("ascii") for code, reason in http.RESPONSES.item
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply of any status; `content_type` is None for one without a body."""
+    """A reply of any status; `content_type` is None for one without a body.
+
+    A reply with `pieces` has these as its body: each is asked for when the client has taken the one before.
+    """
 
     status: int = 200
     body: bytes = b""
+    pieces: AsyncGenerator[bytes, None] | None = None
     content_type: str | None = JSON
     headers: Mapping[str, str] = {}
 
@@ -81,7 +85,9 @@ def encode_head(reply: Reply, request_id: str, more: Iterable[tuple[str, str]]) 
     """The status line and the headers of `reply`; `more` are the headers that depend on the request."""
     fields = [("X-Request-Id", request_id), *reply.headers.items()]
     if reply.content_type is not None:
-        fields += [("Content-Type", reply.content_type), ("Content-Length", str(len(reply.body)))]
+        fields.append(("Content-Type", reply.content_type))
+        if reply.pieces is None:
+            fields.append(("Content-Length", str(len(reply.body))))
     fields += more
     # Fast path: Twisted's Headers and writeHeaders, 110,000 instructions, see docs/performance.md
     always = f"Server: solisync\r\nDate: {_date(int(time()))}\r\nX-Content-Type-Options: nosniff\r\n"

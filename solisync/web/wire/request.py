@@ -1,7 +1,7 @@
 """One request: the parts of it that routes use, each read once and strictly, and its reply."""
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from functools import cached_property
 from io import BytesIO
 from random import getrandbits
@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 from twisted.internet.address import UNIXAddress
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import server
@@ -20,10 +21,12 @@ from ...access.large_bodies import LARGE_BYTES
 from ...errors import Refused, Unauthorized
 from ...process.logs import serving
 from .access_log import AccessLog
+from .pieces import send_pieces
 from .reply import NO_STORE, Reply, encode_head
 
 MAX_BODY = 1_048_576
 PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
+INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
 EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition"
 METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make log lines as long as a header
@@ -54,6 +57,8 @@ class Request(server.Request):
     _unwanted: Refused | None = None  # why the body is not kept
     token_read = False  # whether it had a bearer token that was asked for, valid or not
     _whole = False  # whether the body has arrived
+    _sending: Deferred[None] | None = None  # of a reply in pieces
+    _seconds_to_reply = 0.0  # from the beginning of the request to the beginning of its reply
 
     def __init__(
         self,
@@ -144,8 +149,13 @@ class Request(server.Request):
         self._pieces = ()  # Twisted closes the content, likewise
         super().connectionLost(reason)
         if unanswered:
-            self.code = CLIENT_GONE
+            if not self.startedWriting:
+                self._seconds_to_reply = self._seconds() - self._began
+            if self.code != INTERNAL:
+                self.code = CLIENT_GONE
             self._log_answer()
+        if self._sending is not None:
+            self._sending.cancel()
 
     def getRequestHostname(self) -> bytes:
         """A constant for klein, which fails on some values of Host. No route depends on that header."""
@@ -228,8 +238,28 @@ class Request(server.Request):
     def answer(self, reply: Reply) -> None:
         """Send the reply and end the request, unless the client has gone."""
         self.send(reply)
-        if not self._disconnected:
+        if self._disconnected:
+            return
+        if reply.pieces is not None and self.method != b"HEAD":
+            self._sending = Deferred.fromCoroutine(self._send_pieces(reply.pieces))
+        else:
             self.finish()
+
+    async def _send_pieces(self, pieces: AsyncGenerator[bytes, None]) -> None:
+        """Send the body and end the request, or cut the connection: without its end, a client knows of the failure."""
+        try:
+            await send_pieces(self.channel, pieces, chunked=self.clientproto == b"HTTP/1.1")
+        except CancelledError:
+            pass  # the client has gone
+        except Exception:
+            _log.failure("a reply broke off ({request_id})", request_id=self.request_id)
+            if not self._disconnected:
+                self.code = INTERNAL
+                self.channel.cut()
+        else:
+            if not self._disconnected:
+                self._log_answer()
+                self.finish()
 
     def send(self, reply: Reply) -> None:
         """Write and log the reply, unless the client has gone; klein, where it dispatches, then ends the request."""
@@ -238,15 +268,19 @@ class Request(server.Request):
         self.code = reply.status
         self.startedWriting = True
         self._pieces = ()
+        self._seconds_to_reply = self._seconds() - self._began
         more = self.cors_headers()
         if self.private and "Cache-Control" not in reply.headers:
             more += NO_STORE.items()
         if not self.channel.persistent:
             more.append(("Connection", "close"))
+        if reply.pieces is not None and self.clientproto == b"HTTP/1.1":
+            more.append(("Transfer-Encoding", "chunked"))
         head = encode_head(reply, self.request_id, more)
         # Fast path: a second write, 7,000 instructions, see docs/performance.md
         self.channel.write(head if self.method == b"HEAD" else head + reply.body)
-        self._log_answer()
+        if reply.pieces is None or self.method == b"HEAD":
+            self._log_answer()  # else at the end of the pieces
 
     def _log_answer(self) -> None:
         self._access_log.answered(
@@ -256,6 +290,6 @@ class Request(server.Request):
             path=self.path,
             route=self.route,
             status=self.code,
-            seconds=self._seconds() - self._began,
+            seconds=self._seconds_to_reply,
             request_id=self.request_id,
         )

@@ -1,0 +1,1 @@
+"""Checking uploaded replays in the background, in processes of their own (docs/verification.md)."""

@@ -1,0 +1,148 @@
+"""The program of a checker process: checks the replays that come on standard input, until that ends.
+
+It has what the check needs and nothing else: no settings, no database, no Twisted. Its priority is the lowest, its
+processor time for each replay and its memory are limited. While it searches for undos it looks every few milliseconds
+whether a replay has come that is to be checked literally, and checks that first.
+"""
+
+import gc
+import os
+import resource
+import select
+import signal
+import sys
+import time
+import zlib
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from ..klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, make_timeline
+from .messages import READY, Answer, Frames, Job, frame
+
+CPU_SECONDS = 5
+SEARCH_SECONDS = 4.8  # the rest is for what the search does between two looks at the clock, and for the timeline
+MEMORY_BYTES = 256 * 2**20
+KEPT_BYTES = 64 * 2**20  # a process that has more after a search begins anew, because Python gives little back
+
+_LOWEST_PRIORITY = 19
+_READ_BYTES = 65_536
+_OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
+
+
+class Checker:
+    """Answers one job after the other; a literal check does not wait for a search that has begun."""
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+        self._jobs: deque[Job] = deque()
+        self._decode = msgspec.msgpack.Decoder(Job).decode
+        self._deadline = 0.0
+
+    def run(self) -> None:
+        """Work until standard input ends."""
+        self._send(READY)
+        while True:
+            while not self._jobs:
+                self._read()
+            job = self._jobs[0]
+            began = time.process_time()
+            verdict, cpu_seconds = (self._search if job.search else self._check_literally)(job.body, began)
+            self._jobs.popleft()
+            self._answer(job, verdict, cpu_seconds)
+            if job.search:
+                self._shrink()
+
+    def _check_literally(self, body: bytes, began: float) -> tuple[Verdict, float]:
+        _allow(CPU_SECONDS)
+        try:
+            verdict = check_literally(body)
+        except MemoryError:
+            verdict = _OUT_OF_BUDGET
+        return verdict, time.process_time() - began
+
+    def _search(self, body: bytes, began: float) -> tuple[Verdict, float]:
+        _allow(CPU_SECONDS)
+        self._deadline = began + SEARCH_SECONDS
+        try:
+            verdict = check(body, keep_going=self._keep_going)
+        except MemoryError:
+            verdict = _OUT_OF_BUDGET
+        interrupted = self._deadline - began - SEARCH_SECONDS
+        return verdict, time.process_time() - began - interrupted
+
+    def _keep_going(self) -> bool:
+        """Check what has come meanwhile, in time of its own; whether there is time left for the search."""
+        began = time.process_time()
+        self._interrupt()
+        while select.select([0], [], [], 0)[0]:
+            self._read()
+            self._interrupt()
+        now = time.process_time()
+        if now > began + 0.001:
+            self._deadline += now - began
+            _allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
+        return now < self._deadline
+
+    def _interrupt(self) -> None:
+        """Check what waits behind the search."""
+        while len(self._jobs) > 1:
+            job = self._jobs[1]
+            began = time.process_time()
+            _allow(CPU_SECONDS)
+            verdict = check_literally(job.body)  # a MemoryError is for the search, which has most of the memory
+            del self._jobs[1]
+            self._answer(job, verdict, time.process_time() - began)
+
+    def _answer(self, job: Job, verdict: Verdict, cpu_seconds: float) -> None:
+        timeline = make_timeline(job.body, verdict)
+        answer = Answer(
+            search=job.search,
+            verdict=replace(verdict, undo_places=()),
+            engine=ENGINE_VERSION,
+            timeline=None if timeline is None else zlib.compress(timeline, 9),
+            cpu_seconds=cpu_seconds,
+        )
+        self._send(msgspec.msgpack.encode(answer))
+
+    def _read(self) -> None:
+        data = os.read(0, _READ_BYTES)
+        if not data:
+            sys.exit()
+        self._jobs.extend(map(self._decode, self._frames.feed(data)))
+
+    def _send(self, payload: bytes) -> None:
+        sys.stdout.buffer.write(frame(payload))
+        sys.stdout.buffer.flush()
+
+    def _shrink(self) -> None:
+        """Begin anew, with the same pipes, if this process has become large; what waits in the pipe stays there."""
+        with suppress(OSError):  # where there is no /proc, it stays as it is
+            pages = int(Path("/proc/self/statm").read_text("utf-8").split()[1])
+            if pages * resource.getpagesize() > KEPT_BYTES and not self._jobs and self._frames.is_empty:
+                os.execv(sys.executable, sys.orig_argv)  # noqa: S606
+
+
+def _allow(seconds: float) -> None:
+    """Have the kernel end this process when it has used so many seconds more of processor time, rounded up."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
+
+
+def _limit() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service to act on
+    with suppress(OSError):
+        os.nice(_LOWEST_PRIORITY)
+    for limit, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
+        with suppress(OSError, ValueError):  # not every platform can
+            resource.setrlimit(limit, (most, most))
+    gc.disable()  # there are no cycles, and many tuples to look through
+
+
+if __name__ == "__main__":
+    _limit()
+    with suppress(BrokenPipeError):
+        Checker().run()

@@ -1,0 +1,91 @@
+"""A checker process, seen from the service."""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import cast
+
+import msgspec
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
+from twisted.internet.interfaces import IProcessTransport
+from twisted.internet.protocol import ProcessProtocol
+from twisted.python.failure import Failure
+
+from .messages import Answer, Frames, Job, frame
+
+COMMAND = (sys.executable, "-P", "-m", "solisync.checking.checker")
+
+_WORDS_BYTES = 2_000  # of what it writes on standard error, the last is kept
+
+
+class CheckerProcess(ProcessProtocol):
+    """Starts with its creation, and ends by `kill` or by itself.
+
+    `ready` fires with True when it takes jobs, or with False when it ends before that; `ended` with how it ended, in
+    words. Neither ever fails.
+    """
+
+    transport: IProcessTransport
+
+    def __init__(self, reactor: ReactorBase, command: tuple[str, ...] = COMMAND) -> None:
+        self.alive = True
+        self.ready: Deferred[bool] = Deferred()
+        self.ended: Deferred[str] = Deferred()
+        self._frames = Frames()
+        self._decode = msgspec.msgpack.Decoder(Answer).decode
+        self._asked: dict[bool, Deferred[Answer | None]] = {}
+        self._words = b""
+        # Nothing of the service's environment, in which there may be secrets: only where the program's modules are.
+        environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        reactor.spawnProcess(  # type: ignore[attr-defined]
+            self, command[0], command, env=environment, childFDs={0: "w", 1: "r", 2: "r"}
+        )
+
+    def check(self, body: bytes, *, search: bool) -> Deferred[Answer | None]:
+        """Have a replay checked, one of each kind at a time; None when the process ends before it has an answer."""
+        answer: Deferred[Answer | None] = Deferred()
+        if not self.alive:
+            answer.callback(None)
+            return answer
+        self._asked[search] = answer
+        self.transport.writeToChild(0, frame(msgspec.msgpack.encode(Job(search, body))))
+        return answer
+
+    def kill(self) -> None:
+        """End it at once: it has nothing to lose."""
+        with suppress(ProcessExitedAlready):
+            self.transport.signalProcess(signal.SIGKILL)
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:
+        """Pass answers on; what it writes on standard error is why it is about to end."""
+        if childFD == 2:
+            self._words = (self._words + data)[-_WORDS_BYTES:]
+            return
+        try:
+            for payload in self._frames.feed(data):
+                self._receive(payload)
+        except (ValueError, msgspec.MsgspecError, KeyError) as error:
+            self._words += f"\nwhat it sent is no answer: {error}".encode()
+            self.kill()
+
+    def _receive(self, payload: bytes) -> None:
+        if payload:
+            answer = self._decode(payload)
+            self._asked.pop(answer.search).callback(answer)
+        elif not self.ready.called:
+            self.ready.callback(True)
+
+    def processEnded(self, reason: Failure) -> None:
+        """Tell all who wait that no answer will come."""
+        self.alive = False
+        end = cast(ProcessTerminated | ProcessDone, reason.value)
+        how = f"by signal {end.signal}" if end.signal else f"with status {end.exitCode or 0}"
+        last = self._words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        if not self.ready.called:
+            self.ready.callback(False)
+        while self._asked:
+            self._asked.popitem()[1].callback(None)
+        self.ended.callback(f"{how}: {last}" if last else how)

@@ -1,0 +1,144 @@
+"""The export of all that is stored about a player: the shape of the document, and its parts as JSON.
+
+Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
+progress, `middle`, replays, BEFORE_ANALYTICS, events, END; with SEPARATOR between two replays or events.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from .avatars import media_type
+
+Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+
+SEPARATOR = b",\n"
+BEFORE_PROGRESS = b',\n"progress":'
+BEFORE_ANALYTICS = b'],\n"analytics":['
+END = b"]}\n"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ExportedAccount(Struct, frozen=True, kw_only=True):
+    """The player's own row, but for the hash of the password."""
+
+    id: Id
+    username: str
+    created_at: datetime
+    avatar_url: str | None
+    access_expiries: Annotated[list[int] | None, Meta(description="`exp` of the latest access tokens")]
+    replay_bytes: Annotated[int | None, Meta(description="what the replays are charged; null until it was counted")]
+    progress_revision: Annotated[int | None, Meta(description="how often progress was stored")]
+    progress_counted: Annotated[RawObject | None, Meta(description="what of the progress is counted, and not compared")]
+
+
+class ExportedAvatar(Struct, frozen=True):
+    """The image that was uploaded."""
+
+    content_type: str
+    base64: str
+
+
+class ExportedEntry(Struct, frozen=True):
+    """The entry on the leaderboard, visible or not."""
+
+    display_name: str
+    best_score: int | None
+    best_time_secs: int | None
+    recorded_at: datetime
+    visible: bool
+
+
+class ExportedSession(Struct, frozen=True):
+    """A session; `access_expiry` is `exp` of its latest access token, where that is known."""
+
+    id: Id
+    begun_at: datetime
+    used_at: datetime
+    expires_at: datetime
+    user_agent: str | None
+    access_expiry: int | None
+
+
+class ReplayHead(Struct, frozen=True):
+    """What is stored of a replay beside it."""
+
+    id: Id
+    received_at: datetime
+    listed: bool
+
+
+class ExportedReplay(ReplayHead, frozen=True):
+    """A replay, with the body to the byte as it was uploaded."""
+
+    body: RawObject
+
+
+class ExportedEvent(Struct, frozen=True):
+    """An analytics event that names the player, with the payload to the byte as it was sent."""
+
+    id: Id
+    received_at: datetime
+    client_time: datetime
+    session_id: str
+    name: str
+    event_type: str
+    payload: Annotated[Raw, Meta(description="any JSON")]
+
+
+class Exported(Struct, frozen=True, kw_only=True):
+    """The whole document, which is never in memory as a whole; `progress` is JSON as it is stored."""
+
+    exported_at: datetime
+    account: ExportedAccount
+    avatar: ExportedAvatar | None
+    progress: RawObject | None
+    leaderboard: ExportedEntry | None
+    sessions: list[ExportedSession]
+    replays: list[ExportedReplay]
+    analytics: list[ExportedEvent]
+
+
+def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
+    """The document up to the avatar."""
+    return b"".join((b'{"exported_at":', _encode(exported_at), b',\n"account":', _encode(account), b',\n"avatar":'))
+
+
+def avatar(extension: str, base64: str) -> bytes:
+    """An avatar; base64 has nothing in it that JSON escapes."""
+    return b"".join(
+        (b'{"content_type":', _encode(media_type(extension)), b',"base64":"', base64.encode("ascii"), b'"}')
+    )
+
+
+def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession]) -> bytes:
+    """The document from the progress to the first replay."""
+    parts = (b',\n"leaderboard":', _encode(leaderboard), b',\n"sessions":', _encode(sessions), b',\n"replays":[')
+    return b"".join(parts)
+
+
+def replay(head: ReplayHead, body: bytes) -> tuple[bytes, ...]:
+    """A replay, in parts that are to be joined: a copy less of a large body."""
+    return _encode(head)[:-1], b',"body":', body, b"}"
+
+
+def joined(records: Iterable[tuple[bytes, ...]]) -> bytes:
+    """Records in a row, each of them in parts, with separators between them."""
+    parts = [part for record in records for part in (SEPARATOR, *record)]
+    return b"".join(parts[1:])
+
+
+def event(stored: ExportedEvent) -> tuple[bytes, ...]:
+    """An event, in one part."""
+    return (_encode(stored),)
+
+
+def filename(username: str | None) -> str:
+    """The name under which a browser saves the document."""
+    safe = "".join(each if each.isascii() and each.isalnum() else "_" for each in username or "")
+    return f"solisync-{safe}.json"

@@ -1,0 +1,119 @@
+"""Boards of verified replays, which triggers keep (migrations/0014): docs/verification.md "Boards"."""
+
+from datetime import UTC, date, datetime
+
+import msgspec
+
+from ..postgres.statement import Row, Statement
+from ..postgres.transaction import Transaction
+from ..rules.boards import NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
+from .rows import maybe
+
+FIRST = Place(-(2**31), datetime(1, 1, 2, tzinfo=UTC), "00000000-0000-0000-0000-000000000000")
+
+_SHOWN = """
+    SELECT deficit, entry.received_at, entry.replay_id, display_name, time_seconds, moves, undos, mode, draw_mode, seed,
+        entry.user_id = $2::uuid, ahead
+"""
+_JOINED = """
+    JOIN leaderboard ON leaderboard.user_id = entry.user_id
+    JOIN replays ON replays.id = entry.replay_id
+    JOIN verdicts ON verdicts.replay_id = entry.replay_id
+    ORDER BY deficit, entry.received_at, entry.replay_id
+"""
+
+# How many are ahead is counted in the index, to the last rank that is told and no further: for the order, which a count
+# does not need, the planner reads no more of the index than that, and no table.
+PAGE = Statement(
+    "board_page",
+    f"""
+    {_SHOWN}
+    FROM (
+        SELECT deficit, received_at, replay_id, user_id FROM board_evidence
+        WHERE board = $1::text AND ranked
+            AND (deficit, received_at, replay_id) > ($3::int, $4::timestamptz, $5::uuid)
+        ORDER BY deficit, received_at, replay_id LIMIT $6::int
+    ) AS entry CROSS JOIN (
+        SELECT count(*) AS ahead FROM (
+            SELECT FROM board_evidence
+            WHERE board = $1::text AND ranked
+                AND (deficit, received_at, replay_id) <= ($3::int, $4::timestamptz, $5::uuid)
+            ORDER BY deficit, received_at, replay_id LIMIT {RANKS}
+        ) AS counted
+    ) AS places
+    {_JOINED}
+    """,  # noqa: S608
+)
+
+AROUND = Statement(
+    "board_around",
+    f"""
+    WITH mine AS (
+        SELECT deficit, received_at, replay_id, user_id FROM board_evidence
+        WHERE board = $1::text AND user_id = $2::uuid AND ranked
+    ), before AS (
+        SELECT other.deficit, other.received_at, other.replay_id, other.user_id FROM mine CROSS JOIN LATERAL (
+            SELECT deficit, received_at, replay_id, user_id FROM board_evidence
+            WHERE board = $1::text AND ranked
+                AND (deficit, received_at, replay_id) < (mine.deficit, mine.received_at, mine.replay_id)
+            ORDER BY deficit DESC, received_at DESC, replay_id DESC LIMIT {NEIGHBOURS}
+        ) AS other
+    ), after AS (
+        SELECT other.deficit, other.received_at, other.replay_id, other.user_id FROM mine CROSS JOIN LATERAL (
+            SELECT deficit, received_at, replay_id, user_id FROM board_evidence
+            WHERE board = $1::text AND ranked
+                AND (deficit, received_at, replay_id) > (mine.deficit, mine.received_at, mine.replay_id)
+            ORDER BY deficit, received_at, replay_id LIMIT {NEIGHBOURS}
+        ) AS other
+    ), places AS (
+        SELECT count(*) - (SELECT count(*) FROM before) AS ahead FROM mine CROSS JOIN LATERAL (
+            SELECT FROM board_evidence
+            WHERE board = $1::text AND ranked
+                AND (deficit, received_at, replay_id) < (mine.deficit, mine.received_at, mine.replay_id)
+            ORDER BY deficit, received_at, replay_id LIMIT {RANKS} + (SELECT count(*) FROM before)
+        ) AS counted
+    )
+    {_SHOWN}
+    FROM (SELECT * FROM before UNION ALL SELECT * FROM mine UNION ALL SELECT * FROM after) AS entry CROSS JOIN places
+    {_JOINED}
+    """,  # noqa: S608
+)
+
+BEGUN = Statement("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date")
+
+
+async def show(transaction: Transaction, board: str, player: str, window: Window) -> BoardPage:
+    """A part of a board; empty where the player has no place to look around from."""
+    if window.around_me:
+        rows = await transaction.run(AROUND, board, player)
+        return BoardPage([_entry(number, row) for number, row in enumerate(rows, 1)], None)
+    rows = await transaction.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
+    entries = [_entry(number, row) for number, row in enumerate(rows[: window.limit], 1)]
+    if len(rows) <= window.limit:
+        return BoardPage(entries, None)
+    last = entries[-1]
+    return BoardPage(entries, Place(-last.score, last.received_at, last.replay_id).text)
+
+
+async def has_begun(transaction: Transaction, day: date) -> bool:
+    """Whether it is this day yet, in UTC, or later."""
+    return maybe(bool, await transaction.run(BEGUN, day)) or False
+
+
+def _entry(number: int, row: Row) -> BoardEntry:
+    deficit, received_at, replay_id, display_name, seconds, moves, undos, mode, draw_mode, seed, own, ahead = row
+    rank = ahead + number
+    return BoardEntry(
+        rank=rank if rank <= RANKS else None,
+        display_name=display_name,
+        score=-deficit,
+        time_seconds=msgspec.Raw(seconds),
+        moves=moves,
+        undos=undos,
+        mode=mode,
+        draw_mode=draw_mode,
+        deal=seed,
+        replay_id=replay_id,
+        received_at=received_at,
+        own=own,
+    )

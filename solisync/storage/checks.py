@@ -1,0 +1,282 @@
+"""The queue of replays that wait to be checked: docs/verification.md "How replays get checked".
+
+Two queues in one table, for literal checks and for searches. A trigger fills the first (migrations/0013); `sweep` and
+`enqueue_outdated` add old replays behind those of players who wait.
+"""
+
+from binascii import b2a_base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..klondike import Status, Verdict
+from ..postgres.statement import Statement, Step
+from ..postgres.transaction import Transaction
+from ..rules.boards import boards_of
+from .accounts import LOCK
+from .rows import maybe, one
+
+COUNTED = 10_000  # in each queue
+OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013
+
+# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim.
+CLAIM = Statement(
+    "claim_check",
+    """
+    UPDATE replay_checks AS mine
+    SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = attempts + 1
+    FROM replays
+    WHERE mine.replay_id = (
+        SELECT replay_id FROM replay_checks
+        WHERE search = $1::boolean AND (claimed_until IS NULL OR claimed_until < clock_timestamp())
+        ORDER BY ahead, received_at, replay_id
+        LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) AND replays.id = mine.replay_id
+    RETURNING mine.replay_id, mine.user_id, claimed_until, attempts, body, mode, draw_mode, seed, replays.received_at
+    """,
+)
+
+RENEW = Statement(
+    "renew_check",
+    """
+    UPDATE replay_checks SET claimed_until = clock_timestamp() + $3::float8 * interval '1 second'
+    WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz
+    RETURNING claimed_until
+    """,
+)
+
+RELEASE = Statement(
+    "release_check",
+    """
+    UPDATE replay_checks SET claimed_until = NULL, attempts = attempts - 1
+    WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz
+    """,
+)
+
+# A replay of the backlog stays behind all others.
+SEARCH = Statement(
+    "search_check",
+    f"""
+    UPDATE replay_checks
+    SET search = true, claimed_until = NULL, attempts = 0,
+        ahead = CASE WHEN ahead >= {OLD} THEN ahead ELSE checks_ahead(user_id, true, received_at) END
+    WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz
+    """,  # noqa: S608
+)
+
+# An older node, which still runs while a cluster is upgraded, leaves the verdict of a newer engine as it is.
+SETTLE = Statement(
+    "settle_check",
+    """
+    WITH settled AS (
+        DELETE FROM replay_checks WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz RETURNING replay_id
+    )
+    INSERT INTO verdicts AS known
+        (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline, boards)
+    SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
+        decode($10::text, 'base64'), $11::text[]
+    FROM settled
+    ON CONFLICT (replay_id) DO UPDATE SET
+        status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
+        score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,
+        timeline = excluded.timeline, boards = excluded.boards
+    WHERE known.engine <= excluded.engine
+    """,
+)
+
+WAITING = Statement(
+    "checks_waiting",
+    f"""
+    WITH uploads AS (
+        (SELECT search, received_at FROM replay_checks WHERE search = false AND ahead < {OLD} LIMIT {COUNTED})
+        UNION ALL
+        (SELECT search, received_at FROM replay_checks WHERE search = true AND ahead < {OLD} LIMIT {COUNTED})
+    )
+    SELECT count(*) FILTER (WHERE NOT search), count(*) FILTER (WHERE search),
+        (SELECT count(*) FROM (SELECT FROM replay_checks WHERE ahead >= {OLD} LIMIT {COUNTED}) AS old),
+        coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8
+    FROM uploads
+    """,  # noqa: S608
+)
+
+# What somebody deletes at this moment is skipped: else the two could wait for each other.
+SWEEP = Statement(
+    "sweep_replays",
+    """
+    WITH sweep AS (
+        SELECT received_at, replay_id, checked_before FROM replay_sweep
+        WHERE received_at > '-infinity' FOR UPDATE SKIP LOCKED
+    ), page AS (
+        SELECT found.id, found.user_id, found.received_at FROM sweep CROSS JOIN LATERAL (
+            SELECT id, user_id, received_at FROM replays
+            WHERE (replays.received_at, replays.id) < (sweep.received_at, sweep.replay_id)
+            ORDER BY received_at DESC, id DESC LIMIT $1::int FOR KEY SHARE SKIP LOCKED
+        ) AS found
+    ), next AS (
+        SELECT received_at, id FROM page ORDER BY received_at, id LIMIT 1
+    ), moved AS (
+        UPDATE replay_sweep
+        SET received_at = coalesce((SELECT received_at FROM next), '-infinity'),
+            replay_id = coalesce((SELECT id FROM next), replay_sweep.replay_id)
+        FROM sweep
+    ), added AS (
+        INSERT INTO replay_checks (replay_id, user_id, received_at, ahead)
+        SELECT page.id, page.user_id, page.received_at, old_check(page.received_at)
+        FROM page CROSS JOIN sweep
+        WHERE coalesce((SELECT checked_at < checked_before FROM verdicts WHERE verdicts.replay_id = page.id), true)
+        ON CONFLICT DO NOTHING
+        RETURNING replay_id
+    )
+    SELECT EXISTS (SELECT FROM page), (SELECT count(*) FROM added)
+    """,
+)
+
+OUTDATED = Statement(
+    "outdated_verdicts",
+    """
+    WITH outdated AS (
+        SELECT replay_id FROM verdicts WHERE status <> 'verified' AND engine < $1::int LIMIT $2::int
+    ), found AS (
+        SELECT id, user_id, received_at FROM replays WHERE id IN (SELECT replay_id FROM outdated)
+        FOR KEY SHARE SKIP LOCKED
+    ), added AS (
+        INSERT INTO replay_checks (replay_id, user_id, received_at, ahead)
+        SELECT id, user_id, received_at, old_check(received_at) FROM found
+        ON CONFLICT DO NOTHING
+        RETURNING replay_id
+    )
+    SELECT count(*) FROM added
+    """,
+)
+
+ENQUEUE = Statement(
+    "admin_check_replays",
+    """
+    WITH found AS (
+        SELECT id, user_id, received_at, verdicts.replay_id IS NULL AS pending
+        FROM replays LEFT JOIN verdicts ON verdicts.replay_id = id WHERE id = ANY ($1::text[]::uuid[])
+    ), added AS (
+        INSERT INTO replay_checks (replay_id, user_id, received_at, ahead)
+        SELECT id, user_id, received_at, 0 FROM found WHERE pending OR $2::boolean
+        ON CONFLICT (replay_id) DO UPDATE SET ahead = 0
+    )
+    SELECT id::text, pending OR $2::boolean FROM found
+    """,
+    prepared=False,
+)
+
+SWEEP_AGAIN = Statement(
+    "admin_check_all_replays",
+    """
+    INSERT INTO replay_sweep (checked_before) VALUES (CASE WHEN $1::boolean THEN clock_timestamp() ELSE '-infinity' END)
+    ON CONFLICT (id) DO UPDATE SET
+        received_at = excluded.received_at, replay_id = excluded.replay_id, checked_before = excluded.checked_before
+    """,
+    prepared=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A replay that is this node's to check until `until`, which also tells this claim from all others.
+
+    `attempt` counts the claims of this replay in its queue; those before have lapsed. `boards` are those on which the
+    replay stands if it is verified.
+    """
+
+    replay_id: str
+    user_id: str
+    until: datetime
+    attempt: int
+    body: bytes
+    boards: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many replays are in each queue, claimed ones included, counted to COUNTED; how old the oldest upload is."""
+
+    literal: int
+    search: int
+    old: int
+    oldest_seconds: float
+
+
+async def claim(transaction: Transaction, *, search: bool, seconds: float) -> Claim | None:
+    """Take the first replay of a queue that nobody has."""
+    rows = await transaction.run(CLAIM, search, seconds)
+    return maybe(_claim, rows)
+
+
+async def renew(transaction: Transaction, claim: Claim, *, seconds: float) -> datetime | None:
+    """Prolong a claim; the time that names it from now on, None when it is another's or the replay is gone."""
+    return maybe(lambda until: until, await transaction.run(RENEW, claim.replay_id, claim.until, seconds))
+
+
+async def release(transaction: Transaction, claim: Claim) -> None:
+    """Give a claim back as if it had never been."""
+    await transaction.run(RELEASE, claim.replay_id, claim.until)
+
+
+async def search(transaction: Transaction, claim: Claim) -> None:
+    """Move a replay to the end of the other queue."""
+    await transaction.run(SEARCH, claim.replay_id, claim.until)
+
+
+def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> tuple[Step, ...]:
+    """Store the verdict and end the check, unless the claim has gone to another; `timeline` is compressed by zlib."""
+    facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
+    encoded = None if timeline is None else b2a_base64(timeline, newline=False).decode("ascii")
+    boards = claim.boards if verdict.status is Status.VERIFIED else None
+    reason = None if verdict.reason is None else verdict.reason.value
+    return (
+        (LOCK, claim.user_id),
+        (SETTLE, claim.replay_id, claim.until, verdict.status.value, reason, *facts, encoded, boards),
+    )
+
+
+async def waiting(transaction: Transaction) -> Waiting:
+    """How long the queues are."""
+    return one(Waiting, await transaction.run(WAITING))
+
+
+async def sweep(transaction: Transaction, *, most: int) -> int | None:
+    """Look at the next page of the replays that may be without a verdict, and add those that are to the queue.
+
+    How many were added; None at the end.
+    """
+    return one(lambda any_left, added: added if any_left else None, await transaction.run(SWEEP, most))
+
+
+async def enqueue_outdated(transaction: Transaction, *, engine: int, most: int) -> int:
+    """Add replays to the queue that an engine older than this did not verify; how many."""
+    return one(int, await transaction.run(OUTDATED, engine, most))
+
+
+async def enqueue(transaction: Transaction, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
+    """Add these replays to the front of the queue, with `again` those that have a verdict too.
+
+    Returns those that exist, and whether each was added.
+    """
+    return dict(await transaction.run(ENQUEUE, list(ids), again))
+
+
+async def sweep_again(transaction: Transaction, *, again: bool) -> None:
+    """Have all replays without a verdict checked when there is nothing else to do, with `again` the others too."""
+    await transaction.run(SWEEP_AGAIN, again)
+
+
+def _claim(
+    replay_id: str,
+    user_id: str,
+    until: datetime,
+    attempt: int,
+    body: str,
+    mode: str,
+    draw_mode: str,
+    seed: str | None,
+    received_at: datetime,
+) -> Claim:
+    number = None if seed is None else int(seed)
+    boards = boards_of(mode=mode, draw_mode=draw_mode, seed=number, received_at=received_at)
+    return Claim(replay_id, user_id, until, attempt, body.encode(), boards)

@@ -1,0 +1,147 @@
+"""The routes of replays: their verdicts, and the boards on which they stand."""
+
+from ...klondike import Timeline
+from ...rules.boards import AroundText, BoardPage, DrawMode, Limit, PlaceText
+from ...rules.position import PositionText
+from ...rules.replays import Count, Listed, OwnReplays, Recent, Replay, Uploaded, read_replay
+from ...rules.shapes import Ok
+from ...rules.verdicts import VerdictAnswer
+from ..boards import Boards
+from ..replays import Replays
+from ..route import Json, Route
+from ..verdicts import Verdicts
+
+
+def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[Route, ...]:
+    """Replays, verdicts and boards."""
+    part = {"limit": Limit, "after": PlaceText, "around": AroundText}
+    return (
+        Route(
+            method="POST",
+            path="/api/replays",
+            name="upload_replay",
+            tag="replays",
+            handler=replays.upload,
+            summary="Store a replay, to the byte",
+            protected=True,
+            body=Json(Replay, read_replay),
+            answer=Uploaded,
+            errors=("replay_storage_full", "user_not_found"),
+            links={
+                "replay": {"replay_id": "$response.body#/id"},
+                "verdict": {"replay_id": "$response.body#/id"},
+                "timeline": {"replay_id": "$response.body#/id"},
+            },
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/recent",
+            name="recent_replays",
+            tag="replays",
+            handler=replays.list_recent,
+            summary="List the newest replays of everybody",
+            query={"limit": Count},
+            answer=list[Recent],
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}",
+            name="replay",
+            tag="replays",
+            handler=replays.fetch,
+            summary="Get a replay as it was uploaded",
+            conditional=True,
+            answer=Replay,
+            errors=("replay_not_found",),
+        ),
+        Route(
+            method="DELETE",
+            path="/api/replays/{replay_id}",
+            name="delete_replay",
+            tag="replays",
+            handler=replays.delete,
+            summary="Delete a replay of one's own",
+            protected=True,
+            answer=Ok,
+            errors=("user_not_found", "replay_not_found"),
+        ),
+        Route(
+            method="PUT",
+            path="/api/replays/{replay_id}/listed",
+            name="set_listed",
+            tag="replays",
+            handler=replays.set_listed,
+            summary="Show a replay of one's own on public lists, or hide it there",
+            protected=True,
+            body=Json(Listed),
+            answer=Ok,
+            errors=("user_not_found", "replay_not_found"),
+        ),
+        Route(
+            method="GET",
+            path="/api/me/replays",
+            name="own_replays",
+            tag="replays",
+            handler=replays.list_own,
+            summary="List one's own replays, page by page",
+            protected=True,
+            query={"limit": Count, "before": PositionText},
+            answer=OwnReplays,
+            errors=("user_not_found",),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}/verdict",
+            name="verdict",
+            tag="replays",
+            handler=verdicts.show,
+            summary="Show whether a replay proves its score",
+            answer=VerdictAnswer,
+            errors=("replay_not_found",),
+        ),
+        Route(
+            method="GET",
+            path="/api/replays/{replay_id}/timeline",
+            name="timeline",
+            tag="replays",
+            handler=verdicts.timeline,
+            summary="Get each step of a verified replay, to play it back",
+            conditional=True,
+            answer=Timeline,
+            errors=("replay_not_found", "not_playable"),
+        ),
+        Route(
+            method="GET",
+            path="/api/boards/verified",
+            name="classic_board",
+            tag="boards",
+            handler=boards.classic,
+            summary="List the best verified replays of mode Classic",
+            protected=True,
+            query={"draw_mode": DrawMode, **part},
+            answer=BoardPage,
+        ),
+        Route(
+            method="GET",
+            path="/api/boards/daily/{day}",
+            name="daily_board",
+            tag="boards",
+            handler=boards.daily,
+            summary="List the best verified replays of a day's deal",
+            protected=True,
+            query=part,
+            answer=BoardPage,
+            errors=("no_such_day",),
+        ),
+        Route(
+            method="GET",
+            path="/api/boards/deals/{seed}/{draw_mode}",
+            name="deal_board",
+            tag="boards",
+            handler=boards.deal,
+            summary="List the best verified replays of a deal",
+            protected=True,
+            query=part,
+            answer=BoardPage,
+        ),
+    )

@@ -1,0 +1,24 @@
+"""A service of the test's own that checks replays, on the database that most tests share."""
+
+import pytest
+import pytest_twisted
+
+from tests.harness.postgres import truncate
+from tests.harness.service import start
+
+
+@pytest.fixture
+def checking(reactor, shared_dsn):
+    """Start such a service, with one checker unless told otherwise; it is stopped after the test."""
+    running = []
+
+    async def checking(checkers=1, **settings):
+        if not running:
+            truncate(shared_dsn)
+        running.append(await start(reactor, shared_dsn, settings={"SOLISYNC_CHECKERS": str(checkers), **settings}))
+        return running[-1]
+
+    yield checking
+    for each in running:
+        if each.service.running:
+            pytest_twisted.blockon(each.service.stopService())

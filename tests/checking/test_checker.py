@@ -1,0 +1,216 @@
+"""The program of a checker process: whatever it is given, it answers within its bounds (docs/security.md "Bounds")."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solisync.checking.checker import CPU_SECONDS, MEMORY_BYTES
+from solisync.checking.messages import FRAME_MAX, READY, Answer, Frames, Job, frame
+from solisync.checking.process import COMMAND
+from solisync.klondike import ENGINE_VERSION, Reason, Status, check, check_literally, make_timeline
+from tests.checking.uploads import encoded, endless, game, refuted
+from tests.harness.payloads import REPLAY_HEADER
+from tests.harness.processes import PROC, cpu_ticks
+from tests.harness.strategies import unknown
+
+MIB = 2**20
+DRAWS = 10_000
+MOVE = '{"Move":{"from":{"Tableau":0},"to":{"Tableau":1},"count":1}}'
+
+
+class Checker:
+    """A checker process, and an answer for each job."""
+
+    def __init__(self):
+        self.popen = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self.pid = self.popen.pid
+        self._frames = Frames()
+        self._payloads = []
+        assert self.receive() == READY
+
+    def receive(self):
+        while not self._payloads:
+            data = os.read(self.popen.stdout.fileno(), 65_536)
+            assert data, f"it ended with {self.popen.wait()}"
+            self._payloads += self._frames.feed(data)
+        return self._payloads.pop(0)
+
+    def send(self, body, *, search):
+        self.popen.stdin.write(frame(msgspec.msgpack.encode(Job(search, body))))
+        self.popen.stdin.flush()
+
+    def answer(self):
+        while (payload := self.receive()) == READY:
+            pass  # it has begun anew
+        return msgspec.msgpack.decode(payload, type=Answer)
+
+    def ask(self, body, *, search):
+        self.send(body, search=search)
+        return self.answer()
+
+    @property
+    def memory(self):
+        """Resident memory in bytes."""
+        return int((PROC / str(self.pid) / "statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@contextmanager
+def running():
+    checker = Checker()
+    try:
+        yield checker
+    finally:
+        checker.popen.kill()
+        checker.popen.wait()
+        checker.popen.stdout.close()
+        checker.popen.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def checker():
+    with running() as checker:
+        yield checker
+
+
+def header(**changes):
+    return {**REPLAY_HEADER, "seed": 1, "mode": "Classic", "draw_mode": "DrawOne", "final_score": 700, **changes}
+
+
+@pytest.mark.parametrize("replay", [game(), game(undo=True), refuted()], ids=["literal", "undos", "refuted"])
+def test_it_answers_what_the_engine_does(checker, replay):
+    """Literally, and with a search; the timeline of what is verified comes along, compressed."""
+    body = encoded(replay)
+    for search, verdict in ((False, check_literally(body)), (True, check(body))):
+        found = checker.ask(body, search=search)
+        assert (found.search, found.engine) == (search, ENGINE_VERSION)
+        assert found.verdict.status is verdict.status
+        assert (found.verdict.undos, found.verdict.reason) == (verdict.undos, verdict.reason)
+        timeline = make_timeline(body, verdict)
+        assert (found.timeline is None) is (timeline is None)
+
+
+def test_a_search_is_interrupted_for_literal_checks(checker, figure):
+    """They are answered first, in no time; the search has its whole budget beside them, and not more.
+
+    After a search that took much memory, the process begins anew with the same pipes, and so gives it back.
+    """
+    checker.send(encoded(endless()), search=True)
+    body = encoded(game())
+    before, slowest = cpu_ticks(checker.pid), 0.0
+    for _ in range(30):
+        began = time.monotonic()
+        found = checker.ask(body, search=False)
+        slowest = max(slowest, time.monotonic() - began)
+        assert (found.search, found.verdict.status) == (False, Status.VERIFIED)
+    found = checker.answer()
+    used = (cpu_ticks(checker.pid) - before) / os.sysconf("SC_CLK_TCK")
+    figure(f"a literal check during a search: {slowest * 1000:.0f} ms; all of it took {used:.1f} s of processor time")
+    assert (found.search, found.verdict.reason) == (True, Reason.BUDGET)
+    assert used < CPU_SECONDS + 2
+    assert checker.ask(body, search=False).verdict.status is Status.VERIFIED
+    assert checker.memory < 48 * MIB
+
+
+def test_memory_has_a_bound(checker):
+    """The kernel gives it no more."""
+    soft, hard = resource.prlimit(checker.pid, resource.RLIMIT_AS)
+    assert soft == hard == MEMORY_BYTES
+
+
+HOSTILE = {
+    "10,000 clicks on the stock": encoded(header(moves=["StockClick"] * DRAWS)),
+    "1 MiB of clicks": (encoded(header(moves=[]))[:-2] + b",".join([b'"Draw"'] * 149_000) + b"]}")[:MIB],
+    "1 MiB of moves": encoded(header(moves=[]))[:-2] + ",".join([MOVE] * 16_000).encode() + b"]}",
+    "a win with 10,000 more clicks": encoded({**game(), "moves": ["StockClick"] * DRAWS + game()["moves"]}),
+    "there and back": encoded(
+        header(
+            moves=[
+                {"Move": {"from": {"Tableau": a}, "to": {"Tableau": 1 - a}, "count": 1}} for a in (0, 1) for _ in "ab"
+            ]
+            * 2_000
+        )
+    ),
+    "a deep one": b'{"moves": ' + b"[" * 200_000,
+    "a long number": b'{"seed": ' + b"9" * 900_000 + b"}",
+    "seed 2^64": encoded(header(seed=2**64)),
+    "seed -1": encoded(header(seed=-1)),
+    "seed 1.0": encoded(header(seed=1.0)),
+    "a score of 10^400": encoded(header()).replace(b"700", b"1" + b"0" * 400),
+    "half a surrogate": b'{"\\ud800": 1, "seed": 1, "moves": ["\\udfff"]}',
+    "no UTF-8": b"\xff\xfe",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.limit(600)
+def test_hostile_uploads_get_a_verdict_within_budget(checker, body, figure):
+    """And the checker goes on to the next one."""
+    began = cpu_ticks(checker.pid)
+    literal = checker.ask(body, search=False)
+    found = literal if literal.verdict.status is not Status.PENDING else checker.ask(body, search=True)
+    used = (cpu_ticks(checker.pid) - began) / os.sysconf("SC_CLK_TCK")
+    figure(f"{found.verdict.status} {found.verdict.reason}, {used:.2f} s")
+    assert found.verdict.status is not Status.PENDING
+    assert used < CPU_SECONDS + 1
+
+
+places = st.sampled_from(["mode", "draw_mode", "final_score", "seed", "moves", "time_seconds"])
+inputs = st.sampled_from([*game()["moves"][:20], "StockClick", "Draw"]) | unknown
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(places, unknown, max_size=3), st.lists(inputs, max_size=8))
+def test_any_json_in_any_place_gets_a_verdict(checker, changes, moves):
+    """Never a crash: the same process answers all of them."""
+    body = encoded({**game(), "moves": [*moves, *game()["moves"]], **changes})
+    literal = checker.ask(body, search=False)
+    if literal.verdict.status is Status.PENDING:
+        assert checker.ask(body, search=True).verdict.status is not Status.PENDING
+
+
+def test_it_ends_when_nobody_is_there_any_more():
+    """With the end of its input, also in the middle of a search; SIGINT is for the service alone."""
+    with running() as checker:
+        checker.send(encoded(endless()), search=True)
+        os.kill(checker.pid, signal.SIGINT)
+        time.sleep(0.2)
+        assert checker.popen.poll() is None
+        checker.popen.stdin.close()
+        assert checker.popen.wait(10) == 0
+
+
+def test_the_kernel_ends_what_takes_too_long():
+    """Its limit of processor time is set anew for each job, a little above what the job may take."""
+    with running() as checker:
+        limits = []
+        for _ in range(3):
+            checker.ask(encoded(game()), search=False)
+            limits.append(resource.prlimit(checker.pid, resource.RLIMIT_CPU)[0])
+        assert all(CPU_SECONDS <= limit <= CPU_SECONDS + 3 for limit in limits)
+
+
+def test_a_frame_has_a_bound():
+    """Nobody is made to wait for more than a checker can have to say."""
+    with pytest.raises(ValueError, match="too long"):
+        list(Frames().feed((FRAME_MAX + 1).to_bytes(4, "big")))
+    parts = frame(b"one") + frame(b"") + frame(b"three")
+    frames, found = Frames(), []
+    for byte in parts:
+        found += frames.feed(bytes([byte]))
+    assert found == [b"one", b"", b"three"]
+    assert frames.is_empty

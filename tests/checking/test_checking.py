@@ -1,0 +1,266 @@
+"""Uploads get their verdicts in the background (docs/verification.md "How replays get checked")."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from twisted.internet.task import deferLater
+
+from solisync.checking import service as checking_service
+from solisync.klondike import check, make_timeline
+from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
+from tests.harness.concurrency import until
+from tests.harness.constants import SECRET
+from tests.harness.payloads import REPLAY_HEADER
+from tests.harness.players import players
+from tests.harness.processes import PROC, alive
+
+UNREADABLE = encoded({**REPLAY_HEADER, "mode": "Zen"})
+
+
+def claims(server):
+    return server.sql("SELECT search, attempts, claimed_until IS NOT NULL FROM replay_checks ORDER BY search")
+
+
+async def freeze(reactor, server, player):
+    """Stop the checker when it is at work; its process id."""
+    await checked(reactor, server, await upload(server, player, UNREADABLE))
+    (pid,) = checkers(os.getpid())
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+async def test_every_kind_of_replay_gets_its_verdict(checking, reactor):
+    """What the engine says of the same bytes, whether it takes a search or not; and the time of the check."""
+    server = await checking()
+    ann = await server.player()
+    bodies = [encoded(game()), encoded(game(undo=True)), encoded(refuted()), UNREADABLE]
+    ids = [await upload(server, ann, body) for body in bodies]
+    await checked(reactor, server, *ids)
+    found = [await verdict(server, replay_id) for replay_id in ids]
+    assert [each["status"] for each in found] == ["verified", "verified", "refuted", "unreadable"]
+    for body, each in zip(bodies, found, strict=True):
+        right = check(body)
+        assert each.pop("checked_at").endswith("Z")
+        assert each == {
+            name: getattr(right, name) for name in ("status", "ruleset", "undos", "score", "moves", "reason")
+        }
+    assert [each["undos"] for each in found][:2] == [0, check(bodies[1]).undos]
+    assert server.sql("SELECT count(*) FROM replay_checks") == [(0,)]
+
+
+async def test_the_checker_stores_what_playback_needs(checking, reactor):
+    """The timeline is the engine's, to the byte."""
+    server = await checking()
+    body = encoded(game(undo=True))
+    replay_id = await upload(server, await server.player(), body)
+    await checked(reactor, server, replay_id)
+    answer = await server.ask("GET", f"/api/replays/{replay_id}/timeline")
+    assert (answer.status, answer.content) == (200, make_timeline(body, check(body)))
+
+
+async def test_the_list_of_recent_replays_has_the_verdict_at_once(checking, reactor):
+    """As soon as it is stored, though the list may be remembered for a second."""
+    server = await checking(checkers=0)
+    ann = await server.player()
+    replay_id = await upload(server, ann, game())
+    listed = (await server.ask("GET", "/api/replays/recent")).json
+    assert [(line["id"], line["verdict"]) for line in listed] == [(replay_id, "pending")]
+    other = await checking()
+    assert await verdict(other, replay_id) is not None
+    await checked(reactor, other, replay_id)
+    listed = (await other.ask("GET", "/api/replays/recent")).json
+    assert [(line["id"], line["verdict"]) for line in listed] == [(replay_id, "verified")]
+
+
+async def test_a_literal_check_does_not_wait_for_a_search(checking, reactor, figure):
+    """One checker is at a search of 5 s; what is uploaded meanwhile is checked at once, and the search goes on."""
+    server = await checking()
+    await upload(server, await server.player("bob"), endless())
+    await until(reactor, lambda: claims(server) == [(True, 1, True)])
+    ann = await server.player("ann")
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        await checked(reactor, server, await upload(server, ann, game()))
+        took.append(time.monotonic() - began)
+    assert claims(server) == [(True, 1, True)]
+    figure(f"from the upload to the verdict, during a search: {max(took):.2f} s")
+    assert max(took) < 10
+
+
+async def test_no_transaction_is_open_during_a_check(checking, reactor):
+    """However long the search takes, no connection is in a transaction for it."""
+    server = await checking()
+    await upload(server, await server.player("bob"), endless())
+    await until(reactor, lambda: claims(server) == [(True, 1, True)])
+    open_ones = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND xact_start < clock_timestamp() - interval '0.3 s'"
+    )
+    for _ in range(20):
+        assert server.sql(open_ones) == [(0,)]
+        await deferLater(reactor, 0.05)
+
+
+async def test_the_account_goes_at_once_during_a_check(checking, reactor):
+    """Its deletion waits for no check; what the check finds out is for nobody."""
+    server = await checking()
+    bob = await server.player("bob")
+    await upload(server, bob, endless())
+    await until(reactor, lambda: claims(server) == [(True, 1, True)])
+    began = time.monotonic()
+    await bob.delete_account()
+    assert time.monotonic() - began < 2
+    replay_id = await upload(server, await server.player("ann"), game())
+    assert (await checked(reactor, server, replay_id))["status"] == "verified"
+    assert server.sql("SELECT count(*) FROM replays") == [(1,)]
+
+
+async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor, monkeypatch):
+    """Another one takes its place, and the claim lapses."""
+    monkeypatch.setattr(checking_service, "CLAIM_SECONDS", 1.0)
+    monkeypatch.setattr(checking_service, "RESTART_SECONDS", 0.1)
+    server = await checking()
+    ann = await server.player()
+    first = await freeze(reactor, server, ann)
+    replay_id = await upload(server, ann, game())
+    await until(reactor, lambda: claims(server) == [(False, 1, True)])
+    os.kill(first, signal.SIGKILL)
+    assert (await checked(reactor, server, replay_id))["status"] == "verified"
+    assert first not in checkers(os.getpid())
+
+
+async def test_the_third_claim_that_lapses_is_the_last(checking, reactor, monkeypatch):
+    """A replay at which three checkers died is undecided."""
+    monkeypatch.setattr(checking_service, "CLAIM_SECONDS", 0.3)
+    monkeypatch.setattr(checking_service, "RENEW_SECONDS", 0.1)
+    monkeypatch.setattr(checking_service, "RESTART_SECONDS", 0.1)
+    server = await checking()
+    bob = await server.player("bob")
+    replay_id = await upload(server, bob, endless())
+    for attempt in (1, 2, 3):
+        await until(reactor, lambda attempt=attempt: claims(server) == [(True, attempt, True)])
+        for pid in checkers(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+    found = await checked(reactor, server, replay_id)
+    assert (found["status"], found["reason"]) == ("undecided", "crashed")
+    assert (await checked(reactor, server, await upload(server, bob, game())))["status"] == "verified"
+
+
+async def test_a_checker_that_hangs_is_killed(checking, reactor, monkeypatch):
+    """One that doesn't answer in time, though it lives."""
+    for name, seconds in {
+        "CLAIM_SECONDS": 0.5,
+        "RENEW_SECONDS": 0.1,
+        "LITERAL_SECONDS": 0.5,
+        "RESTART_SECONDS": 0.1,
+    }.items():
+        monkeypatch.setattr(checking_service, name, seconds)
+    server = await checking()
+    ann = await server.player()
+    frozen = await freeze(reactor, server, ann)
+    replay_id = await upload(server, ann, game())
+    assert (await checked(reactor, server, replay_id))["status"] == "verified"
+    assert not alive(frozen)
+
+
+async def test_what_is_no_checker_is_started_over_and_over(checking, reactor, monkeypatch, logs):
+    """Nothing is claimed for a process that never says that it is ready, and the log has what it said."""
+    monkeypatch.setattr(checking_service, "RESTART_SECONDS", 0.1)
+    broken = (sys.executable, "-c", "raise SystemExit('no engine here')")
+    monkeypatch.setitem(checking_service.Checking.__init__.__kwdefaults__, "command", broken)
+    server = await checking()
+    replay_id = await upload(server, await server.player("ann"), game())
+    await until(reactor, lambda: (logs / "tests.log").read_text().count("with status 1: no engine here") > 2)
+    assert claims(server) == [(False, 0, False)]
+    assert (await verdict(server, replay_id))["status"] == "pending"
+
+
+async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
+    """It doesn't wait for the search, leaves no process behind, and the claim has never been."""
+    server = await checking(checkers=2)
+    await upload(server, await server.player("bob"), endless())
+    await until(reactor, lambda: claims(server) == [(True, 1, True)] and len(checkers(os.getpid())) == 2)
+    left = checkers(os.getpid())
+    began = time.monotonic()
+    await server.service.stopService()
+    assert time.monotonic() - began < 4
+    assert not any(map(alive, left))
+    assert claims(server) == [(True, 0, False)]
+
+
+async def test_a_checker_knows_no_secret(checking, reactor):
+    """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
+    await checking()
+    await until(reactor, lambda: checkers(os.getpid()))
+    (pid,) = checkers(os.getpid())
+    known = (PROC / str(pid) / "cmdline").read_bytes() + (PROC / str(pid) / "environ").read_bytes()
+    assert SECRET.encode() not in known
+    assert b"canary" not in known
+    assert [line.split(b"=")[0] for line in (PROC / str(pid) / "environ").read_bytes().split(b"\0")[:-1]] == [
+        b"PYTHONPATH"
+    ]
+    fds = Path(f"/proc/{pid}/fd")
+    await until(reactor, lambda: all(os.readlink(link).startswith("pipe:") for link in fds.iterdir()))
+    await until(reactor, lambda: os.getpriority(os.PRIO_PROCESS, pid) == 19)
+
+
+async def test_nodes_share_the_queue(checking, reactor, figure):
+    """Two nodes check 60 uploads: each has exactly one verdict, and was checked once."""
+    nodes = [await checking(), await checking()]
+    ann = await nodes[0].player()
+    ids = [await upload(nodes[0], ann, game(number % 4, undo=number % 2 == 1)) for number in range(60)]
+    await checked(reactor, nodes[0], *ids)
+    counted = [node.service._metrics.registry.get_sample_value for node in nodes]
+    done = [int(value("solisync_replay_verdicts_total", {"status": "verified"})) for value in counted]
+    figure(f"verdicts of two nodes: {done}")
+    assert sum(done) == 60
+    assert sum(value("solisync_replay_check_cpu_seconds_total") for value in counted) > 0
+
+
+async def test_replays_from_before_are_checked_when_there_is_nothing_else(checking, reactor, monkeypatch):
+    """Those that no trigger put into the queue, whatever their number; then what an older engine did not verify."""
+    monkeypatch.setattr(checking_service, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(checking_service, "LOOK_SOON_SECONDS", 0.1)
+    monkeypatch.setattr(checking_service, "PAGE", 3)
+    server = await checking(checkers=0)
+    [(ann, _, _)] = players(server.dsn, 1)
+    ids = insert(server, ann, count=10, body=encoded(refuted()).decode(), age="1 h")
+    server.sql("DELETE FROM replay_checks")
+    server.sql("INSERT INTO replay_sweep DEFAULT VALUES")
+    monkeypatch.setattr(checking_service, "ENGINE_VERSION", 2)
+    undecided = "INSERT INTO verdicts (replay_id, status, checked_at, engine) VALUES (%s, 'undecided', now(), 1)"
+    server.sql(undecided, ids[:1])
+    other = await checking()
+    await checked(reactor, other, *ids)
+    await until(reactor, lambda: tuple(server.sql("SELECT DISTINCT status FROM verdicts")) == (("refuted",),))
+
+
+async def test_checks_go_on_when_the_database_comes_back(checking, reactor, shared_dsn):
+    """Connections that are lost cost no verdict, though it is about to be stored."""
+    server = await checking()
+    ann = await server.player()
+    ids = []
+    for number in range(30):
+        ids.append(await upload(server, ann, game(number % 4)))
+        if number % 5 == 0:
+            server.sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'solisync'"
+                " AND query LIKE '%%check%%'",
+                (),
+            )
+    await checked(reactor, server, *ids, seconds=55)
+    assert server.sql("SELECT DISTINCT status FROM verdicts") == [("verified",)]
+
+
+async def test_without_checkers_replays_wait(checking, reactor):
+    """With SOLISYNC_CHECKERS=0 a node checks nothing."""
+    server = await checking(checkers=0)
+    replay_id = await upload(server, await server.player(), game())
+    assert checkers(os.getpid()) == set()
+    assert (await verdict(server, replay_id))["status"] == "pending"
+    assert claims(server) == [(False, 0, False)]

@@ -1,0 +1,312 @@
+"""The queue of replays that wait to be checked (docs/verification.md "How replays get checked")."""
+
+import time
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from itertools import chain
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
+
+from solisync.klondike import Reason, Status, Verdict
+from solisync.postgres.database import Database
+from solisync.storage import checks
+from tests.checking.uploads import insert
+from tests.harness.concurrency import at_once
+from tests.harness.players import players
+from tests.harness.postgres import connect
+
+REFUTED = Verdict(status=Status.REFUTED, reason=Reason.SCORE)
+VERIFIED = Verdict(status=Status.VERIFIED, ruleset="2026-05-19", undos=2, score=650, moves=120)
+
+
+@pytest.fixture
+def queue(server, reactor):
+    """The functions of storage/checks.py, each in a transaction of its own."""
+    database = Database(reactor=reactor, size=4, statements=())
+    database.open(server.dsn)
+    yield Queue(database)
+    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+
+
+class Queue:
+    def __init__(self, database):
+        self.database = database
+
+    async def claim(self, *, search=False, seconds=30.0):
+        return await self.database.autocommit(checks.claim, search=search, seconds=seconds)
+
+    async def claim_all(self, **which):
+        """The ids of all that wait, in their order."""
+        claims = []
+        while (claim := await self.claim(**which)) is not None:
+            claims.append(claim.replay_id)
+        return claims
+
+    async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline=None):
+        async def settle(transaction):
+            await transaction.commit_with(*checks.settling(claim, verdict, engine=engine, timeline=timeline))
+
+        await self.database.transact(settle)
+
+    async def run(self, function, *arguments, **options):
+        return await self.database.autocommit(function, *arguments, **options)
+
+
+def verdicts(server):
+    return dict(server.sql("SELECT replay_id::text, status FROM verdicts"))
+
+
+def waiting(server, where="true"):
+    return {replay_id for (replay_id,) in server.sql(f"SELECT replay_id::text FROM replay_checks WHERE {where}")}
+
+
+async def test_an_upload_of_an_old_node_waits_as_well(server, queue):
+    """A trigger puts it into the queue in the transaction that stores it; a claim brings the replay along."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann, body='{"é": 1}')
+    claim = await queue.claim()
+    assert (claim.replay_id, claim.user_id, claim.attempt, claim.body) == (replay_id, ann, 1, '{"é": 1}'.encode())
+    assert await queue.claim() is None
+
+
+async def test_who_has_fewer_waiting_comes_first(server, queue):
+    """One upload of bob's is behind one of ann's five, not behind all; so it is in the queue of searches."""
+    (ann, _, _), (bob, _, _) = players(server.dsn, 2)
+    anns, (bobs,) = insert(server, ann, count=5), insert(server, bob)
+    order = [anns[0], bobs, *anns[1:]]
+    for replay_id in order:
+        claim = await queue.claim()
+        assert claim.replay_id == replay_id
+        await queue.run(checks.search, claim)
+    assert await queue.claim() is None
+    assert await queue.claim_all(search=True) == order
+
+
+async def test_a_claim_is_good_for_its_time_alone(server, queue):
+    """When it has lapsed, somebody else may claim the replay, and what the first has found out is not stored."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann)
+    late = await queue.claim(seconds=0.01)
+    time.sleep(0.02)
+    claim = await queue.claim()
+    assert (claim.replay_id, claim.attempt) == (replay_id, 2)
+    await queue.settle(late)
+    assert await queue.run(checks.renew, late, seconds=30) is None
+    await queue.run(checks.search, late)
+    await queue.run(checks.release, late)
+    assert verdicts(server) == {}
+    assert await queue.claim() is None
+    await queue.settle(claim, VERIFIED)
+    assert verdicts(server) == {replay_id: "verified"}
+    assert waiting(server) == set()
+
+
+async def test_a_claim_can_be_renewed_and_given_back(server, queue):
+    """Renewed, it has another time and still counts once; given back, it has never been."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    insert(server, ann)
+    claim = await queue.claim(seconds=1)
+    until = await queue.run(checks.renew, claim, seconds=30)
+    assert until - claim.until > timedelta(seconds=25)
+    await queue.run(checks.release, claim)
+    assert await queue.claim() is None
+    await queue.run(checks.release, replace(claim, until=until))
+    assert (await queue.claim()).attempt == 1
+
+
+async def test_nobody_claims_what_another_has(server, queue):
+    """Of many claims at once each gets a replay of its own."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    ids = insert(server, ann, count=20)
+
+    def claim_some(_):
+        connection = connect(server.dsn)
+        with connection.cursor() as cursor:
+            sql = checks.CLAIM.inline(0)
+            found = []
+            for _ in range(3):
+                cursor.execute(sql, {"0.1": False, "0.2": 30})
+                found += [row[0] for row in cursor.fetchall()]
+        connection.close()
+        return found
+
+    found = await at_once(8, claim_some, range(8))
+    assert sorted(chain.from_iterable(found)) == sorted(ids)
+
+
+async def test_deleting_never_waits_for_a_check(server, queue):
+    """A claimed replay is deleted at once, with its account too; the verdict that comes later is for nobody."""
+    (ann, _, token), (bob, _, _) = players(server.dsn, 2)
+    insert(server, ann)
+    (bobs,) = insert(server, bob)
+    claims = [await queue.claim(), await queue.claim()]
+    answer = await server.ask("DELETE", "/api/account", bearer=token)
+    assert answer.status == 200
+    server.sql("DELETE FROM replays WHERE id = %s", (bobs,))
+    assert waiting(server) == set()
+    for claim in claims:
+        await queue.settle(claim, VERIFIED, timeline=b"x")
+    assert verdicts(server) == {}
+
+
+async def test_a_verdict_waits_for_whoever_has_the_player(server, queue, reactor):
+    """It locks the player's row first, like all that writes rows of a player; nobody else waits for it meanwhile."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann)
+    claim = await queue.claim()
+    with closing(connect(server.dsn)) as connection, connection.cursor() as cursor:
+        connection.autocommit = False
+        cursor.execute("SELECT FROM users WHERE id = %s FOR UPDATE", (ann,))
+        settled = Deferred.fromCoroutine(queue.settle(claim))
+        cursor.execute("DELETE FROM replays WHERE id = %s", (replay_id,))
+        connection.commit()
+    await settled
+    assert verdicts(server) == {}
+
+
+async def test_a_verdict_stands_until_the_next(server, queue):
+    """A replay that is checked again keeps its verdict meanwhile; one of an older engine changes nothing."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann)
+    await queue.settle(await queue.claim(), REFUTED, engine=2)
+    assert await queue.run(checks.enqueue, [replay_id], again=True) == {replay_id: True}
+    assert verdicts(server) == {replay_id: "refuted"}
+    await queue.settle(await queue.claim(), VERIFIED, engine=1)
+    assert verdicts(server) == {replay_id: "refuted"}
+    assert waiting(server) == set()
+    await queue.run(checks.enqueue, [replay_id], again=True)
+    await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline=b"x")
+    assert verdicts(server) == {replay_id: "verified"}
+
+
+async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
+    """And leaves alone what was, and what it has checked itself."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    refuted, verified, newer = insert(server, ann, count=3)
+    for verdict, engine in ((REFUTED, 1), (VERIFIED, 1), (REFUTED, 2)):
+        await queue.settle(await queue.claim(), verdict, engine=engine)
+    assert await queue.run(checks.enqueue_outdated, engine=1, most=9) == 0
+    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 1
+    assert waiting(server) == {refuted}
+    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
+    assert set(verdicts(server)) == {refuted, verified, newer}
+
+
+async def test_old_replays_come_from_the_newest_on(server, queue):
+    """Page by page, behind all uploads, and never those that have a verdict."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    ids = insert(server, ann, count=7, age="1 h")
+    await queue.settle(await queue.claim())
+    server.sql("DELETE FROM replay_checks")
+    await queue.run(checks.sweep_again, again=False)
+    assert [await queue.run(checks.sweep, most=3) for _ in range(4)] == [3, 3, 0, None]
+    (upload,) = insert(server, ann, age="1 s")
+    assert set(await queue.claim_all()) == {upload, *ids[1:]}
+    order = server.sql("SELECT replay_id::text FROM replay_checks ORDER BY ahead, received_at")
+    assert order[0] == (upload,)
+    assert await queue.run(checks.sweep, most=3) is None
+
+
+async def test_what_was_received_long_ago_comes_behind_all_uploads(server, queue):
+    """As an import brings it, the newest first; in the queue of searches as well."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (oldest,), (old,) = insert(server, ann, age="900 d"), insert(server, ann, age="2 d")
+    uploads = insert(server, ann, count=3)
+    order = [*uploads, old, oldest]
+    for replay_id in order:
+        claim = await queue.claim()
+        assert claim.replay_id == replay_id
+        await queue.run(checks.search, claim)
+    assert await queue.claim_all(search=True) == order
+
+
+async def test_all_can_be_checked_again(server, queue):
+    """The sweep takes those that have a verdict from before it was asked for."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    ids = insert(server, ann, count=3)
+    for _ in ids:
+        await queue.settle(await queue.claim(), VERIFIED)
+    await queue.run(checks.sweep_again, again=False)
+    assert await queue.run(checks.sweep, most=9) == 0
+    await queue.run(checks.sweep_again, again=True)
+    assert await queue.run(checks.sweep, most=9) == 3
+    assert set(await queue.claim_all()) == set(ids)
+
+
+async def test_what_is_being_deleted_is_not_waited_for(server, queue):
+    """The sweep leaves it out."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    going, staying = insert(server, ann, count=2)
+    server.sql("DELETE FROM replay_checks")
+    with closing(connect(server.dsn)) as connection, connection.cursor() as cursor:
+        connection.autocommit = False
+        cursor.execute("DELETE FROM replays WHERE id = %s", (going,))
+        await queue.run(checks.sweep_again, again=False)
+        assert await queue.run(checks.sweep, most=9) == 1
+        connection.rollback()
+    assert waiting(server) == {staying}
+
+
+async def test_how_much_waits_is_known(server, queue):
+    """By queue, and since when the oldest upload has; what is old is counted by itself."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    insert(server, ann, count=2, age="90 s")
+    insert(server, ann, age="9 d")
+    await queue.run(checks.search, await queue.claim())
+    found = await queue.run(checks.waiting)
+    assert (found.literal, found.search, found.old) == (1, 1, 1)
+    assert 80 < found.oldest_seconds < 1000
+
+
+async def test_statements_go_by_index_however_much_there_is(server, queue, figure):
+    """With 10,000 replays in the queues, no table is read as a whole."""
+    (ann, _, _), (bob, _, _) = players(server.dsn, 2)
+
+    def fill():
+        server.sql(
+            "INSERT INTO replays SELECT gen_random_uuid(), (ARRAY[%s, %s])[1 + n %% 2]::uuid, now() - n * interval"
+            " '10 s', '{}', 2, 'Zen', 'DrawOne', '1', '1', NULL, '2026-01-01' FROM generate_series(1, 10000) AS n",
+            (ann, bob),
+        )
+        server.sql("UPDATE replay_checks SET search = true WHERE ahead %% 2 = 0", ())
+        server.sql(
+            "INSERT INTO verdicts (replay_id, status, checked_at, engine) SELECT id, 'refuted', now(), 1 FROM replays"
+        )
+        server.sql("ANALYZE replays, replay_checks, verdicts")
+
+    await deferToThread(fill)
+
+    def plan(statement, *values):
+        parameters = {f"0.{position}": value for position, value in enumerate(values, 1)}
+        connection = connect(server.dsn)
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN; EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + statement.inline(0), parameters)
+            ((found,),) = cursor.fetchall()
+            cursor.execute("ROLLBACK")
+        connection.close()
+        return found[0]
+
+    for statement, values in (
+        (checks.CLAIM, (False, 30)),
+        (checks.CLAIM, (True, 30)),
+        (checks.SWEEP, (100,)),
+        (checks.OUTDATED, (1, 100)),
+    ):
+        found = plan(statement, *values)
+        assert "Seq Scan on replays" not in str(found)
+        assert not [part for part in walk(found["Plan"]) if part.get("Node Type") == "Seq Scan" and is_large(part)]
+        figure(f"{statement.name} {values}: {found['Execution Time']} ms")
+
+
+def walk(plan):
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from walk(below)
+
+
+def is_large(part):
+    return part.get("Relation Name") in ("replays", "replay_checks", "verdicts")

@@ -1,0 +1,61 @@
+"""Boards stay quick however long they are: a million verified replays of a hundred thousand players."""
+
+import pytest
+
+from solisync.postgres.migrate import load_migrations, migrate
+from solisync.storage import boards, leaderboard
+from tests.harness.plans import plan
+from tests.harness.postgres import run_sql
+
+# Without triggers, which would place each replay by itself: the rows are as they would leave them.
+FILL = """
+    SET session_replication_role = replica;
+    INSERT INTO users (id, username, password_hash, created_at)
+    SELECT md5('user ' || n)::uuid, 'player' || n, 'none', now() FROM generate_series(1, %(players)s) AS n;
+    INSERT INTO leaderboard (user_id, display_name, best_score, recorded_at, visible)
+    SELECT id, username, 1, now(), true FROM users;
+    INSERT INTO replays
+        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)
+    SELECT md5('replay ' || n)::uuid, md5('user ' || 1 + n %% %(players)s)::uuid, now() - make_interval(secs => n),
+        '{}', 2, 'Classic', 'DrawOne', '1', '1', '2026-01-01'
+    FROM generate_series(1, %(replays)s) AS n;
+    INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine)
+    SELECT id, 'verified', '2026-05-19', 0, hashtext(id::text) & 8191, 100, now(), 1 FROM replays;
+    INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
+    SELECT board, user_id, -score, received_at, id,
+        board = 'classic' AND row_number() OVER (PARTITION BY user_id, board ORDER BY -score, received_at, id) = 1
+    FROM replays JOIN verdicts ON replay_id = id CROSS JOIN unnest(ARRAY['classic', 'own']) AS board
+"""
+NTH = (
+    "SELECT deficit, received_at, replay_id::text, user_id::text FROM board_evidence WHERE board = 'classic' AND ranked"
+    " ORDER BY 1, 2, 3 OFFSET %s LIMIT 1"
+)
+MILLISECONDS = 5
+
+
+@pytest.mark.short
+@pytest.mark.limit(600)
+async def test_no_page_of_a_board_reads_the_evidence(reactor, empty_database, full, figure):
+    """The first page, a deep one and around oneself are read by index; ranks are counted to 10,000 and no further."""
+    players, replays = (100_000, 1_000_000) if full else (20_000, 60_000)
+    await migrate(reactor, empty_database, load_migrations())
+    run_sql(empty_database, FILL, {"players": players, "replays": replays})
+    run_sql(empty_database, "CHECKPOINT")  # before the commit is on disk, no page is marked as visible to all
+    for table in ("board_evidence", "leaderboard", "replays", "verdicts"):
+        run_sql(empty_database, f"VACUUM ANALYZE {table}")
+    ((*deep, user),) = run_sql(empty_database, NTH, (players * 9 // 10,))
+    statements = {
+        "first page": (boards.PAGE, ("classic", user, *boards.FIRST, 101)),
+        "deep page": (boards.PAGE, ("classic", user, *deep, 101)),
+        "around me, deep": (boards.AROUND, ("classic", user)),
+        "leaderboard": (leaderboard.TOP, ()),
+    }
+    for name, (statement, parameters) in statements.items():
+        found = plan(empty_database, statement, *parameters)
+        figure(
+            f"{name} of {players:,} players, {replays:,} replays: {found.milliseconds:.2f} ms, {found.buffers} buffers"
+        )
+        assert "Seq Scan on board_evidence" not in found.text
+        assert "Seq Scan on replays" not in found.text
+        assert "Bitmap" not in found.text
+        assert found.milliseconds < MILLISECONDS * 10

@@ -1,0 +1,36 @@
+"""A player who leaves something in every table, and the columns that there are."""
+
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from msgspec.structs import replace
+
+from solisync.commands.smoke import PIXEL
+from solisync.rules.analytics import Batch, Event
+from tests.harness.boards import check
+
+COLUMNS = """
+    SELECT table_name, column_name FROM information_schema.columns
+    WHERE table_schema = 'public' AND table_name NOT IN ('schema_migrations', 'replay_sweep')
+    ORDER BY 1, ordinal_position
+"""
+
+
+async def play(dsn, client, name):
+    """Leave something in every table, and in every column but those that only older nodes leave empty; the id."""
+    await client.register(name, "correct horse")
+    player = (await client.me()).id
+    pulled = (await client.pull()).merged
+    stats = replace(pulled.stats, games_won=1, best_single_score=54_321, fastest_win_seconds=45_678)
+    await client.push(replace(pulled, stats=stats))
+    await client.opt_in(name)
+    await client.upload_avatar(PIXEL, "image/png")
+    head = '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 7.50, "time_seconds": 98765, "seed": 123456789'
+    body = f'{head}, "recorded_at": "2026-11-20", "player": "{name}", "id": "{player}"}}'
+    replay_id = await client.upload_replay(body.encode())
+    await client.set_listed(replay_id, False)
+    check(dsn, replay_id, 7)
+    for spelling in (player, player.upper(), UUID(player).hex, name):
+        event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
+        await client.report(Batch(session_id="s", user_id=spelling, events=[event]))
+    return player

@@ -1,0 +1,400 @@
+"""The export of all that is stored about a player (docs/protocol.md "The player")."""
+
+import json
+import re
+import socket
+import time
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import msgspec
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+
+from solisync.commands.smoke import PIXEL
+from solisync.rules.analytics import Batch, Event
+from solisync.rules.export import filename
+from solisync.storage import export
+from tests.harness.concurrency import until
+from tests.harness.footprint import COLUMNS, play
+from tests.harness.payloads import replay
+from tests.harness.postgres import truncate
+from tests.harness.service import start
+
+MIB = 2**20
+FILL = """
+    INSERT INTO replays
+        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)
+    SELECT gen_random_uuid(), %s, now() - make_interval(secs => n), body, octet_length(body), 'Zen', 'DrawOne', '1',
+        '1', '2026-01-01'
+    FROM generate_series(1, %s) AS n, LATERAL (SELECT '{"n": ' || n || ', "x": "' || repeat('x', %s) || '"}' AS body)
+"""
+FILL_EVENTS = """
+    INSERT INTO analytics_events (id, session_id, name_id, event_type, payload, client_time, received_at)
+    SELECT gen_random_uuid(), 's', (SELECT id FROM analytics_names WHERE name = %s), 'filled', '{ }', now(),
+        now() - interval '1 day' FROM generate_series(1, %s)
+"""
+
+# What the document leaves out, and why.
+SECRET = {("users", "password_hash"), ("refresh_tokens", "jti")}
+LIMITS = {"rate_limits"}
+KNOWN_STATES = {"known_states"}
+MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # and public, at the replay's verdict and on boards
+ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id")}
+HASH_OF_THE_IMAGE = {("avatars", "etag")}
+LENGTH_OF_THE_BODY = {("replays", "size")}
+SHOWN_AS = {("replays", "unlisted"): lambda unlisted: '"listed":false'}
+ROWS = {  # of the player %(id)s, where there is no column user_id
+    "users": "id = %(id)s",
+    "analytics_names": "name IN (%(id)s, %(name)s)",
+    "analytics_events": "name_id IN (SELECT id FROM analytics_names WHERE name IN (%(id)s, %(name)s))",
+}
+
+
+async def download(server, client, method="GET"):
+    return await server.ask(method, "/api/me/export", bearer=client.tokens.access_token)
+
+
+def again(server):
+    """Let every player export once more."""
+    server.sql("DELETE FROM rate_limits")
+
+
+async def report(client, name, event_type="won", **fields):
+    event = Event(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC), **fields)
+    await client.report(Batch(session_id="s", user_id=name, events=[event]))
+    return event.id
+
+
+async def test_the_document_has_all_parts(server):
+    """In this order, each as other routes show it; a download that no cache keeps."""
+    client = server.client()
+    player = await play(server.dsn, client, "ann")
+    answer = await download(server, client)
+    assert answer.headers["content-disposition"] == 'attachment; filename="solisync-ann.json"'
+    assert (answer.headers["content-type"], answer.headers["cache-control"]) == ("application/json", "no-store")
+    document = answer.json
+    parts = ["exported_at", "account", "avatar", "progress", "leaderboard", "sessions", "replays", "analytics"]
+    assert list(document) == parts
+    assert abs(datetime.fromisoformat(document["exported_at"]) - datetime.now(UTC)) < timedelta(minutes=1)
+    assert document["account"] == document["account"] | {"id": player, "username": "ann"}
+    assert document["account"]["avatar_url"] == f"/avatars/{player}.png"
+    assert document["avatar"] == {"content_type": "image/png", "base64": b64encode(PIXEL).decode()}
+    assert document["leaderboard"] == document["leaderboard"] | {"display_name": "ann", "visible": True}
+    (session,) = await client.sessions()
+    (shown,) = document["sessions"]
+    assert shown["id"] == session.id
+    assert list(shown)[:5] == ["id", "begun_at", "used_at", "expires_at", "user_agent"]
+    (own,) = (await client.own_replays()).replays
+    (stored,) = document["replays"]
+    assert list(stored) == ["id", "received_at", "listed", "body"]
+    assert (stored["id"], stored["listed"], stored["body"]["player"]) == (own.id, False, "ann")
+    assert [event["name"] for event in document["analytics"]] in ([player] * 3 + ["ann"], ["ann"] + [player] * 3)
+
+
+async def test_a_new_player_has_little(server):
+    """What there is not is null or empty."""
+    client = await server.player("ann")
+    document = (await download(server, client)).json
+    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": []}
+    assert {name: document[name] for name in empty} == empty
+
+
+def spelled(value):
+    """How a value stands in the document: any of these."""
+    if isinstance(value, memoryview):
+        return [b64encode(value).decode()]
+    if isinstance(value, datetime):
+        return [msgspec.json.encode(value).decode()]
+    return [str(value), msgspec.json.encode(str(value))[1:-1].decode()]
+
+
+async def test_every_column_is_in_it(server):
+    """Each value of the player in each column of every table, but for what docs/protocol.md names; nobody else's."""
+    client, other = server.client(), server.client()
+    player, neighbour = await play(server.dsn, client, "zz_exported_zz"), await play(server.dsn, other, "zz_other_zz")
+    server.sql("UPDATE refresh_tokens SET user_agent = 'A \"game\" é'")
+    text = (await client.export()).decode()
+    found = 0
+    for table, column in server.sql(COLUMNS):
+        if (
+            table in LIMITS | KNOWN_STATES | MADE_OF_THE_BODY
+            or (table, column) in SECRET | ROW_NUMBERS | HASH_OF_THE_IMAGE | LENGTH_OF_THE_BODY
+        ):
+            continue
+        rows = f'SELECT "{column}" FROM "{table}" WHERE {ROWS.get(table, "user_id = %(id)s")}'
+        values = [value for (value,) in server.sql(rows, {"id": player, "name": "zz_exported_zz"})]
+        values = [each for value in values for each in (value if isinstance(value, list) else [value])]
+        assert None not in values, f"play() leaves nothing in {table}.{column}"
+        assert values, f"no row of the player is found in {table}"
+        for value in values:
+            show = SHOWN_AS.get((table, column))
+            if show is not None:
+                assert show(value) in text, (table, column)
+            elif isinstance(value, bool | int):
+                assert re.search(rf"[:\[,]{json.dumps(value)}[,}}\]]", text), (table, column, value)
+            else:
+                assert any(each in text for each in spelled(value)), (table, column, value)
+            found += 1
+    assert found > 40
+    for stranger in (neighbour, "zz_other_zz"):
+        assert stranger not in text
+    for (secret,) in server.sql("SELECT password_hash FROM users UNION SELECT jti::text FROM refresh_tokens"):
+        assert secret not in text
+
+
+async def test_bodies_are_in_it_to_the_byte(server):
+    """Whatever their spelling: numbers, order and doubled keys, white space, escapes, characters beyond ASCII."""
+    client = await server.player("ann")
+    odd = [b'"a": 1.50e+1, "a": -0.0', b'"\\ud800": "\\u0000"', '"é😀": "😀"'.encode(), b'"t":\t' + b"9" * 400]
+    bodies = [replay().replace(b'"seed"', each + b',\r\n"seed"') + b" \n" for each in odd]
+    ids = [await client.upload_replay(body) for body in bodies]
+    event = await report(client, "ann", payload=msgspec.Raw('{"z" : 1.50, "é":"\\u00e9" }'.encode()))
+    content = await client.export()
+    assert [each["id"] for each in json.loads(content)["replays"]] == ids
+    for replay_id, body in zip(ids, bodies, strict=True):
+        record = rb'"id":"%b","received_at":"[^"]+","listed":true,"body":%b}' % (replay_id.encode(), re.escape(body))
+        assert re.search(record, content)
+    assert [each["id"] for each in json.loads(content)["analytics"]] == [event]
+    assert '"payload":{"z" : 1.50, "é":"\\u00e9" }}'.encode() in content
+    ((payload,),) = server.sql("SELECT payload FROM sync_states") or (("null",),)
+    assert b'"progress":' + payload.encode() + b"," in content
+
+
+@pytest.mark.parametrize(("count", "size"), [(3 * export.PAGE_REPLAYS, 10), (21, export.PAGE_BYTES // 7), (2, 900_000)])
+async def test_pages_make_one_list(server, count, size):
+    """Many replays, large replays, and many events of two names: each is there once, in order."""
+    client = await server.player("ann")
+    me = await client.me()
+    server.sql(FILL, (me.id, count, size))
+    for name in ("ann", me.id):
+        await report(client, name)
+        server.sql(FILL_EVENTS, (name, 2 * export.PAGE_EVENTS))
+    document = (await download(server, client)).json
+    stored = [each for (each,) in server.sql("SELECT id::text FROM replays ORDER BY received_at, id")]
+    assert [each["id"] for each in document["replays"]] == stored
+    events = [each for (each,) in server.sql("SELECT id::text FROM analytics_events")]
+    assert sorted(each["id"] for each in document["analytics"]) == sorted(events)
+    assert len({each["id"] for each in document["analytics"]}) == len(events) == 4 * export.PAGE_EVENTS + 2
+
+
+async def test_head_has_the_same_header(server):
+    """But for the time and the id of the request; it reads nothing more than whose it is."""
+    client = await server.player("ann")
+    get, head = await download(server, client), await download(server, client, "HEAD")
+    own = {"date": "", "x-request-id": ""}
+    assert (head.status, head.headers | own, head.content) == (200, get.headers | own, b"")
+
+
+async def test_two_a_minute_are_enough(server):
+    """For each player: the third within a minute is refused, from whatever address; others are not concerned."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    statuses = [(await download(server, ann, method)).status for method in ("GET", "HEAD", "GET")]
+    refused = await download(server, ann)
+    assert statuses == [200, 200, 429]
+    assert (refused.json, refused.headers["error-code"]) == ({"error": "too many requests"}, "rate_limited")
+    assert 50 < int(refused.headers["retry-after"]) <= 60
+    assert (await download(server, bob)).status == 200
+
+
+async def test_it_is_the_players_alone(server):
+    """Without a token it is a 401, and for a player who is gone a 404."""
+    client = await server.player("ann")
+    tokens = client.tokens
+    await client.delete_account()
+    client.tokens = tokens
+    for method in ("GET", "HEAD"):
+        assert (await server.ask(method, "/api/me/export")).status == 401
+        answer = await download(server, client, method)
+        assert (answer.status, answer.headers["error-code"]) == (404, "user_not_found")
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+async def test_a_wrong_clock_hides_nothing(reactor, shared_dsn, ahead):
+    """What a node stored whose clock is wrong is there, also while it is later than the time of the export."""
+    truncate(shared_dsn)
+    offset = timedelta(minutes=10 if ahead else -10)
+    running = await start(reactor, shared_dsn, now=lambda: datetime.now(UTC) + offset)
+    try:
+        client = await running.player("ann")
+        replay_id, event = await client.upload_replay(replay()), await report(client, "ann")
+        document = json.loads(await client.export())
+        assert [each["id"] for each in document["replays"]] == [replay_id]
+        assert [each["id"] for each in document["analytics"]] == [event]
+    finally:
+        await running.service.stopService()
+
+
+async def test_an_older_protocol_gets_it_without_chunks(server, reactor):
+    """HTTP/1.0: the document as it is, until the connection closes."""
+    client = await server.player("ann")
+    await client.upload_replay(replay())
+    reader = Reader(server, client, version="1.0")
+    await until(reactor, reader.read_some)
+    top, _, body = reader.received.partition(b"\r\n\r\n")
+    assert b"Transfer-Encoding" not in top
+    assert json.loads(body)["replays"]
+
+
+class Reader:
+    """An export over a socket of its own, read when the test says so."""
+
+    def __init__(self, server, client, version="1.1"):
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        self._socket.connect(("127.0.0.1", server.port))
+        self._socket.setblocking(False)
+        token = client.tokens.access_token
+        lines = [f"GET /api/me/export HTTP/{version}", "Host: a", "Connection: close", f"Authorization: Bearer {token}"]
+        self._socket.sendall("\r\n".join([*lines, "\r\n"]).encode())
+        self.received = bytearray()
+
+    def read_some(self, most=2**20):
+        """Read what has come, up to so much; True at the end."""
+        enough = len(self.received) + most
+        while len(self.received) < enough:
+            try:
+                data = self._socket.recv(65_536)
+            except BlockingIOError:
+                return False
+            if not data:
+                return True
+            self.received += data
+        return False
+
+    def close(self):
+        self._socket.close()
+
+    @property
+    def document(self):
+        """The body, from its chunks, of which the last must be there."""
+        rest, body = self.received.partition(b"\r\n\r\n")[2], b""
+        while True:
+            size, _, rest = rest.partition(b"\r\n")
+            if size == b"0":
+                assert rest == b"\r\n"
+                return body
+            body += rest[: int(size, 16)]
+            rest = rest[int(size, 16) + 2 :]
+
+
+@pytest.fixture
+def small(reactor, shared_dsn):
+    """A service that has two connections to the database."""
+    truncate(shared_dsn)
+    settings = {"SOLISYNC_DATABASE_CONNECTIONS": "2"}
+    running = pytest_twisted.blockon(Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
+    yield running
+    pytest_twisted.blockon(running.service.stopService())
+
+
+def pool(running):
+    return running.service._database.pool
+
+
+async def collector(running, name="ann"):
+    """A player with 20 MiB of replays, more than the buffers between service and client hold."""
+    client = await running.player(name)
+    running.sql(FILL, ((await client.me()).id, 40, 500_000))
+    return client
+
+
+async def test_slow_exports_hold_no_connection(small, reactor):
+    """Of eight at once that nobody reads, while the service has two connections: nobody else waits for one."""
+    readers = []
+    for number in range(8):
+        readers.append(Reader(small, await collector(small, f"player_{number}")))
+    stalled = small.service._site.connections
+    await until(reactor, lambda: sum(each._waitingForTransport for each in stalled.open) == 8)
+    await until(reactor, lambda: pool(small).used == 0)
+    client = await small.player("ann")
+    for _ in range(20):
+        assert (await client.me()).username == "ann"
+        assert pool(small).waiting == 0
+    await until(reactor, lambda: pool(small).used == 0)
+    assert stalled.unread.used < 8 * 1.4 * MIB
+    for reader in readers:
+        reader.close()
+    await until(reactor, lambda: not [each for each in stalled.open if each._waitingForTransport])
+
+
+async def test_a_client_that_goes_leaves_nothing_behind(small, reactor, no_lost_failures):
+    """In the middle of it, or at once: nothing more is read, and no connection of any kind stays."""
+    client = await collector(small)
+    open_connections = small.service._site.connections.open
+    for most in (0, 200_000, 3_000_000):
+        again(small)
+        reader = Reader(small, client)
+        if most:
+            await until(reactor, lambda reader=reader, most=most: reader.read_some() or len(reader.received) > most)
+        reader.close()
+        await until(reactor, lambda: not any(each.requests for each in open_connections))
+        await until(reactor, lambda: pool(small).used == 0)
+    again(small)
+    assert len(json.loads(await client.export())["replays"]) == 40
+
+
+async def test_each_record_is_whole_whatever_happens_meanwhile(small, reactor):
+    """Replays come, go and are hidden while they are read: what is there all the time is exported."""
+    client = await collector(small)
+    first = dict(small.sql("SELECT id::text, body FROM replays ORDER BY received_at"))
+    reader, gone, come = Reader(small, client), set(), []
+    ids = list(first)
+    while not reader.read_some(200_000):
+        await deferLater(reactor, 0)
+        if len(reader.received) // 400_000 > len(come):
+            come.append(await client.upload_replay(replay(moves=len(come))))
+            for replay_id in (ids.pop(), ids.pop(len(ids) // 2)) if len(ids) > 2 else ():
+                await client.delete_replay(replay_id)
+                gone.add(replay_id)
+            await client.set_listed(ids[0], len(come) % 2 == 0)
+    document = json.loads(reader.document)
+    exported = {each["id"]: each["body"] for each in document["replays"]}
+    assert len(come) > 10
+    assert set(first) - gone <= set(exported) <= set(first)
+    assert set(exported) & gone < gone  # some were gone before their turn
+    for replay_id, body in exported.items():
+        assert body == json.loads(first[replay_id])
+
+
+async def test_an_account_that_is_deleted_meanwhile_ends_the_list(small, reactor):
+    """What has not been read by then is missing; the document is whole JSON."""
+    client = await collector(small)
+    await report(client, "ann")
+    reader = Reader(small, client)
+    await until(reactor, lambda: reader.read_some() or len(reader.received) > 1_000_000)
+    await client.delete_account()
+    await until(reactor, reader.read_some)
+    document = json.loads(reader.document)
+    assert 0 < len(document["replays"]) < 40
+    assert document["analytics"] == []
+
+
+async def test_a_stop_cuts_what_takes_too_long(reactor, shared_dsn):
+    """A service that stops waits for an export for as long as for any request, and then the last chunk is missing."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_STOP_SECONDS": "0.3"})
+    client = await collector(running)
+    reader = Reader(running, client)
+    await until(reactor, lambda: reader.read_some() or len(reader.received) > 1_000_000)
+    began = time.monotonic()
+    await running.service.stopService()
+    assert time.monotonic() - began < 3
+
+    def ended():
+        try:
+            return reader.read_some()
+        except ConnectionResetError:
+            return True
+
+    await until(reactor, ended)
+    assert not reader.received.endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize(("username", "name"), [("ann", "ann"), ("A_9", "A_9"), ('a"b/é', "a_b__"), (None, "")])
+def test_a_file_has_a_harmless_name(username, name):
+    """Whatever a database altered by hand has for a username."""
+    assert filename(username) == f"solisync-{name}.json"
