@@ -46,6 +46,7 @@ KNOWN_TO = {
     "treq": {"client"},
     "prometheus_client": {"process.metrics", "process.shared_metrics", "process.scrape"},
     "shtab": {"commands.completion"},
+    "sqlite3": {"commands.original_file"},
 }
 
 # SQL stands in storage/, and here, each for a reason.
@@ -54,6 +55,7 @@ SQL_MODULES = {
     "postgres.migration_lock": "takes an advisory lock, before any table exists",
     "postgres.connection": "settings of each connection",
     "postgres.introspection": "asks the server about itself, whatever the schema",
+    "commands.original_file": "reads the SQLite file of another server",
     "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
 }
 SQL = re.compile(r"\b(SELECT\s|INSERT INTO\s|UPDATE\s+\w+\s+SET\s|DELETE FROM\s)")

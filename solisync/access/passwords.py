@@ -30,13 +30,14 @@ T = TypeVar("T")
 _thread = threading.local()
 
 
-def prehash(password: bytes) -> bytes:
+def prehash(password: bytes, *, cut: bool = False) -> bytes:
     """What bcrypt hashes: the password itself or, above bcrypt's limit of 72 bytes, an HMAC-SHA-384 of all of it.
 
-    The digest is prefixed with 0xff, which begins no UTF-8 text, so no short password equals a digest.
+    The digest is prefixed with 0xff, which begins no UTF-8 text, so no short password equals a digest. With `cut`, what
+    other systems hash: the first 72 bytes, and nothing of the rest.
     """
-    if len(password) <= BCRYPT_MAX_BYTES:
-        return password
+    if cut or len(password) <= BCRYPT_MAX_BYTES:
+        return password[:BCRYPT_MAX_BYTES]
     return b"\xff" + base64.b64encode(hmac.digest(b"solisync password v1", password, hashlib.sha384))
 
 
@@ -71,10 +72,13 @@ class Passwords:
         """The bcrypt hash of `password`; raises Unavailable when the queue is full."""
         return await self._run(lambda: bcrypt.hashpw(prehash(password), bcrypt.gensalt(self._cost)).decode("ascii"))
 
-    async def verify(self, password: bytes, password_hash: str | None) -> bool:
-        """Whether `password` has this hash; for None, False after the same work. Raises Unavailable as `hash` does."""
+    async def verify(self, password: bytes, password_hash: str | None, *, cut: bool = False) -> bool:
+        """Whether `password` has this hash; for None, False after the same work. Raises Unavailable as `hash` does.
+
+        `cut`: the hash comes from a system that hashed the first 72 bytes alone.
+        """
         expected = self._nobody if password_hash is None else password_hash.encode()
-        matches = await self._run(lambda: bcrypt.checkpw(prehash(password), expected))
+        matches = await self._run(lambda: bcrypt.checkpw(prehash(password, cut=cut), expected))
         return matches and password_hash is not None
 
     @property

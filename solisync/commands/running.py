@@ -127,11 +127,16 @@ async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str
 
 
 async def with_database(
-    settings: Settings, reactor: ReactorBase, work: Callable[[Database], Awaitable[T]], *, migrating: bool = True
+    settings: Settings,
+    reactor: ReactorBase,
+    work: Callable[[Database], Awaitable[T]],
+    *,
+    migrating: bool = True,
+    create: bool = False,
 ) -> T:
-    """Call `work` with a one-connection Database, which must exist already; its schema is brought up to date first.
+    """Call `work` with a one-connection Database, whose schema is brought up to date first.
 
-    Unless `migrating`: then it must be up to date.
+    Unless `migrating`: then it must be up to date. An embedded one must exist already, unless told to `create` it.
     """
 
     async def connected(dsn: str) -> T:
@@ -143,7 +148,7 @@ async def with_database(
         finally:
             await database.close(WORK_SECONDS)  # when interrupted, work that has begun runs to its end
 
-    return await with_dsn(settings, reactor, connected, create=False)
+    return await with_dsn(settings, reactor, connected, create=create)
 
 
 async def with_connection(settings: Settings, reactor: ReactorBase, work: Callable[[Connection], Awaitable[T]]) -> T:

@@ -13,7 +13,7 @@ import msgspec
 from ..rules.fields import Time
 from ..settings import ENV_FILE, ENV_FILE_HELP
 from ..settings_table import TABLE
-from . import analytics, backup, doctor, export, leaderboard, replays, seed, sessions, status, users
+from . import analytics, backup, doctor, export, import_original, leaderboard, replays, seed, sessions, status, users
 from .output import Output, Progress, confirm
 from .running import run
 from .task import Task
@@ -205,6 +205,18 @@ COMMANDS = (
         backup.restore,
         "fill an empty database from a backup, and bring its schema up to date; nobody is logged in afterwards",
         (_argument("file", "the file to read", metavar="FILE"), _PROGRESS),
+    ),
+    Command(
+        "import-original",
+        import_original.bring,
+        "bring everything from the SQLite file of an original server, which may be running; again as often as you like",
+        (
+            _argument("file", "the database of that server", metavar="FILE"),
+            _argument("--avatars", "the directory in which it keeps avatars", metavar="DIR"),
+            _argument("--dry-run", "say what would be done, and do nothing", action="store_true"),
+            _argument("--allow-refused", "end with status 0 also if rows were refused", action="store_true"),
+            _PROGRESS,
+        ),
     ),
     Command(
         "seed",

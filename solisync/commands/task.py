@@ -47,9 +47,12 @@ class Task:
 
         return await with_connection(self.settings, self.reactor, checked)
 
-    async def writing(self, work: Callable[[Database], Awaitable[T]]) -> T:
-        """Call `work` with a Database, as in the service: with short transactions, which may be run again."""
-        return await with_database(self.settings, self.reactor, work, migrating=False)
+    async def writing(self, work: Callable[[Database], Awaitable[T]], *, create: bool = False) -> T:
+        """Call `work` with a Database, as in the service: with short transactions, which may be run again.
+
+        With `create`, an embedded database is made if there is none, and the schema brought up to date.
+        """
+        return await with_database(self.settings, self.reactor, work, migrating=create, create=create)
 
 
 def no_such_player(text: str) -> NotFound:

@@ -24,10 +24,11 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a login is verified against."""
+    """What a password is verified against; `password_cut`: the hash is that of its first 72 bytes alone."""
 
     user_id: str
     password_hash: str
+    password_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,12 @@ REGISTER = Statement(
 )
 
 PROFILE = Statement("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid")
-CREDENTIALS = Statement("credentials", "SELECT id, password_hash FROM users WHERE username = $1")
-PASSWORD_HASH = Statement("password_hash", "SELECT password_hash FROM users WHERE id = $1::uuid")
+CREDENTIALS = Statement(
+    "credentials", "SELECT id, password_hash, coalesce(password_cut, false) FROM users WHERE username = $1"
+)
+CREDENTIALS_OF = Statement(
+    "credentials_of", "SELECT id, password_hash, coalesce(password_cut, false) FROM users WHERE id = $1::uuid"
+)
 
 # Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
 # that is the id of a player, it means that player, so that nobody gets at another's events by a choice of name.
@@ -208,13 +213,13 @@ async def profile(transaction: Transaction, user_id: str) -> Profile | None:
 
 
 async def credentials(transaction: Transaction, username: str) -> Credentials | None:
-    """The id and password hash of the player of this name."""
+    """The id and password hash of the player of this name; None when there is none."""
     return maybe(Credentials, await transaction.run(CREDENTIALS, username))
 
 
-async def password_hash(transaction: Transaction, user_id: str) -> str | None:
+async def credentials_of(transaction: Transaction, user_id: str) -> Credentials | None:
     """The password hash of a player; None when the player is gone."""
-    return maybe(str, await transaction.run(PASSWORD_HASH, user_id))
+    return maybe(Credentials, await transaction.run(CREDENTIALS_OF, user_id))
 
 
 async def change_password(transaction: Transaction, user_id: str, *, verified_hash: str, password_hash: str) -> bool:

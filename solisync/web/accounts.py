@@ -91,10 +91,13 @@ class Accounts:
         new = check_new_password(body.new_password)
         current = body.current_password.encode()
         self._passwords.require_room()
-        verified = await self._database.autocommit(accounts.password_hash, player)
-        if verified is None:
+        stored = await self._database.autocommit(accounts.credentials_of, player)
+        if stored is None:
             raise NotFound("user_not_found", "user not found")
-        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(current, verified):
+        verified = stored.password_hash
+        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(
+            current, verified, cut=stored.password_cut
+        ):
             audit("password change refused", user_id=player)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         replacement = await self._passwords.hash(new)

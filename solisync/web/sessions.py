@@ -47,7 +47,8 @@ class Sessions:
         stored = await self._database.autocommit(accounts.credentials, username) if username is not None else None
         if len(password) > PASSWORD_MAX_BYTES:
             password, stored = b"", None
-        if not await self._passwords.verify(password, stored.password_hash if stored else None) or stored is None:
+        against, cut = (stored.password_hash, stored.password_cut) if stored else (None, False)
+        if not await self._passwords.verify(password, against, cut=cut) or stored is None:
             audit("login failed", user_id=stored.user_id if stored else None)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         record = self._tokens.record(self._now(), user_agent)

@@ -81,6 +81,24 @@ def test_a_longer_password_is_condensed_with_every_byte(password):
     assert prehash(password) != prehash(password[:-1] + bytes([password[-1] ^ 1]))
 
 
+@given(st.binary(max_size=1024))
+def test_other_systems_cut_a_password(password):
+    """Against a hash of theirs the first 72 bytes count, and nothing else."""
+    assert prehash(password, cut=True) == password[:72]
+
+
+async def test_a_hash_of_another_system_verifies(reactor):
+    """What they have made of a long password is verified as they would; a hash made here is not."""
+    passwords = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=2, cost=4)
+    password = b"long " * 20
+    theirs = bcrypt.hashpw(password[:72], bcrypt.gensalt(4)).decode()
+    assert await passwords.verify(password, theirs, cut=True)
+    assert await passwords.verify(password[:72] + b"anything", theirs, cut=True)
+    assert not await passwords.verify(password[1:], theirs, cut=True)
+    assert not await passwords.verify(password, theirs)
+    assert not await passwords.verify(password, await passwords.hash(password), cut=True)
+
+
 async def test_hash_and_verify_agree(reactor):
     """What was hashed verifies, NUL and the 73rd byte included; anything else does not."""
     passwords = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=2, cost=4)

@@ -1,25 +1,12 @@
 """Administration at size: however many players and events there are, a command takes little memory."""
 
-import os
-import subprocess
-import sys
-import time
-
 import pytest
 
-from tests.harness.entry_points import SOLISYNC
+from tests.fire.measured import measure
 from tests.harness.postgres import run_sql, truncate
-from tests.harness.processes import clean_environment
 
 MIB = 2**20
 LIMIT_MIB = 160  # the interpreter with everything imported takes 60
-
-# A process of its own, so that the largest of its children is the command alone.
-MEASURE = """
-import resource, subprocess, sys
-status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
-"""
 
 COMMANDS = (
     ["users", "list"],
@@ -29,16 +16,6 @@ COMMANDS = (
     ["analytics", "export", "--format", "csv"],
     ["sessions", "revoke", "--everyone", "--yes"],
 )
-
-
-def measure(dsn, *words):
-    """Run a command that writes to nowhere; how many MiB it has taken at most, and how many seconds."""
-    began = time.monotonic()
-    command = [sys.executable, "-c", MEASURE, *map(os.fspath, SOLISYNC), *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(DATABASE_URL=dsn), check=True)
-    status, mebibytes = map(int, done.stdout.split())
-    assert (status, done.stderr) == (0, "")
-    return mebibytes, time.monotonic() - began
 
 
 @pytest.mark.short
@@ -63,7 +40,7 @@ def test_memory_stays_flat(shared_dsn, full, figure):
         {"players": players, "events": events, "replays": replays},
     )
     for words in COMMANDS if full else COMMANDS[:2]:
-        mebibytes, seconds = measure(shared_dsn, *words)
+        mebibytes, seconds, _ = measure(shared_dsn, *words)
         figure(f"{' '.join(words)}: {mebibytes} MiB, {seconds:.1f} s")
         assert mebibytes < LIMIT_MIB
     truncate(shared_dsn)

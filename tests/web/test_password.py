@@ -3,6 +3,7 @@
 import bcrypt
 import pytest
 
+from solisync.access.passwords import prehash
 from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
 
@@ -84,3 +85,23 @@ async def test_a_player_may_try_five_passwords_a_minute(server):
         assert (await refused(client.change_password("wrong", NEW)))[0] == 401
     assert await refused(client.change_password(PASSWORD, NEW)) == (429, "too many requests")
     assert await other.change_password(PASSWORD, NEW)
+
+
+@pytest.mark.parametrize("how", ["change", "reset"])
+async def test_an_imported_hash_is_of_72_bytes_until_it_is_replaced(server, how):
+    """Its player logs in with the long password of old; of the next one all bytes count."""
+    client, old, new = await server.player("ann"), "long " * 20, "another " * 20
+    theirs = bcrypt.hashpw(old.encode()[:72], bcrypt.gensalt(4)).decode()
+    server.sql("UPDATE users SET password_hash = %s", (theirs,))
+    server.sql("UPDATE users SET password_cut = true")
+    assert await client.login("ann", old)
+    assert await client.login("ann", old[:72])
+    assert await refused(client.login("ann", old[:71])) == (401, "invalid credentials")
+    if how == "change":
+        await client.change_password(old, new)
+    else:  # as a node of an older version does
+        made = bcrypt.hashpw(prehash(new.encode()), bcrypt.gensalt(4)).decode()
+        server.sql("UPDATE users SET password_hash = %s", (made,))
+    assert server.sql("SELECT password_cut FROM users") == [(None,)]
+    assert await client.login("ann", new)
+    assert await refused(client.login("ann", new[:72])) == (401, "invalid credentials")

@@ -1,0 +1,251 @@
+"""`solisync import-original`: bringing everything from an original server (docs/moving-in.md)."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.task import deferLater
+
+from ..errors import FatalError
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
+from ..rules import original as rules
+from ..rules.cells import Row, Unusable
+from ..rules.original import Image, Progress, ReportedEvent, User
+from ..storage import original_players as players
+from ..storage import original_records as records
+from .import_owners import Owners
+from .import_tally import Tally
+from .original_file import OriginalFile
+from .task import Task
+
+BATCH = 200  # rows in a transaction
+BATCH_BYTES = 1_048_576
+AVATARS = 4  # in a transaction, of up to a MiB each
+AVATAR_MAX_BYTES = 1_048_576
+
+T = TypeVar("T")
+R = TypeVar("R")
+Use = Callable[[Transaction, Sequence[T]], Awaitable[R]]  # looks at some rows or stores them; tells what is new
+
+
+async def bring(task: Task) -> None:
+    """Import the file and the directory of avatars; a dry run does all but write."""
+    chosen = task.chosen
+    avatars = None if chosen.avatars is None else Path(chosen.avatars)
+    if avatars is not None and not avatars.is_dir():
+        raise FatalError(f"solisync: {avatars} is no directory")
+    original = await OriginalFile.open(Path(chosen.file), task.reactor, task.progress.report)
+    tally = Tally(task.output, task.progress)
+
+    async def work(database: Database) -> None:
+        importing = Import(
+            database=database,
+            original=original,
+            avatars=avatars,
+            tally=tally,
+            dry=chosen.dry_run,
+            reactor=task.reactor,
+        )
+        await importing.run()
+
+    try:
+        await task.writing(work, create=not chosen.dry_run)
+    finally:
+        original.close()
+    tally.show()
+    if tally.refused and not chosen.allow_refused:
+        rows = "1 row was" if tally.refused == 1 else f"{tally.refused:,} rows were"
+        raise FatalError(f"solisync: {rows} refused; with --allow-refused that is no failure")
+
+
+class Import:
+    """One run: table by table, and row by row what becomes of it; `dry` looks and writes nothing."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        original: OriginalFile,
+        avatars: Path | None,
+        tally: Tally,
+        dry: bool,
+        reactor: ReactorBase,
+    ) -> None:
+        self._database = database
+        self._original = original
+        self._directory = avatars
+        self._tally = tally
+        self._dry = dry
+        self._reactor = reactor
+        self._owners = Owners(tally)
+
+    async def run(self) -> None:
+        """Import everything; what belongs to players comes after them."""
+        await self._users()
+        await self._owned("sync_state", rules.read_progress, self._merge, self._merge)
+        await self._owned("leaderboard", rules.read_entry, players.look_at_entries, players.store_entries)
+        await self._avatars()
+        await self._owned("replays", rules.read_stored_replay, records.fresh_replays, records.store_replays)
+        await self._owned("refresh_tokens", rules.read_token, records.fresh_tokens, records.store_tokens)
+        await self._spend()
+        await self._events()
+        self._compare_challenges()
+
+    async def _users(self) -> None:
+        async for batch in self._batches("users"):
+            usable: list[User] = []
+            for row in batch:
+                try:
+                    usable.append(rules.read_user(row))
+                except Unusable as error:
+                    self._owners.refuse(row["id"], row["username"], str(error))
+            if usable:
+                found = await self._apply(usable, players.look_at_users, players.store_users)
+                for user in usable:
+                    self._owners.settle(user, found[user.id])
+
+    async def _owned(
+        self, table: str, read: Callable[[Row], T], look: Use[T, set[str]], store: Use[T, set[str]]
+    ) -> None:
+        """Import the rows of a table that belong to players: `read` makes a value of each, `store` stores some."""
+        key = self._original.key(table)
+        async for batch in self._batches(table):
+            usable: list[T] = []
+            for row in batch:
+                if not row["owned"]:
+                    self._tally.warn(table, row[key], "belongs to no player")
+                elif self._owners.are_here(table, row[key], row["user_id"]):
+                    try:
+                        usable.append(read(row))
+                    except Unusable as error:
+                        self._tally.refuse(table, row[key], str(error))
+            if table == "leaderboard":
+                await self._warn_of_hidden(usable)
+            await self._store(table, usable, look, store)
+
+    async def _store(self, table: str, rows: Sequence[T], look: Use[T, set[str]], store: Use[T, set[str]]) -> None:
+        if rows:
+            new = await self._apply(rows, look, store)
+            self._tally.imported(table, len(new))
+            self._tally.present(table, len(rows) - len(new))
+
+    async def _apply(self, rows: Sequence[T], look: Use[T, R], store: Use[T, R]) -> R:
+        if self._dry:
+            return await self._database.autocommit(look, rows)
+        return await self._database.transact(store, rows)
+
+    async def _merge(self, transaction: Transaction, progress: Sequence[Progress]) -> set[str]:
+        """Merge progress into what there is; the players who have more by it."""
+        ids = [each.user_id for each in progress]
+        if not self._dry:
+            await players.lock(transaction, ids)
+        stored, now = await players.progress(transaction, ids), datetime.now(UTC)
+        documents: dict[str, bytes] = {}
+        for each in progress:
+            document = rules.merged(stored.get(each.user_id), each.document, now)
+            if document is not None:
+                documents[each.user_id] = document
+        if documents and not self._dry:
+            await players.save_progress(transaction, documents)
+        return set(documents)
+
+    async def _warn_of_hidden(self, entries: Sequence[Any]) -> None:
+        hidden = [entry.user_id for entry in entries if not entry.visible]
+        if hidden:
+            for user_id in sorted(await self._database.autocommit(players.visible, hidden)):
+                self._tally.warn("leaderboard", user_id, "is hidden there, and stays visible here")
+
+    async def _avatars(self) -> None:
+        have = (row for row in self._original.rows("users") if row["avatar_url"] is not None)
+        if self._directory is None:
+            count = sum(1 for _ in have)
+            if count:
+                self._tally.warn("avatars", None, f"--avatars DIR would bring those that players have there: {count:,}")
+            return
+        async for batch in self._batches("avatars", have, AVATARS):
+            images: list[Image] = []
+            for row in batch:
+                if self._owners.are_here("avatars", row["id"], row["id"]):
+                    try:
+                        images.append(self._image(row, self._directory))
+                    except Unusable as error:
+                        self._tally.refuse("avatars", row["id"], str(error))
+            await self._store("avatars", images, players.look_at_avatars, players.store_avatars)
+
+    def _image(self, row: Row, directory: Path) -> Image:
+        extension = rules.avatar_extension(row)
+        file = directory / f"{row['id']}.{extension}"
+        try:
+            if not file.is_file():
+                raise Unusable(f"there is no file {file.name}")
+            with file.open("rb") as opened:
+                content = opened.read(AVATAR_MAX_BYTES + 1)
+        except OSError as error:
+            raise Unusable(f"{file.name}: {error.strerror}") from None
+        if len(content) > AVATAR_MAX_BYTES:
+            raise Unusable("avatar must be at most 1 MB")
+        rules.check_image(extension, content)
+        return Image(row["id"], extension, content)
+
+    async def _spend(self) -> None:
+        """Delete the refresh tokens that were imported once, are live here, and have been spent there."""
+        spent, after = 0, "00000000-0000-0000-0000-000000000000"
+        if not self._original.has("refresh_tokens"):
+            return
+        while live := await self._database.autocommit(records.live_tokens, after):
+            after = max(live)
+            gone = live.keys() - self._original.has_tokens(live.keys())
+            if gone and not self._dry:
+                spent += await self._database.transact(records.spend_tokens, gone, {live[jti] for jti in gone})
+            elif gone:
+                spent += len(gone)
+        self._tally.spent = spent
+
+    async def _events(self) -> None:
+        async for batch in self._batches("analytics_events"):
+            usable: dict[str, ReportedEvent] = {}
+            for row in batch:
+                try:
+                    reported = self._owners.rename(rules.read_event(row))
+                except Unusable as error:
+                    self._tally.refuse("analytics_events", row["id"], str(error))
+                    continue
+                if reported.event.id in usable:
+                    self._tally.present("analytics_events")  # in another spelling
+                usable.setdefault(reported.event.id, reported)
+            await self._store("analytics_events", [*usable.values()], records.fresh_events, records.store_events)
+
+    def _compare_challenges(self) -> None:
+        for row in self._original.rows("daily_challenges"):
+            self._tally.read("daily_challenges")
+            difference = rules.challenge_difference(row)
+            if difference is None:
+                self._tally.present("daily_challenges")
+            else:
+                self._tally.warn("daily_challenges", row["date"], difference)
+
+    async def _batches(self, table: str, rows: Iterator[Row] | None = None, most: int = BATCH) -> Any:
+        """The rows of a table in lists; between two of them the reactor runs, so that signals are heard."""
+        total, done = self._original.count("users" if table == "avatars" else table), 0
+        for batch in _split(self._original.rows(table) if rows is None else rows, most):
+            self._tally.read(table, len(batch))
+            yield batch
+            done += len(batch)
+            self._tally.report(f"{table}: {done:,} of {total:,}")
+            await deferLater(self._reactor, 0)
+
+
+def _split(rows: Iterator[Row], most: int) -> Iterator[list[Row]]:
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+        if len(batch) == most or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

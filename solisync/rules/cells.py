@@ -1,0 +1,70 @@
+"""Checked values of a row of SQLite, whose columns hold values of any type; all of these raise Unusable."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from .escapes import without_surrogates
+from .fields import SpelledTime, Time, without_leap_second
+from .ids import is_id
+
+Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it
+
+_decode_raw = msgspec.json.Decoder(Raw).decode
+
+
+class Unusable(ValueError):
+    """Why a row can't be imported."""
+
+
+def text(row: Row, column: str) -> str:
+    """Text that PostgreSQL can hold."""
+    value = row[column]
+    if value is None:
+        raise Unusable(f"{column} is missing")
+    try:
+        if isinstance(value, str) and "\0" not in value:
+            value.encode()
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise Unusable(f"{column} is no text")
+
+
+def uuid(row: Row, column: str) -> str:
+    """A UUID in canonical spelling, the only one that the original server writes."""
+    value = text(row, column)
+    if not is_id(value):
+        raise Unusable(f"{column} is no UUID in lower case")
+    return value
+
+
+def time(row: Row, column: str) -> datetime:
+    """A time in UTC."""
+    spelled = without_leap_second(text(row, column))
+    try:
+        msgspec.convert(spelled, SpelledTime)
+        return msgspec.convert(spelled, Time).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
+        raise Unusable(f"{column} is no time of the years 1 to 9999 in RFC 3339") from None
+
+
+def number(row: Row, column: str, most: int) -> int | None:
+    """A whole number from 0 to `most`, or None for NULL."""
+    value = row[column]
+    if value is None or (isinstance(value, int) and 0 <= value <= most):
+        return value
+    raise Unusable(f"{column} is no whole number from 0 to {most}")
+
+
+def json(row: Row, column: str) -> bytes:
+    """One JSON value, so that it can't be taken for more when it is put into other JSON."""
+    value = text(row, column).encode()
+    try:
+        _decode_raw(without_surrogates(value, digit=b"f"))
+    except (msgspec.DecodeError, RecursionError):
+        raise Unusable(f"{column} is no JSON") from None
+    return value

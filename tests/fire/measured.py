@@ -1,0 +1,27 @@
+"""What a command takes, in a process of its own."""
+
+import os
+import subprocess
+import sys
+import time
+
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.processes import clean_environment
+
+# A process of its own, so that the largest of its children is the command alone.
+MEASURE = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(status, used.ru_maxrss // 1024, used.ru_utime + used.ru_stime)
+"""
+
+
+def measure(dsn, *words):
+    """Run a command that writes to nowhere: how many MiB it took at most, seconds, and seconds of the processor."""
+    began = time.monotonic()
+    command = [sys.executable, "-c", MEASURE, *map(os.fspath, SOLISYNC), *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(DATABASE_URL=dsn), check=True)
+    status, mebibytes, processor = done.stdout.split()
+    assert (status, done.stderr) == ("0", "")
+    return int(mebibytes), time.monotonic() - began, float(processor)

@@ -1,0 +1,100 @@
+"""`solisync import-original` at size: in a minute and in little memory, whenever it was killed before."""
+
+import json
+import random
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+
+from solisync.postgres.migrate import load_migrations, migrate
+from solisync.rules import seed
+from tests.fire.measured import measure
+from tests.harness import original_server as there
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.payloads import IMAGES, NOW
+from tests.harness.postgres import run_sql
+
+LIMIT_MIB = 150
+LIMIT_SECONDS = 60  # on a machine that has nothing else to do; of the processor's time the database takes as much
+AVATAR_BYTES = 100_000
+TABLES = ("users", "sync_states", "leaderboard", "avatars", "replays", "refresh_tokens", "replay_usage", "imported")
+DIGEST = "SELECT count(*), md5(string_agg(md5({0}::text), '' ORDER BY md5({0}::text))) FROM {0}"
+
+
+def fill(directory, players, replays, avatars):
+    """Make a file and a directory of that size, with progress and replays as games write them; returns both."""
+    path, images = there.create(directory / "original.db"), directory / "avatars"
+    images.mkdir()
+    ids = [f"{number:08x}-1111-4111-8111-111111111111" for number in range(players)]
+    for user_id in ids[:avatars]:
+        (images / f"{user_id}.png").write_bytes(IMAGES["png"] + random.Random(user_id).randbytes(AVATAR_BYTES))
+    made = [seed.player(number, NOW) for number in range(min(players, 500))]
+    bodies = [seed.replay(number, NOW).decode() for number in range(min(replays, 1_000))]
+    there.write(
+        path,
+        users=(
+            there.user(user_id, f"player_{number}", avatar_url=f"/avatars/{user_id}.png" if number < avatars else None)
+            for number, user_id in enumerate(ids)
+        ),
+        sync_state=(
+            there.progress(json.loads(made[number % 500].document) | {"user_id": user_id})
+            for number, user_id in enumerate(ids)
+        ),
+        leaderboard=(there.entry(user_id, best_score=number) for number, user_id in enumerate(ids)),
+        replays=(
+            there.replay(number, ids[number % players], replay_json=bodies[number % 1_000]) for number in range(replays)
+        ),
+        refresh_tokens=(there.token(number, user_id) for number, user_id in enumerate(ids)),
+        analytics_events=(there.event(number, f"player_{number % players}") for number in range(replays)),
+    )
+    return path, images
+
+
+def digest(dsn):
+    """What is in each table, whatever the order."""
+    return {table: run_sql(dsn, DIGEST.format(table)) for table in TABLES}
+
+
+@pytest.mark.short
+@pytest.mark.limit(900)
+async def test_a_large_server_moves_in_within_a_minute(reactor, empty_database, place, full, figure):
+    """10,000 players, 50,000 replays of 8 kB and as many events, 1,000 avatars; and again, when nothing is new."""
+    size = (10_000, 50_000, 1_000) if full else (200, 500, 20)
+    path, images = fill(place, *size)
+    await migrate(reactor, empty_database, load_migrations())
+    words = ["import-original", path, "--avatars", images]
+    for what in ("at first", "again"):
+        mebibytes, seconds, processor = measure(empty_database, *words)
+        took = f"{mebibytes} MiB, {seconds:.1f} s, {processor:.1f} s of the processor"
+        figure(f"{size[0]:,} players, {path.stat().st_size >> 20} MiB, {what}: {took}")
+        assert mebibytes < LIMIT_MIB
+        assert processor < LIMIT_SECONDS / 2
+        assert seconds < LIMIT_SECONDS * 10
+        assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(size[1],)]
+
+
+@pytest.mark.short
+@pytest.mark.limit(900)
+async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, place, launch, full, figure):
+    """kill -9 at any moment, again and again: the last run leaves what a single one does."""
+    path, images = fill(place, *((2_000, 5_000, 200) if full else (100, 200, 5)))
+    words = [*SOLISYNC, "import-original", path, "--avatars", images]
+    await migrate(reactor, empty_database, load_migrations())
+    began = time.monotonic()
+    assert launch(*words, DATABASE_URL=empty_database).popen.wait(120) == 0
+    seconds, expected = time.monotonic() - began, digest(empty_database)
+    tables = ", ".join({*TABLES, "analytics_events", "analytics_names"})
+    run_sql(empty_database, f"TRUNCATE {tables}")
+    kills = 40 if full else 2
+    for number in range(1, kills + 1):
+        running = launch(*words, DATABASE_URL=empty_database)
+        time.sleep(seconds * number / kills * random.uniform(0.5, 1))
+        running.popen.kill()
+        running.popen.wait(30)
+    assert launch(*words, DATABASE_URL=empty_database).popen.wait(120) == 0
+    figure(f"killed {kills} times in the {seconds:.1f} s that it takes")
+    assert digest(empty_database) == expected
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
