@@ -23,12 +23,12 @@ import msgspec
 from ..klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, make_timeline
 from .messages import READY, Answer, Frames, Job, frame
 
+LOWEST_PRIORITY = 19
 CPU_SECONDS = 5
 SEARCH_SECONDS = 4.8  # the rest is for what the search does between two looks at the clock, and for the timeline
 MEMORY_BYTES = 256 * 2**20
 KEPT_BYTES = 64 * 2**20  # a process that has more after a search begins anew, because Python gives little back
 
-_LOWEST_PRIORITY = 19
 _READ_BYTES = 65_536
 _OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
 
@@ -132,17 +132,18 @@ def _allow(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
 
 
-def _limit() -> None:
+def main(priority: int = LOWEST_PRIORITY) -> None:
+    """Work at this priority, a nice value, until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service to act on
     with suppress(OSError):
-        os.nice(_LOWEST_PRIORITY)
+        os.nice(priority)
     for limit, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
         with suppress(OSError, ValueError):  # not every platform can
             resource.setrlimit(limit, (most, most))
     gc.disable()  # there are no cycles, and many tuples to look through
+    with suppress(BrokenPipeError):
+        Checker().run()
 
 
 if __name__ == "__main__":
-    _limit()
-    with suppress(BrokenPipeError):
-        Checker().run()
+    main()

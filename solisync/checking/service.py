@@ -201,16 +201,18 @@ class Checking:
         """Put old replays into the empty queues; whether there were any."""
         sweep = partial(self._database.autocommit, checks.sweep, most=PAGE)
         outdated = partial(self._database.autocommit, checks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
-        while (added := await self._patiently(sweep)) == 0:
+        while (added := await self._patiently(sweep)) == 0 and not self._stopping:
             pass  # a page of which each replay has a verdict
         return bool(added or await self._patiently(outdated))
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Run work on the database over and over, until it succeeds; None when this service ends first."""
-        while not self._stopping:
+        """Run work on the database over and over, until it succeeds; None when it fails and this service is to end."""
+        while True:
             try:
                 result = await work()
             except (DatabaseError, Unavailable) as error:
+                if self._stopping:
+                    return None
                 if self._healthy:
                     self._log.warn("checking is put off: {error}", error=error)
                 self._healthy = False
@@ -218,4 +220,3 @@ class Checking:
             else:
                 self._healthy = True
                 return result
-        return None

@@ -3,13 +3,16 @@
 import pytest
 import pytest_twisted
 
+from solisync.checking.service import Checking
+from tests.harness.entry_points import CHECKER
 from tests.harness.postgres import truncate
 from tests.harness.service import start
 
 
 @pytest.fixture
-def checking(reactor, shared_dsn):
+def checking(reactor, shared_dsn, monkeypatch):
     """Start such a service, with one checker unless told otherwise; it is stopped after the test."""
+    monkeypatch.setitem(Checking.__init__.__kwdefaults__, "command", CHECKER)
     running = []
 
     async def checking(checkers=1, **settings):

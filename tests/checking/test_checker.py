@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from solisync.checking.checker import CPU_SECONDS, MEMORY_BYTES
 from solisync.checking.messages import FRAME_MAX, READY, Answer, Frames, Job, frame
-from solisync.checking.process import COMMAND
 from solisync.klondike import ENGINE_VERSION, Reason, Status, check, check_literally, make_timeline
 from tests.checking.uploads import encoded, endless, game, refuted
+from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.processes import PROC, cpu_ticks
 from tests.harness.strategies import unknown
@@ -32,7 +32,7 @@ class Checker:
 
     def __init__(self):
         self.popen = subprocess.Popen(
-            COMMAND,
+            CHECKER,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from twisted.internet.task import deferLater
 
+from solisync.checking import process as processes
 from solisync.checking import service as checking_service
 from solisync.klondike import check, make_timeline
 from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
@@ -192,8 +193,9 @@ async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
     assert claims(server) == [(True, 0, False)]
 
 
-async def test_a_checker_knows_no_secret(checking, reactor):
+async def test_a_checker_knows_no_secret(checking, reactor, monkeypatch):
     """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
+    monkeypatch.setitem(checking_service.Checking.__init__.__kwdefaults__, "command", processes.COMMAND)
     await checking()
     await until(reactor, lambda: checkers(os.getpid()))
     (pid,) = checkers(os.getpid())

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.checking.uploads import checked, checkers, game, upload
@@ -16,13 +17,14 @@ def by_worker(process):
     return {worker: found for worker in workers(process) if (found := checkers(worker))}
 
 
+@pytest.mark.limit(300)
 async def test_one_worker_has_the_checkers(serve, reactor, shared_dsn):
     """When it dies another one gets them, and when all are replaced its successor; they leave with it."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2", SOLISYNC_CHECKERS="2")
     await deferToThread(wait_until_ready, process, 2)
     ann = await process.player()
-    await checked(reactor, process, await upload(process, ann, game()))
+    await checked(reactor, process, await upload(process, ann, game()), seconds=120)
     ((first, found),) = by_worker(process).items()
     assert len(found) == 2
     os.kill(first, signal.SIGKILL)
@@ -33,7 +35,7 @@ async def test_one_worker_has_the_checkers(serve, reactor, shared_dsn):
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)
     await until(reactor, lambda: [len(each) for each in by_worker(process).values()] == [2])
-    await checked(reactor, process, await upload(process, ann, game(1)))
+    await checked(reactor, process, await upload(process, ann, game(1)), seconds=120)
     left = set().union(*by_worker(process).values())
     assert process.stop() == 0
     assert not any(map(alive, left))

@@ -14,7 +14,7 @@ SEARCH_FOR_ALL_THERE_IS = 3_000  # clicks on the stock that were all undone, whi
 
 def checkers(pid):
     """The checker processes of a process."""
-    return {child for child in children(pid) if b"solisync.checking.checker" in command_line(child)}
+    return {child for child in children(pid) if b"checker" in command_line(child)}
 
 
 def command_line(pid):

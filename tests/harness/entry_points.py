@@ -12,6 +12,7 @@ SOLISYNC = (BIN / "solisync",)
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
 MODULE = (sys.executable, "-m", "solisync.commands.main")
+CHECKER = (sys.executable, "-P", str(ROOT / "tests" / "harness" / "checker.py"))
 SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")
 
 
