@@ -1,19 +1,15 @@
 """The table of subcommands, from which their parsers are made: names, arguments, and the functions that run them."""
 
 import argparse
-import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, cast
 
-import msgspec
-
-from ..rules.fields import Time
 from ..settings import ENV_FILE, ENV_FILE_HELP
 from ..settings_table import TABLE
 from . import analytics, backup, doctor, export, import_original, leaderboard, replays, seed, sessions, status, users
+from .argument_values import count, moment, prefix, some
 from .output import Output, Progress, confirm
 from .running import run
 from .task import Task
@@ -25,8 +21,6 @@ NOUNS = {
     "replays": "the replays",
     "analytics": "what games have reported",
 }
-_AGO = re.compile(r"([0-9]{1,4})([mhdw])")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
 
@@ -58,44 +52,6 @@ def _argument(name: str, help: str, **how: Any) -> Argument:
     return Argument(name, help, how)
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
-    return int(text)
-
-
-def _some(text: str) -> int:
-    if not _count(text):
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return _count(text)
-
-
-def _prefix(text: str) -> str:
-    if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
-        raise argparse.ArgumentTypeError(f"{text!r} begins no username: they have letters, digits and underscores")
-    return text
-
-
-def _moment(text: str) -> datetime:
-    """A time in UTC: a day or a time as such, today, yesterday, or how long ago, such as 7d."""
-    now = datetime.now(UTC)
-    if text in ("today", "yesterday"):
-        return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=text == "yesterday")
-    if ago := _AGO.fullmatch(text):
-        return now - int(ago[1]) * _UNITS[ago[2]]
-    try:
-        if len(text) == len("2026-11-20"):
-            text += "T00:00:00Z"
-        moment = msgspec.convert(text, Time).astimezone(UTC)
-    except (msgspec.ValidationError, OverflowError):
-        moment = None
-    if moment is None or not 1970 <= moment.year < 9999:
-        raise argparse.ArgumentTypeError(
-            f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}"
-        )
-    return moment
-
-
 _USER = _argument("user", "username, or id", metavar="USER")
 _PROGRESS = _argument("--progress", "report progress also where standard error is no terminal", action="store_true")
 
@@ -105,9 +61,15 @@ COMMANDS = (
         users.show_list,
         "list the players by name",
         (
-            _argument("--name", "only those whose names begin with this", metavar="PREFIX", type=_prefix, default=""),
-            _argument("--since", "only those who registered then or later", metavar="DATE", type=_moment),
-            _argument("--limit", "at most so many", metavar="N", type=_count),
+            _argument(
+                "--name",
+                "only those whose names begin with this",
+                metavar="PREFIX",
+                type=prefix,
+                default="",
+            ),
+            _argument("--since", "only those who registered then or later", metavar="DATE", type=moment),
+            _argument("--limit", "at most so many", metavar="N", type=count),
         ),
     ),
     Command("users show", users.show_one, "show what there is about a player, in numbers", (_USER,)),
@@ -185,8 +147,8 @@ COMMANDS = (
         "write the events, in the order of their arrival",
         (
             _argument("--format", "jsonl (one object in each line) or csv", choices=("jsonl", "csv"), default="jsonl"),
-            _argument("--since", "from this day or time on, in UTC", metavar="DATE", type=_moment),
-            _argument("--until", "before this day or time, in UTC", metavar="DATE", type=_moment),
+            _argument("--since", "from this day or time on, in UTC", metavar="DATE", type=moment),
+            _argument("--until", "before this day or time, in UTC", metavar="DATE", type=moment),
             _PROGRESS,
         ),
     ),
@@ -223,8 +185,14 @@ COMMANDS = (
         seed.fill,
         "fill a database with made-up players, for sizing a machine and for tests of clients",
         (
-            _argument("--players", "how many", metavar="N", type=_some, required=True),
-            _argument("--replays", "how many replays they have uploaded, in all", metavar="N", type=_count, default=0),
+            _argument("--players", "how many", metavar="N", type=some, required=True),
+            _argument(
+                "--replays",
+                "how many replays they have uploaded, in all",
+                metavar="N",
+                type=count,
+                default=0,
+            ),
             _argument(
                 "--password-stdin",
                 "read their password from standard input, the same for all; without it nobody can log in as one",

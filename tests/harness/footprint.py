@@ -9,9 +9,10 @@ from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
 from tests.harness.boards import check
 
+# `imported` has ids of what has come from another server, for good.
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
-    WHERE table_schema = 'public' AND table_name NOT IN ('schema_migrations', 'replay_sweep')
+    WHERE table_schema = 'public' AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'imported')
     ORDER BY 1, ordinal_position
 """
 
