@@ -9,7 +9,7 @@ from typing import Any, NoReturn, cast
 from ..settings import ENV_FILE, ENV_FILE_HELP
 from ..settings_table import TABLE
 from . import analytics, backup, doctor, export, import_original, leaderboard, replays, seed, sessions, status, users
-from .argument_types import count, moment, prefix, some
+from .argument_values import count, moment, prefix, some
 from .output import Output, Progress, confirm
 from .running import run
 from .task import Task
@@ -61,7 +61,13 @@ COMMANDS = (
         users.show_list,
         "list the players by name",
         (
-            _argument("--name", "only those whose names begin with this", metavar="PREFIX", type=prefix, default=""),
+            _argument(
+                "--name",
+                "only those whose names begin with this",
+                metavar="PREFIX",
+                type=prefix,
+                default="",
+            ),
             _argument("--since", "only those who registered then or later", metavar="DATE", type=moment),
             _argument("--limit", "at most so many", metavar="N", type=count),
         ),
@@ -180,7 +186,13 @@ COMMANDS = (
         "fill a database with made-up players, for sizing a machine and for tests of clients",
         (
             _argument("--players", "how many", metavar="N", type=some, required=True),
-            _argument("--replays", "how many replays they have uploaded, in all", metavar="N", type=count, default=0),
+            _argument(
+                "--replays",
+                "how many replays they have uploaded, in all",
+                metavar="N",
+                type=count,
+                default=0,
+            ),
             _argument(
                 "--password-stdin",
                 "read their password from standard input, the same for all; without it nobody can log in as one",

@@ -86,7 +86,7 @@ async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, plac
     assert launch(*words, DATABASE_URL=empty_database).popen.wait(120) == 0
     seconds, expected = time.monotonic() - began, digest(empty_database)
     tables = ", ".join({*TABLES, "analytics_events", "analytics_names"})
-    run_sql(empty_database, f"TRUNCATE {tables}")
+    run_sql(empty_database, f"TRUNCATE {tables} CASCADE")
     kills = 40 if full else 2
     for number in range(1, kills + 1):
         running = launch(*words, DATABASE_URL=empty_database)

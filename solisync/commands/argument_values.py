@@ -1,7 +1,7 @@
-"""Values of arguments: each function reads one, or raises ArgumentTypeError with what is wrong, in one line."""
+"""How the text of an argument becomes its value; each raises ArgumentTypeError for text that is none."""
 
-import argparse
 import re
+from argparse import ArgumentTypeError
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -13,23 +13,23 @@ _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(day
 
 
 def count(text: str) -> int:
-    """A whole number, 0 included."""
+    """A whole number."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
+        raise ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)
 
 
 def some(text: str) -> int:
     """A whole number from 1 on."""
     if not count(text):
-        raise argparse.ArgumentTypeError("must be at least 1")
+        raise ArgumentTypeError("must be at least 1")
     return count(text)
 
 
 def prefix(text: str) -> str:
     """What a username may begin with."""
     if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
-        raise argparse.ArgumentTypeError(f"{text!r} begins no username: they have letters, digits and underscores")
+        raise ArgumentTypeError(f"{text!r} begins no username: they have letters, digits and underscores")
     return text
 
 
@@ -47,7 +47,5 @@ def moment(text: str) -> datetime:
     except (msgspec.ValidationError, OverflowError):
         moment = None
     if moment is None or not 1970 <= moment.year < 9999:
-        raise argparse.ArgumentTypeError(
-            f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}"
-        )
+        raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}")
     return moment
