@@ -77,7 +77,7 @@ async def show_me(request: Request) -> bytes:
 
 @app.route("/api/sync/pull")
 async def pull(request: Request) -> bytes:
-    payload, _ = await row_of(sync.PULL, *claims_of(request))
+    payload, *_ = await row_of(sync.PULL, *claims_of(request))
     now = _encode(datetime.now(UTC))
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload.encode(), now))
 

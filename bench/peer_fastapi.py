@@ -84,7 +84,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def prepare(connection: Any) -> None:
     """Prepare the statements that share a round trip with others, by the simple protocol; asyncpg prepares the rest."""
-    for statement in (accounts.LOCK, sync.SAVE, sync.REMEMBER, sync.FORGET, leaderboard.IMPROVE):
+    for statement in (accounts.LOCK, sync.SAVE, sync.REMEMBER, sync.REMEMBER_FOR_ALL, leaderboard.IMPROVE):
         await connection.execute(statement.preparation)
 
 
@@ -211,7 +211,9 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     told = counts_of(merged.payload).told_after(saved.counts or before)
     better = bests if saved.standing.improved_by(bests) else None
     saving = sync.saving(player, payload, told, better, now, first=stored is None)
-    steps = "; ".join(map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, basis)))))
+    steps = "; ".join(
+        map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, basis), mine)))
+    )
     await connection.execute(f"{steps}; COMMIT")
     return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
 

@@ -14,31 +14,54 @@ CREATE UNLOGGED TABLE known_states (
 );
 CREATE INDEX known_states_user ON known_states (user_id);
 
--- Remembers that a session is being told `answer`. A token that names no session ends the player's memory: its device may
--- have a session of which this answer would be missing. On a standby there is no memory, nor can it be read.
+-- Remembers states that the device of a session may have from now on. With too many of them only the latest count: a base
+-- that left out one of them would count its games twice.
+CREATE FUNCTION remember_states(session uuid, player uuid, told text[]) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO known_states AS known (session_id, user_id, answers) VALUES (session, player, told)
+    ON CONFLICT (session_id) DO UPDATE SET
+        pushed = CASE WHEN cardinality(known.answers || told) <= 16 THEN known.pushed END,
+        answers = CASE WHEN cardinality(known.answers || told) <= 16 THEN known.answers END || told
+    WHERE NOT told <@ known.answers
+$$;
+
+-- The same for a token that names no session: its device may have any of the player's.
+CREATE FUNCTION remember_for_all(player uuid, told text[]) RETURNS void LANGUAGE sql AS $$
+    SELECT remember_states(session_id, player, told) FROM (
+        SELECT session_id FROM refresh_tokens
+        WHERE user_id = player AND session_id IS NOT NULL AND expires_at > clock_timestamp() ORDER BY session_id
+    ) AS live
+$$;
+
+-- Remembers that a session is being told `answer`, and writes only what is new. On a standby there is no memory, nor can
+-- it be read.
 CREATE FUNCTION remember_answer(player uuid, expiry bigint, answer text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     session uuid;
-    told    text[];
 BEGIN
-    IF pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean THEN
+    IF answer IS NULL OR pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean THEN
         RETURN;
     END IF;
     SELECT session_id INTO session FROM refresh_tokens
     WHERE user_id = player AND access_expiry = expiry AND expires_at > clock_timestamp();
     IF session IS NULL THEN
-        DELETE FROM known_states WHERE user_id = player;
+        PERFORM remember_for_all(player, ARRAY[answer]);
+    ELSIF NOT EXISTS (SELECT FROM known_states WHERE session_id = session AND answer = ANY (answers)) THEN
+        PERFORM remember_states(session, player, ARRAY[answer]);
+    END IF;
+END
+$$;
+
+-- The same where something else has stored the payload, so that what is counted of it was not known: it is from now on,
+-- if the payload is still the one with this digest.
+CREATE FUNCTION remember_foreign(player uuid, expiry bigint, answer text, digest text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean THEN
         RETURN;
     END IF;
-    SELECT answers INTO told FROM known_states WHERE session_id = session;
-    IF answer IS NULL OR answer = ANY (told) THEN
-        RETURN;
-    END IF;
-    -- With too many answers only the latest counts: a base that left out one of them would count its games twice.
-    INSERT INTO known_states AS known (session_id, user_id, answers) VALUES (session, player, ARRAY[answer])
-    ON CONFLICT (session_id) DO UPDATE SET
-        pushed = CASE WHEN cardinality(known.answers) < 16 THEN known.pushed END,
-        answers = CASE WHEN cardinality(known.answers) < 16 THEN known.answers END || excluded.answers;
+    UPDATE sync_states SET counted = answer
+    WHERE user_id = player AND counted IS NULL AND encode(sha256(convert_to(payload, 'UTF8')), 'hex') = digest;
+    PERFORM remember_answer(player, expiry, answer);
 END
 $$;
 

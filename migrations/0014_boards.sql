@@ -26,7 +26,10 @@ CREATE INDEX board_evidence_ranking ON board_evidence (board, deficit, received_
 -- that a player has verified in mode Classic, unlisted replays too; nobody is ranked there.
 CREATE FUNCTION rank_player(player uuid, changed text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    opted_in boolean := EXISTS (SELECT FROM leaderboard WHERE user_id = player AND visible);
+    -- shared, because a node of an older version opts out without the lock of the player's row
+    opted_in boolean := EXISTS (
+        SELECT FROM (SELECT visible FROM leaderboard WHERE user_id = player FOR SHARE) AS entry WHERE visible
+    );
 BEGIN
     -- two statements, because a player must not have two places for a moment
     UPDATE board_evidence AS former SET ranked = false
@@ -50,6 +53,7 @@ DECLARE
     placed text[];
 BEGIN
     PERFORM FROM users WHERE id = player FOR NO KEY UPDATE;
+    PERFORM FROM leaderboard WHERE user_id = player FOR SHARE;
     WITH gone AS (DELETE FROM board_evidence WHERE replay_id = replay RETURNING board)
     SELECT array_agg(board) INTO former FROM gone;
     WITH new AS (
@@ -87,6 +91,7 @@ DECLARE
     changed text[];
 BEGIN
     PERFORM FROM users WHERE id = OLD.user_id FOR NO KEY UPDATE;
+    PERFORM FROM leaderboard WHERE user_id = OLD.user_id FOR SHARE;
     WITH gone AS (DELETE FROM board_evidence WHERE replay_id = OLD.id RETURNING board)
     SELECT array_agg(board) INTO changed FROM gone;
     PERFORM rank_player(OLD.user_id, changed);
@@ -100,7 +105,16 @@ CREATE FUNCTION rank_whoever_opts() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     player uuid := CASE TG_OP WHEN 'DELETE' THEN OLD.user_id ELSE NEW.user_id END;
 BEGIN
-    PERFORM rank_player(player, ARRAY(SELECT DISTINCT board FROM board_evidence WHERE user_id = player));
+    UPDATE board_evidence SET ranked = false WHERE user_id = player AND ranked;
+    IF TG_OP <> 'DELETE' AND NEW.visible THEN
+        UPDATE board_evidence AS evidence SET ranked = true
+        FROM (
+            SELECT DISTINCT ON (board) board, replay_id FROM board_evidence
+            WHERE user_id = player AND board <> 'own'
+            ORDER BY board, deficit, received_at, replay_id
+        ) AS best
+        WHERE evidence.replay_id = best.replay_id AND evidence.board = best.board;
+    END IF;
     RETURN NULL;
 END
 $$;

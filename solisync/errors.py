@@ -25,7 +25,7 @@ Code = Literal[
     "internal",
     "invalid_credentials",
     "method_not_allowed",
-    "no_such_day",
+    "day_not_found",
     "not_found",
     "not_playable",
     "password_length",

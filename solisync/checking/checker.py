@@ -123,6 +123,7 @@ class Checker:
         with suppress(OSError):  # where there is no /proc, it stays as it is
             pages = int(Path("/proc/self/statm").read_text("utf-8").split()[1])
             if pages * resource.getpagesize() > KEPT_BYTES and not self._jobs and self._frames.is_empty:
+                _allow(CPU_SECONDS)  # which goes on across exec
                 os.execv(sys.executable, sys.orig_argv)  # noqa: S606
 
 

@@ -105,7 +105,7 @@ def daily_board(day: str) -> tuple[str, date]:
 
 def no_such_day() -> NotFound:
     """The error for a day that has not begun, or is none."""
-    return NotFound("no_such_day", "no such day")
+    return NotFound("day_not_found", "no such day")
 
 
 def deal_board(seed: str, draw_mode: str) -> str:

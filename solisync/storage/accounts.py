@@ -109,8 +109,10 @@ DELETE = Statement(
         DELETE FROM analytics_names USING player
         WHERE name IN (player.id, username)
            OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
+    ), sessions AS (  -- before what was known of them, as in every other statement that ends sessions
+        DELETE FROM refresh_tokens USING player WHERE user_id = $1::uuid RETURNING true
     ), states AS (
-        DELETE FROM known_states WHERE user_id = $1::uuid
+        DELETE FROM known_states WHERE user_id = $1::uuid AND (SELECT count(*) FROM sessions) >= 0
     )
     SELECT true FROM player
     """,

@@ -16,7 +16,7 @@ _SHOWN = """
         entry.user_id = $2::uuid, ahead
 """
 _JOINED = """
-    JOIN leaderboard ON leaderboard.user_id = entry.user_id
+    JOIN leaderboard ON leaderboard.user_id = entry.user_id AND visible
     JOIN replays ON replays.id = entry.replay_id
     JOIN verdicts ON verdicts.replay_id = entry.replay_id
     ORDER BY deficit, entry.received_at, entry.replay_id

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from ..postgres.statement import Statement, Step
@@ -16,11 +17,12 @@ from .rows import encoded, maybe
 PULL = Statement(
     "sync_pull",
     f"""
-    SELECT payload,
+    SELECT payload, payload IS NOT NULL AND counted IS NULL,
         remember_answer(id, $2::bigint, CASE WHEN payload IS NULL THEN '{NO_GAMES.encode()}' ELSE counted END)
     FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
     """,  # noqa: S608
 )
+PULL_FOREIGN = Statement("sync_pull_foreign", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
 READ = Statement(
     "admin_progress",
     "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
@@ -36,8 +38,11 @@ LOAD = Statement(
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id
-    LEFT JOIN refresh_tokens AS session
-        ON session.user_id = id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+    LEFT JOIN LATERAL (
+        SELECT session_id FROM refresh_tokens
+        WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+        ORDER BY session_id LIMIT 1
+    ) AS session ON true
     LEFT JOIN known_states AS known ON known.session_id = session.session_id
     WHERE id = $1::uuid
     """,
@@ -80,7 +85,7 @@ REMEMBER = Statement(
         answers = ARRAY(SELECT unnest(known.answers) EXCEPT SELECT unnest($5::text[])) || excluded.answers
     """,
 )
-FORGET = Statement("sync_forget", "DELETE FROM known_states WHERE user_id = $1::uuid")
+REMEMBER_FOR_ALL = Statement("sync_remember_for_all", "SELECT remember_for_all($1::uuid, $2::text[])")
 
 # Rows of sessions that have expired. What is looked at begins anywhere, so that a round costs the same however many
 # rows there are.
@@ -102,9 +107,10 @@ PRUNE = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A player's document; None if they never pushed."""
+    """A player's document; None if they never pushed. `foreign`: not stored by a version that counts games."""
 
     payload: bytes | None
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,15 @@ class Saved:
 
 async def pull(transaction: Transaction, user_id: str, access_expiry: int) -> Pulled | None:
     """The player's document, which the session of the access token is told; None when there is no such player."""
-    return maybe(lambda payload, _: Pulled(encoded(payload)), await transaction.run(PULL, user_id, access_expiry))
+    rows = await transaction.run(PULL, user_id, access_expiry)
+    return maybe(lambda payload, foreign, _: Pulled(encoded(payload), foreign), rows)
+
+
+async def pull_foreign(
+    transaction: Transaction, user_id: str, access_expiry: int, payload: bytes, counts: Counts
+) -> None:
+    """Remember that the session was told a foreign document, and what is counted of it."""
+    await transaction.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
 
 
 async def read(transaction: Transaction, user_id: str) -> Pulled | None:
@@ -144,16 +158,17 @@ def saving(
     return (save, *improving(user_id, bests, now))
 
 
-def remembering(user_id: str, saved: Saved, known: Known) -> Step:
-    """Remember what the session's device has. A token that names no session ends the player's memory instead.
+def remembering(user_id: str, saved: Saved, known: Known, pushed: Counts) -> Step:
+    """Remember what the session's device has once its push has been answered.
 
-    The device of such a token may have a session, of which what is pushed and answered now would be missing.
+    The device of a token that names no session may have any of the player's: for each of them, what was pushed and
+    answered is remembered like an answer.
     """
+    answers = [counts.encode() for counts in known.answers]
     if saved.session is None:
-        return (FORGET, user_id)
-    pushed = None if known.pushed is None else known.pushed.encode()
-    seen = [counts.encode() for counts in saved.known.answers]
-    return (REMEMBER, saved.session, user_id, pushed, [counts.encode() for counts in known.answers], seen)
+        return (REMEMBER_FOR_ALL, user_id, [pushed.encode(), answers[-1]])
+    last = None if known.pushed is None else known.pushed.encode()
+    return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 
 
 async def prune(transaction: Transaction, *, start: str, most: int) -> None:

@@ -46,6 +46,9 @@ class Sync:
         now = self._now()
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
+        if pulled.foreign:
+            counts = counts_of(read_saved(pulled.payload).payload)
+            await self._database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
         return _answer(pulled.payload, now, [])
 
     async def push(self, *, player: str, access_expiry: int, body: Document) -> Reply:
@@ -86,7 +89,7 @@ class Sync:
             answer = counts_of(merged.payload).told_after(saved.counts or before)
             steps = sync.saving(player, payload, answer, bests if improved else None, now, first=stored is None)
             known = saved.known.after(mine, answer, basis)
-            await transaction.commit_with(*steps, sync.remembering(player, saved, known))
+            await transaction.commit_with(*steps, sync.remembering(player, saved, known, mine))
         finally:
             if improved:
                 self._board.invalidate()

@@ -131,7 +131,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             protected=True,
             query=part,
             answer=BoardPage,
-            errors=("no_such_day",),
+            errors=("day_not_found",),
         ),
         Route(
             method="GET",

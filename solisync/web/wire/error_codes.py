@@ -30,7 +30,7 @@ STATUS: dict[Code, int] = {
     "avatar_not_found": 404,
     "replay_not_found": 404,
     "session_not_found": 404,
-    "no_such_day": 404,
+    "day_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "username_taken": 409,
