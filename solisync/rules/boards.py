@@ -155,6 +155,7 @@ def _place(values: list[str]) -> Place | None:
             place = Place(deficit, EPOCH + timedelta(microseconds=microseconds), str(UUID(bytes=uuid)))
         except OverflowError:
             place = None  # no time of the years 1 to 9999
-        if place is not None and place.text == values[0]:
+        # in SQL the least integer can't be written, because -2147483648::int is the negative of what is none
+        if place is not None and place.text == values[0] and deficit > -(2**31):
             return place
     raise BadRequest("bad_query", "after must be what an earlier page gave as next")

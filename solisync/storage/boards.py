@@ -9,7 +9,7 @@ from ..postgres.transaction import Transaction
 from ..rules.boards import NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
 from .rows import maybe
 
-FIRST = Place(-(2**31), datetime(1, 1, 2, tzinfo=UTC), "00000000-0000-0000-0000-000000000000")
+FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), "00000000-0000-0000-0000-000000000000")
 
 _SHOWN = """
     SELECT deficit, entry.received_at, entry.replay_id, display_name, time_seconds, moves, undos, mode, draw_mode, seed,

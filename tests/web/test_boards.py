@@ -2,14 +2,17 @@
 
 from datetime import timedelta
 from random import Random
+from uuid import UUID
 
 import pytest
 
+from solisync.rules.boards import Place
 from tests.harness.boards import NOON, SEED, check, verified
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
 
 CLASSIC = "/api/boards/verified"
+LEAST = Place(-(2**31), NOON, str(UUID(int=0))).text
 DAILY = "/api/boards/daily/2026-04-26"
 DEAL = f"/api/boards/deals/{SEED}/DrawOne"
 
@@ -200,6 +203,7 @@ async def test_a_player_sees_who_is_around(server):
         (f"{CLASSIC}?limit=1&limit=2", 400, "limit must be a whole number from 1 to 100"),
         (f"{CLASSIC}?after=x", 400, "after must be what an earlier page gave as next"),
         (f"{CLASSIC}?after={'A' * 37}B", 400, "after must be what an earlier page gave as next"),
+        (f"{CLASSIC}?after={LEAST}", 400, "after must be what an earlier page gave as next"),
         (f"{CLASSIC}?around=you", 400, "around must be me, without limit and after"),
         (f"{CLASSIC}?around=me&limit=5", 400, "around must be me, without limit and after"),
         ("/api/boards/daily/2026-02-30", 404, "no such day"),
