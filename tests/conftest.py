@@ -16,6 +16,7 @@ from hypothesis import settings
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
 
+from solisync.access import passwords
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
@@ -63,6 +64,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     reset_ignored_interrupt()
+    passwords._thread.lowered = True  # what a test hashes in this thread must not lower the priority of all tests
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)
     for profile in ("full", "short"):  # told apart by `costly`
