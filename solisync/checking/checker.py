@@ -137,7 +137,7 @@ def main(priority: int = LOWEST_PRIORITY) -> None:
     """Work at this priority, a nice value, until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service to act on
     with suppress(OSError):
-        os.nice(priority)
+        os.setpriority(os.PRIO_PROCESS, 0, max(priority, os.getpriority(os.PRIO_PROCESS, 0)))
     for limit, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
         with suppress(OSError, ValueError):  # not every platform can
             resource.setrlimit(limit, (most, most))
