@@ -78,6 +78,7 @@ async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initiali
 async def test_a_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
     """SIGTERM to every process of the group, and once more, is one stop in good order."""
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
+    await deferToThread(wait_until_ready, process, 2)  # a worker that is starting is told by the end of its input
     os.killpg(process.pid, signal.SIGTERM)
     os.killpg(process.pid, signal.SIGTERM)
     assert await deferToThread(process.popen.wait, 30) == 0
