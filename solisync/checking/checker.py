@@ -14,6 +14,7 @@ import sys
 import time
 import zlib
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,10 @@ _READ_BYTES = 65_536
 _OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
 
 
+class _OutOfTimeError(Exception):
+    """The kernel says that the processor time of this job is used up."""
+
+
 class Checker:
     """Answers one job after the other; a literal check does not wait for a search that has begun."""
 
@@ -41,9 +46,11 @@ class Checker:
         self._jobs: deque[Job] = deque()
         self._decode = msgspec.msgpack.Decoder(Job).decode
         self._deadline = 0.0
+        self._stoppable = False
 
     def run(self) -> None:
         """Work until standard input ends."""
+        signal.signal(signal.SIGXCPU, self._stop)
         self._send(READY)
         while True:
             while not self._jobs:
@@ -57,25 +64,34 @@ class Checker:
                 self._shrink()
 
     def _check_literally(self, body: bytes, began: float) -> tuple[Verdict, float]:
-        _allow(CPU_SECONDS)
-        try:
-            verdict = check_literally(body)
-        except MemoryError:
-            verdict = _OUT_OF_BUDGET
+        verdict = self._bounded(lambda: check_literally(body))
         return verdict, time.process_time() - began
 
     def _search(self, body: bytes, began: float) -> tuple[Verdict, float]:
-        _allow(CPU_SECONDS)
         self._deadline = began + SEARCH_SECONDS
-        try:
-            verdict = check(body, keep_going=self._keep_going)
-        except MemoryError:
-            verdict = _OUT_OF_BUDGET
+        verdict = self._bounded(lambda: check(body, keep_going=self._keep_going))
         interrupted = self._deadline - began - SEARCH_SECONDS
         return verdict, time.process_time() - began - interrupted
 
+    def _bounded(self, work: Callable[[], Verdict]) -> Verdict:
+        _allow(CPU_SECONDS)
+        self._stoppable = True
+        try:
+            return work()
+        except (MemoryError, _OutOfTimeError):
+            return _OUT_OF_BUDGET
+        finally:
+            self._stoppable = False
+
+    def _stop(self, *_: object) -> None:
+        """End the check; but not where an answer is being sent, or the next job received."""
+        if self._stoppable:
+            self._stoppable = False
+            raise _OutOfTimeError
+
     def _keep_going(self) -> bool:
         """Check what has come meanwhile, in time of its own; whether there is time left for the search."""
+        self._stoppable = False
         began = time.process_time()
         self._interrupt()
         while select.select([0], [], [], 0)[0]:
@@ -85,6 +101,7 @@ class Checker:
         if now > began + 0.001:
             self._deadline += now - began
             _allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
+        self._stoppable = True
         return now < self._deadline
 
     def _interrupt(self) -> None:
@@ -128,7 +145,10 @@ class Checker:
 
 
 def _allow(seconds: float) -> None:
-    """Have the kernel end this process when it has used so many seconds more of processor time, rounded up."""
+    """Have the kernel send SIGXCPU after so many seconds more of processor time, rounded up, as it counts them.
+
+    That is by samples, which on a busy machine may be more than the time that a process is told of.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
 

@@ -30,9 +30,9 @@ MOVE = '{"Move":{"from":{"Tableau":0},"to":{"Tableau":1},"count":1}}'
 class Checker:
     """A checker process, and an answer for each job."""
 
-    def __init__(self):
+    def __init__(self, command=CHECKER):
         self.popen = subprocess.Popen(
-            CHECKER,
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -69,8 +69,8 @@ class Checker:
 
 
 @contextmanager
-def running():
-    checker = Checker()
+def running(*command):
+    checker = Checker(command or CHECKER)
     try:
         yield checker
     finally:
@@ -195,7 +195,17 @@ def test_it_ends_when_nobody_is_there_any_more():
 
 
 def test_the_kernel_ends_what_takes_too_long():
-    """Its limit of processor time is set anew for each job, a little above what the job may take."""
+    """A search that doesn't look at the clock is undecided by a signal, each time, and the process goes on."""
+    program = "from solisync.checking import checker; checker.SEARCH_SECONDS = 99; checker.CPU_SECONDS = 0.5"
+    with running(sys.executable, "-P", "-c", f"{program}; checker.main(0)") as checker:
+        for _ in range(2):
+            assert checker.ask(encoded(endless()), search=True).verdict.reason is Reason.BUDGET
+            assert checker.ask(encoded(game()), search=False).verdict.status is Status.VERIFIED
+            assert checker.popen.poll() is None
+
+
+def test_each_job_has_processor_time_of_its_own():
+    """The limit of the kernel is set anew for each, to what the job may take."""
     with running() as checker:
         limits = []
         for _ in range(3):
