@@ -80,6 +80,8 @@ class Psycopg2Loop:
         self._socket_dir = socket_dir
         self._world = world
         self._document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
+        self._expiry = access_expiry(issued_at())
+        self._counted = NO_GAMES.encode()
 
     def rate(self, route: str, seconds: float) -> float:
         """Run the statements of a route for `seconds`; returns runs per second."""
@@ -118,13 +120,17 @@ class Psycopg2Loop:
         cursor.fetchall()
 
     def _pull(self, cursor: Any, player: str) -> None:
-        cursor.execute(sync.PULL.execution, (player,))
+        cursor.execute(sync.PULL.execution, (player, self._expiry))
         cursor.fetchall()
 
     def _push(self, cursor: Any, player: str) -> None:
-        cursor.execute(f"BEGIN; {accounts.LOCK.execution}; {sync.LOAD.execution}", (player, player))
+        reading = f"BEGIN; {accounts.LOCK.execution}; {sync.LOAD.execution}"
+        cursor.execute(reading, (player, player, self._expiry))
         cursor.fetchall()
-        cursor.execute(f"{sync.SAVE.execution}; COMMIT", (player, self._document))
+        told = [self._counted]
+        writing = f"{sync.SAVE.execution}; {sync.REMEMBER.execution}; COMMIT"
+        # the id of a world's session is its player's
+        cursor.execute(writing, (player, self._document, self._counted, player, player, self._counted, told, told))
 
 
 def bcrypt_rate(seconds: float) -> float:

@@ -6,7 +6,7 @@ import msgspec
 
 from ..postgres.statement import Row, Statement
 from ..postgres.transaction import Transaction
-from ..rules.boards import NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
+from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
 from .rows import maybe
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), "00000000-0000-0000-0000-000000000000")
@@ -24,15 +24,19 @@ _JOINED = """
 
 # How many are ahead is counted in the index, to the last rank that is told and no further: for the order, which a count
 # does not need, the planner reads no more of the index than that, and no table.
+# The longest page is a limit of its own, because for a limit that is a parameter the planner of a prepared statement
+# expects a tenth of all rows, and would read the whole leaderboard to join them.
 PAGE = Statement(
     "board_page",
     f"""
     {_SHOWN}
     FROM (
-        SELECT deficit, received_at, replay_id, user_id FROM board_evidence
-        WHERE board = $1::text AND ranked
-            AND (deficit, received_at, replay_id) > ($3::int, $4::timestamptz, $5::uuid)
-        ORDER BY deficit, received_at, replay_id LIMIT $6::int
+        SELECT * FROM (
+            SELECT deficit, received_at, replay_id, user_id FROM board_evidence
+            WHERE board = $1::text AND ranked
+                AND (deficit, received_at, replay_id) > ($3::int, $4::timestamptz, $5::uuid)
+            ORDER BY deficit, received_at, replay_id LIMIT {LIMIT_MAX + 1}
+        ) AS longest ORDER BY deficit, received_at, replay_id LIMIT $6::int
     ) AS entry CROSS JOIN (
         SELECT count(*) AS ahead FROM (
             SELECT FROM board_evidence
