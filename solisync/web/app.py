@@ -24,6 +24,7 @@ from ..errors import NotFound, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.sessions import user_agent
+from .documents import takes_gzip
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Json, Route, Upload
@@ -131,6 +132,8 @@ class App:
             arguments[name] = request.query(name)
         if route.conditional:
             arguments["if_none_match"] = request.field(b"If-None-Match")
+        if route.compressed:
+            arguments["gzip"] = takes_gzip(request.field(b"Accept-Encoding"))
         if route.user_agent:
             arguments["user_agent"] = user_agent(request.field(b"User-Agent"))
         if route.streamed:

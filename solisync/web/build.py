@@ -21,6 +21,7 @@ from .challenge import Challenge
 from .export import Export
 from .health import Health
 from .leaderboard import Leaderboard, load_board
+from .pages import Pages
 from .replays import Replays
 from .route import body_refusals
 from .routes import routes
@@ -56,6 +57,7 @@ def make_site(
     table = routes(
         settings.auth_limit,
         settings.public_avatars,
+        settings.pages,
         accounts=Accounts(
             database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
         ),
@@ -71,6 +73,7 @@ def make_site(
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=schema),
         docs=Docs(),
+        pages=Pages(database=database),
     )
     limiter = RateLimiter(database=database, reactor=reactor)
     app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)

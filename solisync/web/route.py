@@ -64,6 +64,7 @@ class Route:
     - the arguments that `body` names, if there is a body
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
+    - `gzip`, whether the client understands it, if `compressed`
     - `user_agent`, what the client calls itself or None, if `user_agent`
     - `head_only`, whether the client asks for the headers alone, if `streamed`
 
@@ -89,6 +90,7 @@ class Route:
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     conditional: bool = False
+    compressed: bool = False
     user_agent: bool = False
     streamed: bool = False
     answer: Any = None
