@@ -1,7 +1,7 @@
 // @ts-check
 /** /account: signing in and registering; what is there for who is signed in comes from own.js. */
 
-import { local, signIn, username } from "./api.js";
+import { exchange, local, username } from "./api.js";
 import { byId, say, submits } from "./page.js";
 
 /** Where the player came from, if that is a page of this site. */
@@ -14,11 +14,12 @@ function back() {
 /** @param {HTMLFormElement} form @param {boolean} register */
 function enters(form, register) {
   submits(form, async () => {
-    await signIn(form.username.value, form.password.value, register);
+    const [username, password] = [form.username.value, form.password.value];
+    await exchange("POST", "/api/session", { username, password, ...(register && { register }) });
     if (back() !== "/account") location.assign(back());
     for (const field of [form.username, form.password]) field.value = "";
     byId("title").focus();
-    say(`Signed in as ${username()}`);
+    say(`Signed in as ${username}`);
   });
 }
 
@@ -27,7 +28,7 @@ let shown = "";
 async function show() {
   const name = username() ?? "";
   byId("out").hidden = Boolean(name);
-  byId("in").hidden = !name;
+  byId("in").hidden = byId("sign-out").hidden = !name;
   byId("title").textContent = name || "Account";
   byId("insecure").hidden = Boolean(local);
   if (name && name !== shown) (await import("./own.js")).start();

@@ -19,9 +19,9 @@ const SHAPES = [
   "M0-9.5C4-4.5 9-2 9 3A4.4 4.4 0 0 1 1.1 5Q1.5 8 3.6 9.5H-3.6Q-1.5 8-1.1 5A4.4 4.4 0 0 1-9 3C-9-2-4-4.5 0-9.5Z",
 ];
 /** Where the pips of a rank lie: rows of x, from above; the lower half stands on its head. */
-const CORNERS = [[32, 28], [68, 28], [32, 112], [68, 112]];
-const SIDES = [[32, 70], [68, 70]];
-const EIGHT = [...CORNERS, [32, 56], [68, 56], [32, 84], [68, 84]];
+const CORNERS = [[34, 28], [66, 28], [34, 112], [66, 112]];
+const SIDES = [[34, 70], [66, 70]];
+const EIGHT = [...CORNERS, [34, 56], [66, 56], [34, 84], [66, 84]];
 const PIPS = [
   [], [[50, 28], [50, 112]], [[50, 28], [50, 70], [50, 112]], CORNERS, [...CORNERS, [50, 70]], [...CORNERS, ...SIDES],
   [...CORNERS, ...SIDES, [50, 49]], [...CORNERS, ...SIDES, [50, 49], [50, 91]], [...EIGHT, [50, 70]],
@@ -76,7 +76,7 @@ export function face(/** @type {number} */ card) {
     draw("path", { d: SHAPES[suitOf(card)], transform: `translate(${x} ${y}) scale(${turned ? -scale : scale})` });
   const text = (/** @type {number} */ x, /** @type {number} */ y) => draw("text", { x, y }, letter);
   const half = (/** @type {string} */ transform, /** @type {Element[]} */ ...more) =>
-    draw("g", { transform }, text(12, 25), pip(12, 37, 0.62), ...more);
+    draw("g", { transform }, text(13, 25), pip(13, 37, 0.6), ...more);
   const court = (transform = "") => draw("use", { href: `#${RANKS[rank]}`, transform });
   const turned = "rotate(180 50 70)";
   const large = rank > 9

@@ -2,7 +2,7 @@
 /** /daily and /daily/<date>: the goal of a day, its deal, and who won it. */
 
 import { read, readOwn, username } from "./api.js";
-import { byId, fill, h, pageData, entryTable, signInPath } from "./page.js";
+import { byId, fill, h, pageData, signInPath } from "./page.js";
 
 /** @typedef {{date: string, deal: string, goal: {description: string}}} Day */
 
@@ -37,6 +37,7 @@ function winners() {
     return byId("winners").replaceChildren(h("p", {}, why, h("a", { href: signInPath() }, "Sign in")));
   }
   return fill(byId("winners"), async () => {
+    const { entryTable } = await import("./entries.js");
     const { entries } = await readOwn(`/api/boards/daily/${day.date}?limit=100`);
     return [entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "Nobody on the boards has won it so far.")];
   });

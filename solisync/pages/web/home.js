@@ -14,7 +14,7 @@ fill(byId("today"), async () => {
   const { date, description } = await read("/api/daily-challenge");
   const time = h("p", { class: "quiet" }, left());
   setInterval(() => (time.textContent = left()), 30_000);
-  return [h("p", { class: "goal" }, description), time, h("p", {}, h("a", { href: `/daily/${date}` }, "Goal and winners"))];
+  return [h("p", { class: "goal" }, description), time, h("p", {}, h("a", { href: `/daily/${date}` }, "The deal and who won it"))];
 });
 fill(byId("wins"), async () => {
   const [wins, { seed }] = await Promise.all([read("/api/replays/recent?limit=5"), read("/api/daily-challenge")]);

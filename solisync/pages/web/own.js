@@ -1,13 +1,15 @@
 // @ts-check
 /** /account for who is signed in: avatar, games, devices, password, data. */
 
-import { ask, changePassword, readOwn, Refusal, signIn, signOut, username } from "./api.js";
+import { ask, exchange, local, readOwn, Refusal, username } from "./api.js";
 import {
-  ago, avatar, byId, clock, counted, fill, h, initial, keepAvatar, refuse, say, score, submits, table, words,
+  ago, avatar, byId, clock, counted, fill, h, initial, refuse, say, score, submits, table, words,
 } from "./page.js";
 
 /** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
  *   received_at: string, listed: boolean, size: number, verdict: string}} Game */
+
+const signOut = () => exchange("DELETE", "/api/session");
 
 /** Do something at once; what fails is told in `place`. @param {HTMLElement} place @param {() => Promise<unknown>} action */
 async function attempt(place, action) {
@@ -27,7 +29,8 @@ const canvas = /** @type {HTMLCanvasElement} */ (byId("canvas"));
 
 async function showAvatar() {
   const { username: name, avatar_url: path } = await readOwn("/api/me");
-  keepAvatar(path);
+  if (path) local?.setItem("solisync.avatar", path); // for the header of all pages
+  dispatchEvent(new Event("session"));
   byId("avatar").replaceChildren((await avatar(path, "Your avatar")) ?? initial(name));
 }
 
@@ -53,7 +56,7 @@ function bindAvatar() {
       byId("file-refused").append(h("p", { class: "refused", role: "alert" }, "This file is not a picture that your browser can read."));
       return;
     }
-    for (const [id, value] of [["zoom", 1], ["x", 0.5], ["y", 0.5]]) byId(id).value = value;
+    for (const [id, value] of Object.entries({ zoom: 1, x: 0.5, y: 0.5 })) byId(id).value = value;
     form.hidden = false;
     crop();
     byId("zoom").focus();
@@ -63,7 +66,7 @@ function bindAvatar() {
     /** @type {Blob | null} */
     const drawn = await new Promise((resolve) => canvas.toBlob(resolve, "image/webp", 0.9));
     if (!drawn) return;
-    await ask("PUT", "/api/me/avatar", { body: drawn, type: drawn.type });
+    await ask("PUT", "/api/me/avatar", { body: drawn });
     form.hidden = true;
     byId("file").value = "";
     await showAvatar();
@@ -104,7 +107,7 @@ function gameRow(game) {
     byId("game-dialog").showModal();
   } }, "Delete");
   const row = h("tr", {},
-    h("th", { scope: "row" }, h("a", { href: `/replays/${game.id}` }, name)),
+    h("th", {}, h("a", { href: `/replays/${game.id}` }, name)),
     h("td", { class: "number" }, clock(game.time_seconds)),
     h("td", {}, `${words(game.draw_mode)}, ${words(game.mode)}`),
     h("td", {}, words(game.verdict)),
@@ -153,9 +156,9 @@ async function loadDevices() {
         say("Signed out there");
       });
       return h("tr", {},
-        h("th", { scope: "row" }, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
-        h("td", {}, "used ", ago(session.used_at)),
-        h("td", {}, "since ", ago(session.begun_at)),
+        h("th", {}, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
+        h("td", {}, h("span", { class: "narrow" }, "used "), ago(session.used_at)),
+        h("td", {}, h("span", { class: "narrow" }, "since "), ago(session.begun_at)),
         h("td", {}, h("button", { type: "button", click: end, "aria-label": `Sign out: ${device(session.user_agent)}` }, "Sign out"), refused));
     };
     return [table("Last used first", ["Device", "Used", "Signed in", "End"], (await readOwn("/api/sessions")).map(row))];
@@ -167,7 +170,9 @@ async function loadDevices() {
 function bindForms() {
   const password = byId("password-form");
   submits(password, async () => {
-    await changePassword(password.password.value, password.next.value);
+    await exchange("PUT", "/api/session/password", {
+      current_password: password.password.value, new_password: password.next.value,
+    });
     password.password.value = password.next.value = "";
     say("Your password has changed.");
     byId("title").focus();
@@ -186,16 +191,16 @@ function bindForms() {
   byId("keep").onclick = () => dialog.close();
   submits(form, async () => {
     if (form.username.value.trim() !== username()) throw new Refusal(0, "user", "that is not your user name");
-    await signIn(form.username.value, form.password.value);
+    await exchange("POST", "/api/session", { username: form.username.value, password: form.password.value });
     await ask("DELETE", "/api/account");
-    await signOut().catch(() => {}); // there is nothing left to end but the cookie
+    await exchange("DELETE", "/api/session").catch(() => {}); // there is nothing left to end but the cookie
     location.assign("/");
   });
 }
 
 /** Show all that belongs to the player. */
 export function start() {
-  byId("name").textContent = byId("password-user").value = username() ?? "";
+  byId("password-user").value = username() ?? "";
   attempt(byId("file-refused"), showAvatar);
   loadGames(false);
   loadDevices();

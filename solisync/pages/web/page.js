@@ -3,19 +3,21 @@
 
 import { ask, local, Refusal, username } from "./api.js";
 
+/** Narrow screens show rows as blocks, which are no rows to those who listen unless told so. */
+const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
+
 /**
- * An element. Properties are set as attributes, functions as listeners; null and false are left out.
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag @param {Record<string, any>} [properties] @param {(Node | string | number | null | false)[]} children
- * @returns {HTMLElementTagNameMap[T]}
+ * An element. Of its properties functions become listeners, and the rest attributes unless null or false.
+ * @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Record<string, any>} [properties]
+ * @param {(Node | string | number | null | false | undefined)[]} children @returns {HTMLElementTagNameMap[T]}
  */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
+  for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ ({ role: ROLES[tag], ...properties }))) {
     if (typeof value === "function") element.addEventListener(name, value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value || value === 0) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.filter((child) => child !== null && child !== false).map((child) => /** @type {Node | string} */ (child)));
+  element.append(...children.flatMap((child) => (child || child === 0 ? [typeof child === "number" ? String(child) : child] : [])));
   return element;
 }
 
@@ -124,7 +126,7 @@ export async function fill(place, load) {
 export function replayTable(replays, today = null) {
   const row = (/** @type {any} */ replay) =>
     h("tr", {},
-      h("th", { scope: "row" }, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
+      h("th", {}, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
       h("td", { class: "number" }, score(replay.final_score)),
       h("td", { class: "number" }, clock(replay.time_seconds)),
       h("td", {}, words(replay.draw_mode)),
@@ -133,32 +135,10 @@ export function replayTable(replays, today = null) {
   return table("Replays, the newest first", ["Player", "Score", "Time", "Draw", "Mode", "Played"], replays.map(row));
 }
 
-/** The table of a board's entries. @param {any[]} entries @param {string} caption @param {string} [shown] a replay's id */
-export function entryTable(entries, caption, shown) {
-  const row = ({ rank, display_name, score: points, time_seconds, moves, undos, draw_mode, replay_id, received_at, own }) =>
-    h("tr", { class: own && "own" },
-      h("th", { scope: "row" },
-        h("span", { class: "rank" }, rank ?? "…"),
-        h("a", { href: `/replays/${replay_id}`, "aria-current": replay_id === shown && "page" }, display_name),
-        own && h("b", { class: "tag" }, "You")),
-      h("td", { class: "number" }, score(points)),
-      h("td", { class: "number" }, clock(time_seconds)),
-      h("td", {}, counted(moves, "move"), undos ? `, ${undos} taken back` : ""),
-      h("td", {}, words(draw_mode)),
-      h("td", {}, ago(received_at)));
-  return table(caption, ["Player", "Score", "Time", "Moves", "Draw", "Played"], entries.map(row));
-}
-
 /** @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
 export function table(caption, heads, rows) {
-  const head = h("tr", {}, ...heads.map((text, index) => h("th", { scope: "col", class: rows[0]?.children[index].className }, text)));
-  const whole = h("table", {}, h("caption", { class: "quiet" }, caption), h("thead", {}, head), h("tbody", {}, ...rows));
-  // Narrow screens show rows as blocks, and blocks are no rows to those who listen, unless told so.
-  const roles = { table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", "thead th": "columnheader", "tbody th": "rowheader" };
-  for (const [selector, role] of Object.entries(roles)) {
-    for (const element of [whole, ...whole.querySelectorAll(selector)]) if (element.matches(selector)) element.setAttribute("role", role);
-  }
-  return whole;
+  const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
+  return h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
 /** Which field a refusal is about, by its code. */
@@ -205,13 +185,6 @@ export async function avatar(path, alt) {
   return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
 }
 
-/** Note the path of the player's avatar for the header of all pages. @param {string | null} path */
-export function keepAvatar(path) {
-  if (path) local?.setItem("solisync.avatar", path);
-  else local?.removeItem("solisync.avatar");
-  header();
-}
-
 /** Show in the header if somebody is signed in. */
 function header() {
   const name = username();
@@ -226,5 +199,4 @@ for (const link of document.querySelectorAll("nav a")) {
 }
 
 addEventListener("session", header);
-addEventListener("storage", header);
 header();

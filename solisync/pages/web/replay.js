@@ -2,7 +2,7 @@
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
 import { ask, read, readOwn, Refusal, username } from "./api.js";
-import { ago, byId, clock, counted, entryTable, fill, h, pageData, refuse, say, score, signInPath, words } from "./page.js";
+import { ago, byId, clock, counted, fill, h, pageData, refuse, say, score, signInPath, words } from "./page.js";
 import { Player } from "./playback.js";
 
 const { replay, verdict } = pageData();
@@ -119,6 +119,7 @@ async function others() {
   byId("others-sign-in").href = signInPath();
   if (!username()) return;
   await fill(place.querySelector("div"), async () => {
+    const { entryTable } = await import("./entries.js");
     const { entries } = await readOwn(`/api/boards/deals/${replay.deal}/${replay.draw_mode}`);
     if (!entries.length) return [h("p", { class: "quiet" }, "Nobody on the boards has won this deal yet.")];
     return [entryTable(entries, "Best score first", replay.id)];
