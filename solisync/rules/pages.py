@@ -80,10 +80,10 @@ _VERDICTS = {
 def replay_head(shown: ReplayData) -> Head:
     """The head of the page of a replay: by whom, with which result, and whether its moves prove it."""
     replay, verdict = shown.replay, shown.verdict
-    game = f"{_points(replay.final_score)} in {_clock(replay.time_seconds)}, {_DRAW_MODES[replay.draw_mode]}"
+    game = f"{_points(replay.final_score)} in {_clock(replay.time_seconds)}, {_in_words(replay.draw_mode)}"
     claims = "claims" if verdict.status == "refuted" else "won with"
     deal = "" if replay.deal is None else f", deal {replay.deal}"
-    details = f"Mode {_MODES.get(replay.mode, replay.mode)}{deal}, {replay.recorded_at[:10]}."
+    details = f"Mode {_in_words(replay.mode)}{deal}, {replay.recorded_at[:10]}."
     return Head(f"{replay.username} {claims} {game}", f"{details} {_checked(verdict)}")
 
 
@@ -98,8 +98,8 @@ def day_head(day: DayData) -> Head:
     return Head(f"Deal of {day.date} – Solitaire", f"{day.goal.description}. The deal is {day.deal}.")
 
 
-_DRAW_MODES = {"DrawOne": "draw one", "DrawThree": "draw three"}
-_MODES = {"TimeAttack": "Time Attack"}
+def _in_words(name: str) -> str:
+    return {"DrawOne": "draw one", "DrawThree": "draw three", "TimeAttack": "Time Attack"}.get(name, name)
 
 
 def _points(spelling: Raw) -> str:

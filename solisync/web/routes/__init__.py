@@ -5,6 +5,7 @@ from ..accounts import Accounts
 from ..analytics import Analytics
 from ..avatars import Avatars
 from ..boards import Boards
+from ..browser_sessions import BrowserSessions
 from ..challenge import Challenge
 from ..export import Export
 from ..health import Health
@@ -43,6 +44,7 @@ def routes(
     health: Health,
     docs: Docs,
     pages: Pages,
+    browser_sessions: BrowserSessions,
 ) -> tuple[Route, ...]:
     """Every route of the service; those that begin or continue a session share `auth_limit`.
 
@@ -53,6 +55,6 @@ def routes(
         *games(sync=sync, leaderboard=leaderboard, challenge=challenge),
         *watching(replays=replays, verdicts=verdicts, boards=boards),
         *service(analytics=analytics, health=health, openapi=OpenApi(lambda: table), docs=docs),
-        *(browsing(pages=pages) if with_pages else ()),
+        *(browsing(auth_limit, pages=pages, browser_sessions=browser_sessions) if with_pages else ()),
     )
     return table
