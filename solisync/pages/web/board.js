@@ -105,6 +105,7 @@ function told(pile, { piles, down }) {
 export class Board {
   /** @param {HTMLElement} element @param {number} fan how many cards of the waste can be seen */
   constructor(element, fan) {
+    this.element = element;
     this.fan = fan;
     /** @type {Position | null} */
     this.shown = null;
@@ -122,7 +123,7 @@ export class Board {
       const name = document.createElement("span");
       item.className = `card ${SUITS[suitOf(card)]}`;
       name.className = "unseen";
-      item.append(face(card), name);
+      item.append(name);
       return { item, name };
     });
     element.replaceChildren(...Object.values(this.lists));
@@ -133,6 +134,7 @@ export class Board {
    * @param {Position} position @param {number} flight 0: they are there at once
    */
   show(position, flight) {
+    this.element.classList.toggle("flying", flight > 0);
     const changed = Object.keys(this.lists).filter((pile) => position.piles[pile] !== this.shown?.piles[pile]
       || position.down[pile] !== this.shown?.down[pile]);
     /** @type {Map<HTMLElement, DOMRect>} */
@@ -149,6 +151,7 @@ export class Board {
     this.shown = position;
     for (const [item, from] of flying) {
       const to = item.getBoundingClientRect();
+      if (!from.width || !to.width) continue; // it was, or is, under others
       const way = `${from.left - to.left}px ${from.top - to.top}px`;
       item.animate([{ translate: way, zIndex: 9 }, { translate: "0px 0px", zIndex: 9 }],
         { duration: flight, easing: "cubic-bezier(.3, .7, .3, 1)" });
@@ -169,6 +172,7 @@ export class Board {
       const step = pile === "w" ? Math.max(index - Math.max(cards.length - this.fan, 0), 0)
         : pile[0] === "t" ? Math.min(index, hidden) * 0.45 + Math.max(index - hidden, 0) : 0;
       item.classList.toggle("down", !up);
+      if (up && item.childElementCount === 1) item.prepend(face(card)); // not before somebody sees it
       name.textContent = up ? named(card) : "face down";
       item.style.setProperty("--step", String(step));
       if (list.children[index] !== item) list.insertBefore(item, list.children[index] ?? null);

@@ -25,7 +25,14 @@ async function attempt(place, action) {
 
 /** @type {ImageBitmap | null} */
 let picture = null;
-const canvas = /** @type {HTMLCanvasElement} */ (byId("canvas"));
+const canvas = h("canvas", { width: 512, height: 512, role: "img", "aria-label": "Preview" });
+
+/** A form with its fields, the place for what is refused, and its buttons. @param {string} id @param {Node[]} fields @param {Node[]} buttons */
+const stack = (id, fields, buttons) =>
+  h("form", { id, class: "stack" }, ...fields, h("div", { class: "refusal" }), h("p", { class: "row" }, ...buttons));
+
+/** @param {string} id @param {string} label @param {Record<string, any>} properties */
+const field = (id, label, properties) => [h("label", { for: id }, label), h("input", { id, required: true, ...properties })];
 
 async function showAvatar() {
   const { username: name, avatar_url: path } = await readOwn("/api/me");
@@ -45,7 +52,11 @@ function crop() {
 }
 
 function bindAvatar() {
-  const form = byId("crop");
+  const range = { type: "range", min: 0, max: 1, step: 0.01, input: crop };
+  const form = stack("crop", [canvas, ...field("zoom", "Size", { ...range, min: 1, max: 4 }), ...field("x", "Left and right", range),
+    ...field("y", "Up and down", range)], [h("button", { class: "main" }, "Use this picture")]);
+  form.hidden = true;
+  byId("crop-place").append(form);
   byId("file").onchange = async () => {
     const [file] = byId("file").files;
     if (!file) return;
@@ -61,7 +72,6 @@ function bindAvatar() {
     crop();
     byId("zoom").focus();
   };
-  for (const id of ["zoom", "x", "y"]) byId(id).oninput = crop;
   submits(form, async () => {
     /** @type {Blob | null} */
     const drawn = await new Promise((resolve) => canvas.toBlob(resolve, "image/webp", 0.9));
@@ -80,6 +90,22 @@ function bindAvatar() {
 /** @type {string | null} */
 let next = null;
 
+/** Ask before a game is deleted. @param {string} question @param {string} path @param {() => void} done */
+function askAndDelete(question, path, done) {
+  const refused = h("div", { id: "game-refused" });
+  const go = () => attempt(refused, async () => {
+    await ask("DELETE", path);
+    dialog.close();
+    done();
+  });
+  const dialog = h("dialog", { "aria-label": question, close: () => dialog.remove() },
+    h("h2", {}, question), h("p", {}, "Its link stops working, and it leaves the boards. This can’t be undone."), refused,
+    h("form", { method: "dialog", class: "row" }, h("button", {}, "Keep it"),
+      h("button", { type: "button", class: "danger", id: "game-delete", click: go }, "Delete")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 /** @param {Game} game */
 function gameRow(game) {
   const refused = h("div");
@@ -88,23 +114,21 @@ function gameRow(game) {
   const listed = h("input", { type: "checkbox", "aria-label": `Listed: ${name}`, change: () => {
     const wanted = listed.checked;
     attempt(refused, async () => {
-      listed.checked = !wanted;
-      await ask("PUT", `${path}/listed`, { json: { listed: wanted } });
       listed.checked = wanted;
+      await ask("PUT", `${path}/listed`, { json: { listed: wanted } }).catch((error) => {
+        listed.checked = !wanted;
+        throw error;
+      });
       say(wanted ? "Listed" : "Not listed any more");
     });
   } });
   listed.checked = game.listed;
   const remove = h("button", { type: "button", class: "danger", "aria-label": `Delete ${name}`, click: () => {
-    byId("game-refused").replaceChildren();
-    byId("game-delete").onclick = () => attempt(byId("game-refused"), async () => {
-      await ask("DELETE", path);
-      byId("game-dialog").close();
+    askAndDelete(`Delete the game with ${name}?`, path, () => {
       row.remove();
       byId("games-heading").focus();
       say("Deleted");
     });
-    byId("game-dialog").showModal();
   } }, "Delete");
   const row = h("tr", {},
     h("th", {}, h("a", { href: `/replays/${game.id}` }, name)),
@@ -185,13 +209,18 @@ function bindForms() {
     say("Your data is being saved.");
   });
   byId("sign-out").onclick = () => attempt(byId("out-refused"), signOut);
-  const dialog = byId("delete-dialog");
-  const form = byId("delete-form");
+  const form = stack("delete-form",
+    [h("h2", {}, "Delete the account?"), h("p", {}, "This can’t be undone."),
+      ...field("delete-name", "Your user name", { name: "username", autocomplete: "off", autocapitalize: "none" }),
+      ...field("delete-password", "Your password", { name: "password", type: "password", autocomplete: "current-password" })],
+    [h("button", { class: "danger" }, "Delete it all"), h("button", { type: "button", click: () => dialog.close() }, "Keep it")]);
+  const dialog = h("dialog", { "aria-label": "Delete the account?" }, form);
+  document.body.append(dialog);
   byId("delete").onclick = () => dialog.showModal();
-  byId("keep").onclick = () => dialog.close();
   submits(form, async () => {
-    if (form.username.value.trim() !== username()) throw new Refusal(0, "user", "that is not your user name");
-    await exchange("POST", "/api/session", { username: form.username.value, password: form.password.value });
+    const [name, word] = [byId("delete-name").value.trim(), byId("delete-password").value];
+    if (name !== username()) throw new Refusal(0, "user", "that is not your user name");
+    await exchange("POST", "/api/session", { username: name, password: word });
     await ask("DELETE", "/api/account");
     await exchange("DELETE", "/api/session").catch(() => {}); // there is nothing left to end but the cookie
     location.assign("/");

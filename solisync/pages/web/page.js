@@ -15,7 +15,7 @@ export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ ({ role: ROLES[tag], ...properties }))) {
     if (typeof value === "function") element.addEventListener(name, value);
-    else if (value || value === 0) element.setAttribute(name, value === true ? "" : value);
+    else if (value || value === 0 || value === "") element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flatMap((child) => (child || child === 0 ? [typeof child === "number" ? String(child) : child] : [])));
   return element;
