@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import model
 from solisync.access import passwords
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
 from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
@@ -234,3 +235,9 @@ def test_a_section_sign_follows_its_document():
         for line in path.read_text("utf-8").splitlines()
         if "§" in standards.sub("", line) and path.name != "test_docs.py"
     ]
+
+
+def test_the_scaling_page_shows_the_model():
+    """The tables of docs/scaling.md are those that bench/model.py makes."""
+    for table in (model.habits_table(), model.needs_table(), model.sizes_table()):
+        assert table in DOCS["scaling.md"]
