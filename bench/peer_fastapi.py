@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
@@ -164,6 +165,9 @@ async def pull(request: Request) -> Response:
         raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
     payload = default_document(player, now).encode() if row[0] is None else row[0].encode()
+    if row[1]:
+        foreign = counts_of(read_saved(payload).payload).encode(), sha256(payload).hexdigest()
+        await pool.execute(sync.PULL_FOREIGN.sql, player, access_expiry, *foreign)
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
 
 
