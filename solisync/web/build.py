@@ -72,7 +72,9 @@ def make_site(
         health=Health(database=database, schema_number=schema),
         docs=Docs(),
     )
-    limiter = RateLimiter(database=database, reactor=reactor)
+    limiter = RateLimiter(
+        database=database, reactor=reactor, on_refusal=lambda name: metrics.refusals.labels(name).inc()
+    )
     app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)
     return Site(
         app.resource(),
