@@ -20,7 +20,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres import connection, pool
+from solisync.postgres import connection, opening, pool
 from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.pool import RECONNECT_SECONDS
@@ -293,7 +293,7 @@ async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
     reactor, empty_database, monkeypatch, no_lost_failures, held, status
 ):
     """A request that doesn't get the lock of its player's row within the server's limit tries once more."""
-    monkeypatch.setattr(connection, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
+    monkeypatch.setattr(opening, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
     running = await start(reactor, empty_database)
     try:
         ((user, _, token),) = players(empty_database, 1)

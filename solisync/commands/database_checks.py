@@ -52,11 +52,12 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
     elif server.read_only:
         yield wrong("database", "it is a standby, or set to be read only", "name the primary in DATABASE_URL")
     else:
-        kind = "embedded in " + str(settings.data_dir) if settings.database_url is None else "named by DATABASE_URL"
-        yield fine("database", f"PostgreSQL {server.version}, {kind}")
+        embedded = settings.database_url is None
+        place = f"embedded in {settings.data_dir}" if embedded else f"at {connection.server.name}"
+        yield fine("database", f"PostgreSQL {server.version}, {place}")
     yield clock(before - theirs, theirs - after)
-    if await introspection.is_pooled(connection):
-        yield _pooler(settings.prepared_statements)
+    if connection.server.pooled:
+        yield _pooler(connection.server.lacking, settings.prepared_statements)
     wanted = settings.workers * settings.database_connections + 2
     if settings.database_url is not None and wanted > server.connections:
         yield wrong(
@@ -84,10 +85,13 @@ def clock(ahead: timedelta, behind: timedelta) -> Finding:
     return fine("clock", "this machine and the database agree on the time")
 
 
-def _pooler(prepared_statements: bool) -> Finding:
+def _pooler(lacking: str, prepared_statements: bool) -> Finding:
     if prepared_statements:
         return note("pooler", "there is one before the database", "in transaction mode, --no-prepared-statements")
-    return fine("pooler", "there is one before the database, and statements are not prepared")
+    if lacking:
+        text = f"there is one before the database, and the role needs a value of its own for {lacking}"
+        return wrong("pooler", text, "ALTER ROLE … SET …, see docs/high-availability.md#pgbouncer")
+    return fine("pooler", "there is one before the database; statements are not prepared, and the role has its limits")
 
 
 def _schema(number: int) -> Finding:

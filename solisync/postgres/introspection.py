@@ -72,12 +72,6 @@ async def clock(connection: Connection) -> datetime:
     return now
 
 
-async def is_pooled(connection: Connection) -> bool:
-    """Whether a pooler stands between this connection and the server."""
-    ((pid,),) = await connection.execute("SELECT pg_backend_pid()")
-    return bool(pid != connection.backend_pid)
-
-
 async def server(connection: Connection) -> Server:
     """The server as this role sees it."""
     (row,) = await connection.execute(_SERVER)

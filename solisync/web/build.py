@@ -69,7 +69,7 @@ def make_site(
         verdicts=Verdicts(database=database),
         boards=Boards(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
-        health=Health(database=database, schema_number=schema),
+        health=Health(database=database, schema_number=schema, reactor=reactor),
         docs=Docs(),
     )
     limiter = RateLimiter(
