@@ -70,6 +70,7 @@ class Request(server.Request):
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
+        without_cors: re.Pattern[bytes],
         admit_body: Callable[["Request", int], None],
     ) -> None:
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
@@ -79,12 +80,16 @@ class Request(server.Request):
         self._access_log = access_log
         self._resolver = resolver
         self._cors_origins = cors_origins
+        self._shared = bool(cors_origins)  # whether these may read the reply
+        self._without_cors = without_cors
         self._admit_body = admit_body
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
     def gotLength(self, length: int | None) -> None:
         self.content = BytesIO()
+        if self._shared and self._without_cors.fullmatch(self.target):
+            self._shared = False
         if length is not None and length > MAX_BODY:
             self.channel.refuse_body()
         elif length != 0:
@@ -216,10 +221,10 @@ class Request(server.Request):
 
     @property
     def allowed_origin(self) -> str | None:
-        """The Origin header, if it is one of the configured web origins."""
+        """The Origin header, if it is one of the web origins that may read the reply."""
         origins = self.fields(b"Origin")
         if len(origins) == 1 and origins[0] in self._cors_origins:
-            return origins[0]
+            return origins[0] if self._shared else None
         if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"Host")):
             self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
         return None
@@ -228,7 +233,7 @@ class Request(server.Request):
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")] if self._cors_origins else []
+            return [("Vary", "Origin")] if self._shared else []
         return [
             ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),
