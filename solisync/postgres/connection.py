@@ -176,6 +176,15 @@ class Connection:
     def _set_cancelled(self) -> None:
         self.cancelled = True
 
+    @property
+    def running(self) -> bool:
+        """Whether a statement is running."""
+        return self._libpq.running
+
+    def abandon(self, error: ConnectionLost) -> None:
+        """Let the running statement fail with `error` now, and close the connection when the server has ended it."""
+        self._libpq.abandon(error)
+
     def close(self) -> None:
         """Close the connection now; a statement that is running fails with ConnectionLost."""
         self._libpq.close()

@@ -160,6 +160,18 @@ class LibpqConnection:
         while not self.disconnected and self._input.poll(0):
             self._read_idle()
 
+    @property
+    def running(self) -> bool:
+        """Whether a statement is running."""
+        return self._outcome is not None
+
+    def abandon(self, error: Exception) -> None:
+        """Let the running statement fail for its caller now, and close the connection when its result arrives."""
+        outcome, self._outcome = self._outcome, Deferred()
+        self._outcome.addBoth(lambda _: self.close())
+        assert outcome is not None
+        outcome.errback(error)
+
     def close(self) -> None:
         """Close the connection now; a statement that is running fails with ConnectionDone.
 

@@ -10,7 +10,6 @@ from solisync import __version__
 from solisync.errors import DatabaseError, Unavailable
 from solisync.web.health import ANSWER_SECONDS, EVERY_SECONDS, Health
 from tests.fire.servers import servers
-from tests.harness.concurrency import wait_for
 from tests.harness.postgres import run_sql
 from tests.harness.service import start
 
@@ -66,13 +65,6 @@ async def watch(reactor, running, seconds):
     return answers
 
 
-def hang(server, names):
-    """Let every commit wait for a standby of this name, which isn't there; "" lets go of them."""
-    server.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
-    server.sql("SELECT pg_reload_conf()")
-    wait_for(lambda: server.sql("SHOW synchronous_standby_names") == [(names,)])
-
-
 @pytest.mark.parametrize("trouble", ["commits hang", "frozen"])
 async def test_readiness_is_truthful_within_seconds(reactor, new_cluster, trouble):
     """While the database answers but commits nothing, or is silent, ready is a 503; when it is back, a 200."""
@@ -80,11 +72,11 @@ async def test_readiness_is_truthful_within_seconds(reactor, new_cluster, troubl
         primary = made.make_primary()
         running = await start(reactor, primary.dsn)
         try:
-            primary.freeze() if trouble == "frozen" else hang(primary, "nobody")
+            primary.freeze() if trouble == "frozen" else primary.wait_for_standby("nobody")
             answers = await watch(reactor, running, 4)
             assert not [answer for answer in answers if answer[0] > ANSWER_SECONDS + SLACK and answer[1] != 503]
             assert max(seconds for _, _, seconds in answers) < ANSWER_SECONDS + SLACK
-            primary.thaw() if trouble == "frozen" else hang(primary, "")
+            primary.thaw() if trouble == "frozen" else primary.wait_for_standby("")
             answers = await watch(reactor, running, 3)
             assert {status for when, status, _ in answers if when > 2} == {200}
         finally:

@@ -126,8 +126,8 @@ class Request(server.Request):
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
 
         A path has one spelling, without percent-encoding: else "/api%2Fme" would be "/api/me" here and another path to
-        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me"; it is shown
-        "%" for either, which is no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
+        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me" and "*" for
+        "/"; it is shown "%" for these: no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
         """
         self._whole = True
         serving.set({})  # this may run in the context of the request before it
@@ -135,7 +135,7 @@ class Request(server.Request):
         if not self.method.isupper() or len(self.method) > METHOD_BYTES:
             self.method = b"UNKNOWN"
         # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
-        plain = b"%" not in self.path and not self.path.startswith(b"//")
+        plain = b"%" not in self.path and self.path != b"*" and not self.path.startswith(b"//")
         self.prepath, self.postpath = [], self.path[1:].split(b"/") if plain else [b"%"]
         try:
             self.render(self._resource)
