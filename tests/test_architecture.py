@@ -40,7 +40,7 @@ KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.error_replies"},
     "txpostgres": {"postgres.libpq"},
-    "psycopg2": {"postgres.libpq", "postgres.connection", "postgres.dsn"},  # errors; libpq's parser of DSNs
+    "psycopg2": {"postgres.libpq", "postgres.opening", "postgres.connection", "postgres.dsn"},  # errors; parser of DSNs
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client"},
@@ -53,7 +53,7 @@ KNOWN_TO = {
 SQL_MODULES = {
     "postgres.migrate": "applies migrations, and keeps the list of them, before any table exists",
     "postgres.migration_lock": "takes an advisory lock, before any table exists",
-    "postgres.connection": "settings of each connection",
+    "postgres.opening": "settings of each connection",
     "postgres.introspection": "asks the server about itself, whatever the schema",
     "commands.original_file": "reads the SQLite file of another server",
     "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
