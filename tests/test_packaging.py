@@ -61,7 +61,7 @@ def installation(wheel, tmp_path_factory):
 
 
 def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
-    """The plugin, the migrations, the pages and the type marker are in it; a twisted/__init__.py would hide Twisted itself."""
+    """The plugin, the migrations, the pages, the type marker; a twisted/__init__.py would hide Twisted itself."""
     names = set(zipfile.ZipFile(wheel).namelist())
     migrations = {f"solisync/migrations/{file.name}" for file in (ROOT / "migrations").glob("*.sql")}
     assert migrations
