@@ -10,7 +10,7 @@ from solisync.errors import BadRequest
 from solisync.web.wire import channel as module
 from solisync.web.wire.head import MAX_HEADER_BYTES, MAX_HEADERS, read_head
 from tests.wire.bench import Bench
-from tests.wire.cases import ANSWERS, GET, HEALTH, MALFORMED, UNUSUAL
+from tests.wire.cases import ANSWERS, GET, HEALTH, LAST, MALFORMED, UNUSUAL
 from tests.wire.sockets import post
 
 VARYING = re.compile(rb"(X-Request-Id|Date): [^\r]*")
@@ -128,6 +128,7 @@ def talk(pieces):
 @settings(max_examples=400, deadline=None)
 @given(conversations())
 @example([HEALTH * 40])
+@example([LAST + MALFORMED["CL and TE"]])
 @example([b"\r\n" + HEALTH * 2, b"\r\n" + HEALTH])
 @example([GET + b"X: y\r\n" * (MAX_HEADERS - 1) + b"\r\n" + HEALTH])
 @example([GET + b"X: y\r\n" * MAX_HEADERS + b"\r\n" + HEALTH])

@@ -94,10 +94,9 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
         if not nested:
             self._answered_in_turn = 0
             data = self._read_heads(data)
-            if not data:
-                return
-        self._begin()
-        LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
+        if data:
+            self._begin()
+            LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
         if self.line_mode and self._buffer and not nested and not self._refused:
             self._begin()  # the first bytes of a pipelined request may have come with the last of the one before
             if self.paused:
@@ -120,6 +119,8 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
                 self._take(head)
             finally:
                 self._busyReceiving = False
+            if self.transport.disconnecting:  # what follows the last request is not read
+                self._buffer, data = data, b""
         return data
 
     def _take(self, head: Head) -> None:
