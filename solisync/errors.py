@@ -66,6 +66,13 @@ class Unauthorized(Refused):
         super().__init__(code, message)
 
 
+class Forbidden(Refused):
+    """The request may not come from the page that sent it."""
+
+    def __init__(self) -> None:
+        super().__init__("forbidden", "forbidden")
+
+
 class NotFound(Refused):
     """The thing that the text names does not exist."""
 
@@ -108,6 +115,10 @@ class ConnectionLost(TransactionAborted):
 
 class Outdated(TransactionAborted):
     """The server was demoted, or the schema changed, since the connection was made: all older connections must go."""
+
+
+class Interrupted(DatabaseError):
+    """The database was lost, or too slow, in the middle of work that must not run again; its text says all."""
 
 
 class ConnectionFailed(DatabaseError):

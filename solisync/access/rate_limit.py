@@ -33,7 +33,8 @@ AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says oth
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 PASSWORD = Limit("password", most=5, seconds=60)
 EXPORT = Limit("export", most=2, seconds=60)
-LIMITS = (AUTH, ANALYTICS, PASSWORD, EXPORT)
+OPT_IN = Limit("opt_in", most=10, seconds=60)
+LIMITS = (AUTH, ANALYTICS, PASSWORD, EXPORT, OPT_IN)
 
 
 class RateLimiter:

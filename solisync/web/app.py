@@ -24,9 +24,11 @@ from ..errors import NotFound, Refused, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.sessions import user_agent
+from .documents import takes_gzip
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Json, Route, Upload
+from .same_origin import session_cookie
 from .wire.reply import Reply
 from .wire.request import Request
 
@@ -36,7 +38,7 @@ Serve = Callable[[Route, Request, dict[str, str]], Deferred[Reply]]
 
 
 class App:
-    """Serves a table of routes: rate limit, then access token, then body, then handler."""
+    """Serves a table of routes: same origin, then rate limit, then access token, then body, then handler."""
 
     def __init__(
         self,
@@ -71,6 +73,8 @@ class App:
         route, _ = self._dispatcher.find(request.method, request.target)
         if route is None or route.body is None:
             raise NotFound("not_found", "not found")
+        if route.same_origin:
+            session_cookie(request)
         player = self._tokens.read_access(request.bearer, self._now()).user_id if route.protected else None
         if size > LARGE_BYTES:
             request.charged = player or request.caller.bucket, size
@@ -116,6 +120,8 @@ class App:
         request.private = route.private
         serving.set({"client": request.caller.name, "request_id": request.request_id})
         arguments: dict[str, Any] = {**variables}
+        if route.same_origin:
+            arguments["cookie"] = session_cookie(request)
         if route.limit is not None and "admission" not in variables:
             admission = self._limiter.expect(route.limit, request.caller.bucket)
             if route.counts:
@@ -134,6 +140,8 @@ class App:
             arguments[name] = request.query(name)
         if route.conditional:
             arguments["if_none_match"] = request.field(b"if-none-match")
+        if route.compressed:
+            arguments["gzip"] = takes_gzip(request.field(b"accept-encoding"))
         if route.user_agent:
             arguments["user_agent"] = user_agent(request.field(b"user-agent"))
         if route.streamed:

@@ -69,6 +69,7 @@ class Request(LeanRequest):
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
+        without_cors: re.Pattern[bytes],
         admit_body: Callable[["Request", int], None],
     ) -> None:
         super().__init__(channel)
@@ -76,12 +77,16 @@ class Request(LeanRequest):
         self._access_log = access_log
         self._resolver = resolver
         self._cors_origins = cors_origins
+        self._shared = bool(cors_origins)  # whether these may read the reply
+        self._without_cors = without_cors
         self._admit_body = admit_body
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
     def gotLength(self, length: int | None) -> None:
         self.content = BytesIO()
+        if self._shared and self._without_cors.fullmatch(self.target):
+            self._shared = False
         if length is not None and length > MAX_BODY:
             self.channel.refuse_body()
         elif length != 0:
@@ -118,8 +123,8 @@ class Request(LeanRequest):
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
 
         A path has one spelling, without percent-encoding: else "/api%2Fme" would be "/api/me" here and another path to
-        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me"; it is shown
-        "%" for either, which is no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
+        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me" and "*" for
+        "/"; it is shown "%" for these: no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
         """
         self._whole = True
         serving.set({})  # this may run in the context of the request before it
@@ -127,7 +132,7 @@ class Request(LeanRequest):
         if not self.method.isupper() or len(self.method) > METHOD_BYTES:
             self.method = b"UNKNOWN"
         # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
-        plain = b"%" not in self.path and not self.path.startswith(b"//")
+        plain = b"%" not in self.path and self.path != b"*" and not self.path.startswith(b"//")
         self.prepath, self.postpath = [], self.path[1:].split(b"/") if plain else [b"%"]
         try:
             self.render(self._resource)
@@ -212,10 +217,10 @@ class Request(LeanRequest):
 
     @property
     def allowed_origin(self) -> str | None:
-        """The Origin header, if it is one of the configured web origins."""
+        """The Origin header, if it is one of the web origins that may read the reply."""
         origins = self.fields(b"origin")
         if len(origins) == 1 and origins[0] in self._cors_origins:
-            return origins[0]
+            return origins[0] if self._shared else None
         if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"host")):
             self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
         return None
@@ -224,7 +229,7 @@ class Request(LeanRequest):
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")] if self._cors_origins else []
+            return [("Vary", "Origin")] if self._shared else []
         return [
             ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),
