@@ -117,6 +117,10 @@ class Outdated(TransactionAborted):
     """The server was demoted, or the schema changed, since the connection was made: all older connections must go."""
 
 
+class Interrupted(DatabaseError):
+    """The database was lost, or too slow, in the middle of work that must not run again; its text says all."""
+
+
 class ConnectionFailed(DatabaseError):
     """No connection to the database could be made."""
 

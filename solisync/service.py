@@ -178,7 +178,14 @@ def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Me
 def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
     metrics.password_hash_queue.set(hashing.waiting)
     pool = database.pool
-    metrics.pool(used=pool.used, idle=pool.idle, waiting=pool.waiting, replaced=pool.replaced)
+    metrics.pool(
+        used=pool.used,
+        idle=pool.idle,
+        abandoned=pool.abandoned,
+        waiting=pool.waiting,
+        replaced=pool.replaced,
+        servers=pool.servers,
+    )
 
 
 class Solisync(Daemon):

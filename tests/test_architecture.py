@@ -40,7 +40,7 @@ KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.error_replies"},
     "txpostgres": {"postgres.libpq"},
-    "psycopg2": {"postgres.libpq", "postgres.connection", "postgres.dsn"},  # errors; libpq's parser of DSNs
+    "psycopg2": {"postgres.libpq", "postgres.opening", "postgres.connection", "postgres.dsn"},  # errors; parser of DSNs
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client"},
@@ -53,7 +53,7 @@ KNOWN_TO = {
 SQL_MODULES = {
     "postgres.migrate": "applies migrations, and keeps the list of them, before any table exists",
     "postgres.migration_lock": "takes an advisory lock, before any table exists",
-    "postgres.connection": "settings of each connection",
+    "postgres.opening": "settings of each connection",
     "postgres.introspection": "asks the server about itself, whatever the schema",
     "commands.original_file": "reads the SQLite file of another server",
     "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
@@ -216,3 +216,14 @@ def test_the_page_shows_the_layout():
             shown.append(".".join([*packages, entry[2].removesuffix(".py")]))
     modules = [name for path, name in NAMES.items() if path.name != "__init__.py"]
     assert sorted(shown) == sorted(modules)
+
+
+def test_header_fields_are_asked_for_in_lower_case():
+    """A request keeps their names so, and has no field by another spelling."""
+    asked = re.compile(r"\.(?:fields?|values)\(b\"([^\"]+)\"\)")
+    wrong = {path.name: names for path, source in SOURCES.items() if (names := _capitalized(asked.findall(source)))}
+    assert not wrong
+
+
+def _capitalized(names):
+    return [name for name in names if name != name.lower()]

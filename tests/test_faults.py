@@ -18,9 +18,10 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
+from twisted.logger import capturedLogs, formatEvent
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres import connection, pool
+from solisync.postgres import connection, opening, pool
 from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.pool import RECONNECT_SECONDS
@@ -28,6 +29,7 @@ from solisync.postgres.statement import Statement
 from solisync.service import make_service
 from solisync.settings import ServingSettings
 from solisync.web import app
+from tests.fire.servers import servers
 from tests.harness.concurrency import at_once
 from tests.harness.constants import FAST_BCRYPT, PASSWORD
 from tests.harness.http_requests import ask, new_address, refresh
@@ -288,12 +290,35 @@ async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
         await running.service.stopService()
 
 
+async def test_a_commit_of_unknown_outcome_is_one_line_in_the_log(reactor, new_cluster, monkeypatch, no_lost_failures):
+    """A failover has dozens of them, and where in the code each was met tells nothing; which server is in use does."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.5)
+    with servers(cluster=new_cluster) as made, capturedLogs() as events:
+        primary = made.make_primary()
+        running = await start(reactor, primary.dsn)
+        try:
+            ((_, _, token),) = players(primary.dsn, 1)
+            primary.wait_for_standby("nobody")
+            answer = await running.ask("POST", "/api/leaderboard/opt-in", body={"display_name": "Ann"}, bearer=token)
+            primary.wait_for_standby("")
+        finally:
+            await running.service.stopService()
+    assert (answer.status, answer.json) == (500, {"error": "internal server error"})
+    assert no_lost_failures == []
+    lines = [formatEvent(event) for event in events]
+    (line,) = [line for line in lines if " failed (" in line]
+    request_id = answer.headers["x-request-id"]
+    why = "outcome unknown, no answer within 0.5 s"
+    assert line == f"POST /api/leaderboard/opt-in failed ({request_id}): {why}"
+    assert next(line for line in lines if line.startswith("connected")).endswith(f": 127.0.0.1:{primary.port}")
+
+
 @pytest.mark.parametrize(("held", "status"), [(2.0, 200), (10, 500)])
 async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
     reactor, empty_database, monkeypatch, no_lost_failures, held, status
 ):
     """A request that doesn't get the lock of its player's row within the server's limit tries once more."""
-    monkeypatch.setattr(connection, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
+    monkeypatch.setattr(opening, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
     running = await start(reactor, empty_database)
     try:
         ((user, _, token),) = players(empty_database, 1)
@@ -304,6 +329,6 @@ async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
         assert answer.status == status
         if release.active():
             release.cancel()
-        no_lost_failures.clear()
+        assert no_lost_failures == []
     finally:
         await running.service.stopService()

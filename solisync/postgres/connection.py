@@ -11,7 +11,6 @@ from psycopg2 import extensions
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectionDone
-from twisted.logger import Logger
 
 from ..errors import (
     ConnectionFailed,
@@ -22,9 +21,9 @@ from ..errors import (
     TransactionAborted,
     Unavailable,
 )
-from . import libpq
-from .dsn import each_address, each_host, with_defaults
+from .dsn import each_address, each_host
 from .libpq import LibpqConnection, Parameters
+from .opening import Server, connect_and_set_up, reason
 from .staggered import staggered_race
 from .statement import Row, Statement, Step
 
@@ -41,32 +40,17 @@ _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
 _DECLINED = "SS503"  # raised by our own functions, in migrations/
 _TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
-# Whatever the server, the database or the role prefers:
-# - PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC.
-# - A statement that waited for a lock relies on seeing what was committed meanwhile, which other levels hide from it.
-# - What is acknowledged must survive a crash of the server. For which standbys a commit waits as well, if synchronous
-#   commits are not off, is up to the operator.
-_SETTINGS = """
-    SET timezone = 'UTC';
-    SET default_transaction_isolation = 'read committed';
-    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
-"""
-
-# Limits kept by the server: a node that vanished must not keep its locks.
-_TIMEOUTS = "SET statement_timeout = '5s'; SET lock_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'"
-
-_log = Logger()
-
 
 class Connection:
-    """A connection that runs one statement at a time.
+    """A connection to a `server` that runs one statement at a time.
 
     `cancelled` becomes true when a caller tries to cancel a statement of a connection that is shielded; whoever lends
     the connection resets it.
     """
 
-    def __init__(self, connection: LibpqConnection, *, prepared: bool) -> None:
+    def __init__(self, connection: LibpqConnection, server: Server, *, prepared: bool) -> None:
         self.cancelled = False
+        self.server = server
         self._libpq = connection
         self._prepared = prepared
         self._opened = connection.reactor.seconds()
@@ -99,14 +83,14 @@ class Connection:
     async def _open(
         cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
     ) -> "Connection":
-        opening = Deferred.fromCoroutine(_connect_and_set_up(reactor, dsn, statements, bounded))
+        opening = Deferred.fromCoroutine(connect_and_set_up(reactor, dsn, statements, bounded))
         try:
-            connection = await opening.addTimeout(CONNECT_SECONDS, reactor)
+            connection, server = await opening.addTimeout(CONNECT_SECONDS, reactor)
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {CONNECT_SECONDS:g} s") from None
         except (psycopg2.Error, ConnectionDone, ValueError, OSError) as error:
             raise ConnectionFailed(_failure(error)) from None
-        return cls(connection, prepared=bool(statements))
+        return cls(connection, server, prepared=bool(statements))
 
     async def run(self, *steps: Step, before: str = "", after: str = "") -> list[Row]:
         """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
@@ -135,16 +119,16 @@ class Connection:
             code = getattr(error, "pgcode", None) or ""
             if code in _LOST or code.startswith("08") or self._libpq.disconnected:
                 self.close()
-                raise ConnectionLost(f"connection lost: {_reason(error)}".strip()) from error
+                raise ConnectionLost(f"connection lost: {reason(error)}".strip()) from error
             if self._is_outdated(code):
-                raise Outdated(_reason(error)) from error
+                raise Outdated(reason(error)) from error
             if code == _DECLINED:
                 raise Unavailable from error
             if code in _DEADLOCK_OR_SERIALIZATION:
-                raise TransactionAborted(_reason(error)) from error
+                raise TransactionAborted(reason(error)) from error
             if code in _TIMED_OUT:
-                raise TimedOut(_reason(error)) from error
-            raise DatabaseError(_reason(error)) from error
+                raise TimedOut(reason(error)) from error
+            raise DatabaseError(reason(error)) from error
 
     def _is_outdated(self, code: str) -> bool:
         """Whether a connection that is made now may do better; a young one would not, unless the schema has changed."""
@@ -181,11 +165,6 @@ class Connection:
         """Whether TLS protects the connection."""
         return self._libpq.encrypted
 
-    @property
-    def backend_pid(self) -> int:
-        """The process id of the server as it was told when connecting; a pooler tells one that is no server's."""
-        return self._libpq.backend_pid
-
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is closed, by either side."""
         self._libpq.on_lost = callback
@@ -197,62 +176,21 @@ class Connection:
     def _set_cancelled(self) -> None:
         self.cancelled = True
 
+    @property
+    def running(self) -> bool:
+        """Whether a statement is running."""
+        return self._libpq.running
+
+    def abandon(self, error: ConnectionLost) -> None:
+        """Let the running statement fail with `error` now, and close the connection when the server has ended it."""
+        self._libpq.abandon(error)
+
     def close(self) -> None:
         """Close the connection now; a statement that is running fails with ConnectionLost."""
         self._libpq.close()
-
-
-async def _connect_and_set_up(
-    reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
-) -> LibpqConnection:
-    connection = await libpq.connect(reactor, with_defaults(dsn))
-    try:
-        await connection.run("; ".join([_SETTINGS, *([_TIMEOUTS] if bounded else [])]), None)
-        if statements:
-            await _prepare(connection, statements)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-async def _prepare(connection: LibpqConnection, statements: tuple[Statement, ...]) -> None:
-    """Prepare the statements; one that doesn't fit the schema is left out, and fails when it is executed.
-
-    A later version may have dropped a column that one statement of this version wants. Everything else works on.
-    """
-    try:
-        await connection.run("; ".join(statement.preparation for statement in statements), None)
-    except psycopg2.Error as error:
-        if not _is_misfit(error):
-            raise
-    else:
-        return
-    await connection.run("DEALLOCATE ALL", None)  # what came before the misfit is prepared, though the batch has failed
-    for statement in statements:
-        try:
-            await connection.run(statement.preparation, None)
-        except psycopg2.Error as error:
-            if not _is_misfit(error):
-                raise
-            _log.warn("{name} does not fit the schema of the database: {why}", name=statement.name, why=_reason(error))
-
-
-def _is_misfit(error: psycopg2.Error) -> bool:
-    """Whether the server calls it a "syntax error or access rule violation": no such table, column or function."""
-    return (error.pgcode or "").startswith("42")
 
 
 def _failure(error: Exception) -> str:
     """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?")."""
     lines = [line for line in str(error).splitlines() if not line.startswith("\t")]
     return " ".join(" ".join(lines).split())
-
-
-def _reason(error: Exception) -> str:
-    """The server's primary message alone: its details quote statements and rows, and so password hashes.
-
-    For an error that doesn't come from the server, the text of the exception.
-    """
-    diagnostics = getattr(error, "diag", None)
-    return getattr(diagnostics, "message_primary", None) or str(error).strip()

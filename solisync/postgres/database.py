@@ -11,7 +11,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
-from ..errors import DatabaseError, Outdated, Refused, TimedOut, TransactionAborted
+from ..errors import Interrupted, Outdated, Refused, TimedOut, TransactionAborted
 from .connection import Connection
 from .pool import WORK_SECONDS, Pool
 from .statement import Statement
@@ -78,11 +78,13 @@ class Database:
             if isinstance(error, Outdated):
                 self.pool.replace_all(connection)
             if connection.cancelled:
-                if not isinstance(error, Refused | TransactionAborted):
+                if isinstance(error, Interrupted | TimedOut):
+                    self._log.error("database work failed after its client had gone: {error}", error=error)
+                elif not isinstance(error, Refused | TransactionAborted):
                     self._log.failure("database work failed after its client had gone")
                 raise CancelledError from error
             if isinstance(error, TransactionAborted) and self.pool.is_overdue(connection):
-                raise DatabaseError(f"the transaction took more than {WORK_SECONDS:g} s") from error
+                raise Interrupted(f"the transaction took more than {WORK_SECONDS:g} s") from error
             raise
         else:
             if connection.cancelled:

@@ -7,6 +7,7 @@ later: that was half of the time of a statement.
 
 import os
 import select
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from twisted.python.failure import Failure
 from txpostgres import txpostgres
 
 from .statement import Row
+
+PORT = 5432
 
 Parameters = Sequence[object] | Mapping[str, object] | None
 
@@ -120,8 +123,24 @@ class LibpqConnection:
 
     @property
     def backend_pid(self) -> int:
-        """The process id of the server that libpq was told when it connected."""
+        """The process id of the server that libpq was told when it connected; a pooler tells one of its own."""
         return int(self._connection.info.backend_pid)
+
+    @property
+    def host(self) -> str:
+        """The host as the DSN names it, or the directory of the server's socket."""
+        return self._connection.info.host or ""
+
+    @property
+    def port(self) -> int:
+        """The port that libpq has connected to, which it doesn't tell when nobody has named one."""
+        return int(self._connection.info.port or PORT)
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """The address and port at the other end of the TCP connection; None for a unix socket."""
+        with socket.socket(fileno=os.dup(self._descriptor)) as end:
+            return None if end.family == socket.AF_UNIX else end.getpeername()[:2]
 
     def parameter(self, name: str) -> str | None:
         """What the server has reported for one of its settings; None for one that it doesn't report."""
@@ -142,6 +161,18 @@ class LibpqConnection:
         """Read what has arrived since the reactor last looked, above all that the server has closed the connection."""
         while not self.disconnected and self._input.poll(0):
             self._read_idle()
+
+    @property
+    def running(self) -> bool:
+        """Whether a statement is running."""
+        return self._outcome is not None
+
+    def abandon(self, error: Exception) -> None:
+        """Let the running statement fail for its caller now, and close the connection when its result arrives."""
+        outcome, self._outcome = self._outcome, Deferred()
+        self._outcome.addBoth(lambda _: self.close())
+        assert outcome is not None
+        outcome.errback(error)
 
     def close(self) -> None:
         """Close the connection now; a statement that is running fails with ConnectionDone.

@@ -39,6 +39,9 @@ _INDEX = re.compile(
     _MARK + r"(?:\s*--[^\n]*\n)*\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+)\s+ON\s[^;]*;?\s*", re.IGNORECASE
 )
 
+# Only a transaction can lift the role's statement_timeout for itself there, and such an index is created without one.
+_ADVICE = "; if that is a time limit, run solisync --migrate with a DATABASE_URL of the server, not of its pooler"
+
 _log = Logger()
 
 
@@ -124,6 +127,7 @@ async def _apply_when_free(reactor: ReactorBase, connection: Connection, migrati
     """Apply a migration; while others use its tables, try again after a pause, for PATIENCE_SECONDS."""
     _log.info("applying {name}", name=migration.name)
     apply_one = _apply_in_transaction if migration.index is None else _create_index
+    advice = _ADVICE if migration.index is not None and connection.server.pooled else ""
     deadline = reactor.seconds() + PATIENCE_SECONDS
     noticed = False
     while True:
@@ -134,10 +138,10 @@ async def _apply_when_free(reactor: ReactorBase, connection: Connection, migrati
         except (TimedOut, TransactionAborted) as error:  # a lock that was not to be had, or a deadlock
             if reactor.seconds() > deadline:
                 reason = f"its tables have been in use for {PATIENCE_SECONDS:g} s ({error})"
-                raise FatalError(f"solisync: {migration.name} failed: {reason}") from error
+                raise FatalError(f"solisync: {migration.name} failed: {reason}{advice}") from error
             if not noticed:
-                text = "{name} waits for tables that are in use: {error}"
-                _log.warn(text, name=migration.name, error=error, waiting=True)
+                text = "{name} waits for tables that are in use: {error}{advice}"
+                _log.warn(text, name=migration.name, error=error, advice=advice, waiting=True)
                 noticed = True
         except DatabaseError as error:
             raise FatalError(f"solisync: {migration.name} failed: {error}") from error

@@ -4,7 +4,8 @@ A transaction keeps its server connection also behind a pooler in transaction mo
 left to whoever gets that connection next. The server frees the lock when the connection ends, also when the process was
 killed. Nodes that start together poll for the lock rather than wait inside PostgreSQL, where the snapshot of a waiting
 statement would block a CREATE INDEX CONCURRENTLY of the holder; a transaction of READ COMMITTED that waits for its next
-statement has none.
+statement has none. Each poll is a transaction of its own: nodes that wait would otherwise keep the few connections that
+a pooler has, and the node with the lock would never get its second one.
 """
 
 from collections.abc import AsyncIterator
@@ -52,11 +53,11 @@ async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]
 async def _lock(reactor: ReactorBase, holder: Connection) -> None:
     began = reactor.seconds()
     noticed = False
-    await holder.execute(BEGIN)
     while True:
-        ((locked,),) = await holder.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK_KEY,))
+        ((locked,),) = await holder.execute(f"{BEGIN}; SELECT pg_try_advisory_xact_lock({LOCK_KEY})")
         if locked:
             return
+        await holder.execute("ROLLBACK")
         waited = reactor.seconds() - began
         if waited > LOCK_WAIT_SECONDS:
             raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")

@@ -3,7 +3,7 @@
 Why it is not the pool of txpostgres: docs/decisions.md "The database".
 """
 
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
@@ -14,9 +14,11 @@ from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..errors import ConnectionFailed, Unavailable
+from ..errors import ConnectionFailed, ConnectionLost, Unavailable
+from .abandoned import AbandonedConnections
 from .connection import Connection
 from .dsn import each_host
+from .opening import Server
 from .staggered import staggered_race
 from .statement import Statement
 
@@ -25,6 +27,7 @@ BORROWERS = 1_000  # how many may wait at once
 WORK_SECONDS = 6.0  # how long a connection is lent; above statement_timeout, for a server that is frozen
 SWEEP_SECONDS = 0.25  # how often to look for borrowers that wait too long or keep a connection too long
 RECONNECT_SECONDS = 0.5
+SESSIONS_PER_CONNECTION = 2  # at most so many times `size` sessions on the server, abandoned ones included
 
 
 class Pool:
@@ -47,6 +50,8 @@ class Pool:
         self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time at which each is declined
         self._retiring: set[Connection] = set()  # lent, and to be closed when they are given back
         self._replacements = 0  # how often all connections were to be replaced
+        self._abandoned = AbandonedConnections()
+        self._announced = False  # whether the log says where the connections lead to
         self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
         self._reachable = True
         self._filling: Deferred[None] | None = None
@@ -70,6 +75,16 @@ class Pool:
     def waiting(self) -> int:
         """How many borrowers wait for a connection."""
         return len(self._waiting)
+
+    @property
+    def abandoned(self) -> int:
+        """How many connections were given up, while the server is still at work on their last statement."""
+        return len(self._abandoned)
+
+    @property
+    def servers(self) -> Counter[str]:
+        """How many connections lead to which server."""
+        return Counter(connection.server.name for connection in (*self._idle, *self._lent))
 
     def open(self, dsn: str) -> None:
         """Begin to connect; from now on the pool fills itself and replaces the connections that it loses."""
@@ -101,6 +116,7 @@ class Pool:
             self._sweep.stop()
         for connection in [*self._idle, *self._lent]:
             connection.close()
+        self._abandoned.close_all()
 
     def borrow(self) -> Connection | Deferred[Connection]:
         """Lend a connection until `give_back`: an idle one, or the next that comes free, in the order of asking.
@@ -160,7 +176,8 @@ class Pool:
 
     def _make_idle(self, connection: Connection) -> None:
         if not connection.usable or self._closed or connection in self._retiring:
-            connection.close()
+            if connection not in self._abandoned:
+                connection.close()
         else:
             self._idle.append(connection)
             self._serve_waiting()  # before the answer is made of what this one returned: meanwhile the database works
@@ -180,7 +197,7 @@ class Pool:
             self._serving = False
 
     def _cut_overdue(self) -> None:
-        """Decline those who have waited for too long, and close connections that have been lent for too long.
+        """Decline those who have waited for too long, and give up connections that have been lent for too long.
 
         Fast path: replaces a timer for each borrower, two thirds of the instructions of the pool, see
         docs/performance.md.
@@ -191,7 +208,11 @@ class Pool:
         for connection in [connection for connection, deadline in self._lent.items() if now >= deadline]:
             # a server that is frozen or out of reach would cost the borrower of every connection to it as much
             self.replace_all(connection)
-            connection.close()
+            if not connection.running:
+                connection.close()
+            elif connection not in self._abandoned:
+                self._lose(connection)
+                self._abandoned.add(connection, ConnectionLost(f"no answer within {WORK_SECONDS:g} s"))
 
     async def _keep_full(self) -> None:
         while not self._closed:
@@ -206,15 +227,28 @@ class Pool:
             if self._replacements != replacements:  # its statements may be older than the change of the schema
                 connection.close()
                 continue
+            self._abandoned.close_all_but(connection.server.instance)
+            if self._held + len(self._abandoned) >= SESSIONS_PER_CONNECTION * self._size:
+                connection.close()
+                await deferLater(self._reactor, RECONNECT_SECONDS)
+                continue
             self._hosts.remove(hosts[position])
             self._hosts.appendleft(hosts[position])
-            if not self._reachable:
-                self._log.info("connected to the database again")
-            self._reachable = True
+            self._announce(connection.server)
             self._held += 1
             connection.when_lost(partial(self._lose, connection))
             connection.shield()
             self._make_idle(connection)
+
+    def _announce(self, server: Server) -> None:
+        """Say in the log which server is in use, when that is news."""
+        if self._reachable and server.name in self.servers:
+            return
+        again = " again" if self._announced else ""
+        self._log.info("connected to the database{again}: {server}", again=again, server=server.name)
+        if server.lacking and not self._statements:
+            self._log.warn("a pooler is before the database, and the role needs {names}", names=server.lacking)
+        self._announced = self._reachable = True
 
     async def _keep_trying(self, host: str) -> Connection:
         while True:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from ..errors import ConnectionLost, DatabaseError
+from ..errors import ConnectionLost, DatabaseError, Interrupted
 from .connection import Connection
 from .statement import Row, Statement, Step
 
@@ -34,7 +34,7 @@ class Transaction:
     async def commit_with(self, *steps: Step) -> None:
         """Run statements and COMMIT in one round trip; no other statement may follow.
 
-        Raises DatabaseError also when the connection is lost meanwhile, because the outcome is unknown then.
+        Raises Interrupted when the connection is lost meanwhile, because the outcome is unknown then.
         """
         try:
             await self._send(steps, "; COMMIT" if steps else "COMMIT")
@@ -85,5 +85,5 @@ async def autocommitted(connection: Connection, work: Work[T]) -> T:
         raise _unknown_outcome(error) from error
 
 
-def _unknown_outcome(error: ConnectionLost) -> DatabaseError:
-    return DatabaseError(f"outcome unknown, {error}")
+def _unknown_outcome(error: ConnectionLost) -> Interrupted:
+    return Interrupted(f"outcome unknown, {error}")

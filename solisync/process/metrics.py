@@ -6,7 +6,7 @@ like the number of connections in use, is sampled once a second instead.
 
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -75,6 +75,7 @@ class Metrics:
         self.hash_seconds = histogram("hash_wait", "How long a password waited to be hashed.", REQUEST_BUCKETS)
         self.password_hash_queue = gauge("password_hash_queue", "Passwords that wait to be hashed.")
         self.connections = gauge("database_connections", "Connections in the pool.", "state")
+        self.server_connections = gauge("database_server_connections", "Connections in the pool, by server.", "server")
         self.waiting = gauge("database_waiting", "Requests that wait for a connection.")
         self.connections_lost = counter("database_connections_lost", "Connections that were lost and replaced.")
         self.refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
@@ -106,6 +107,7 @@ class Metrics:
         # docs/performance.md. There are only so many combinations.
         self._labelled = cache(self._label)
         self._replaced = 0
+        self._servers: set[str] = set()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer."""
@@ -116,10 +118,20 @@ class Metrics:
     def _label(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         return self.requests.labels(method, route, status), self.request_seconds.labels(method, route)
 
-    def pool(self, *, used: int, idle: int, waiting: int, replaced: int) -> None:
-        """Set the gauges of the connection pool; `replaced` is how many connections it has lost since it began."""
-        self.connections.labels("used").set(used)
-        self.connections.labels("idle").set(idle)
+    def pool(
+        self, *, used: int, idle: int, abandoned: int, waiting: int, replaced: int, servers: Mapping[str, int]
+    ) -> None:
+        """Set the gauges of the connection pool.
+
+        `replaced` is how many connections it has lost since it began, and `servers` how many lead to which server.
+        """
+        for state, count in (("used", used), ("idle", idle), ("abandoned", abandoned)):
+            self.connections.labels(state).set(count)
+        for server in self._servers - servers.keys():
+            self.server_connections.labels(server).set(0)
+        for server, count in servers.items():
+            self.server_connections.labels(server).set(count)
+        self._servers |= servers.keys()
         self.waiting.set(waiting)
         self.connections_lost.inc(replaced - self._replaced)
         self._replaced = replaced

@@ -2,15 +2,25 @@
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
-from .rows import one
+from .rows import maybe, one
 
-LATEST = Statement("latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations")
+LATEST = Statement("admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False)
+# The lock of a row is a write: it is refused by a standby, goes to the log, and its commit waits for whatever commits
+# wait for. It leaves nothing to be vacuumed, and those who share a lock don't wait for each other.
+LOCK_LATEST = Statement(
+    "lock_latest_migration", "SELECT number FROM schema_migrations ORDER BY number DESC LIMIT 1 FOR KEY SHARE"
+)
 EXISTS = Statement("admin_any_migration", "SELECT to_regclass('schema_migrations') IS NOT NULL", prepared=False)
 
 
 async def latest(transaction: Transaction) -> int:
     """The number of the newest migration that was applied, in a database that has the table of migrations."""
     return one(int, await transaction.run(LATEST))
+
+
+async def lock_latest(transaction: Transaction) -> int:
+    """Like `latest`, with a commit that waits for all that the commits of players wait for."""
+    return maybe(int, await transaction.run(LOCK_LATEST)) or 0
 
 
 async def number(transaction: Transaction) -> int:

@@ -74,7 +74,7 @@ def make_site(
         verdicts=Verdicts(database=database),
         boards=Boards(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
-        health=Health(database=database, schema_number=schema),
+        health=Health(database=database, schema_number=schema, reactor=reactor),
         docs=Docs(),
         pages=Pages(database=database),
         browser_sessions=BrowserSessions(
@@ -88,7 +88,9 @@ def make_site(
             logout=sessions.logout,
         ),
     )
-    limiter = RateLimiter(database=database, reactor=reactor)
+    limiter = RateLimiter(
+        database=database, reactor=reactor, on_refusal=lambda name: metrics.refusals.labels(name).inc()
+    )
     app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)
     return Site(
         app.resource(),

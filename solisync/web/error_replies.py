@@ -1,12 +1,12 @@
 """Replies for exceptions."""
 
 from twisted.internet.defer import CancelledError, TimeoutError
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from ..errors import Refused, TooMany, Unauthorized, Unavailable
+from ..errors import Interrupted, Refused, TimedOut, TooMany, TransactionAborted, Unauthorized, Unavailable
 from .wire.reply import Reply, preflight
 from .wire.request import Request
 
@@ -25,14 +25,21 @@ def error_reply(request: Request, failure: Failure) -> Reply:
     if isinstance(error, TimeoutError):
         return _refused(request, Unavailable())
     if not isinstance(error, CancelledError):  # a CancelledError only says that the client has gone
-        _log.failure(
-            "{method} {path} failed ({request_id})",
-            failure,
-            method=request.method.decode("ascii"),
-            path=request.path.decode("ascii", "backslashreplace"),
-            request_id=request.request_id,
-        )
+        _log_internal(request, failure)
     return Reply.error("internal", "internal server error")
+
+
+def _log_internal(request: Request, failure: Failure) -> None:
+    fields = {
+        "method": request.method.decode("ascii"),
+        "path": request.path.decode("ascii", "backslashreplace"),
+        "request_id": request.request_id,
+    }
+    # what a failover does to requests, by the dozen: where in the code it met each of them tells nothing
+    if isinstance(failure.value, Interrupted | TransactionAborted | TimedOut):
+        _log.error("{method} {path} failed ({request_id}): {error}", error=failure.value, **fields)
+    else:
+        _log.failure("{method} {path} failed ({request_id})", failure, LogLevel.critical, **fields)
 
 
 def _refused(request: Request, error: Refused) -> Reply:

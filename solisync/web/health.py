@@ -1,31 +1,63 @@
 """Liveness and readiness, for supervisors and load balancers (docs/operations.md "Health")."""
 
 from msgspec import Struct
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.logger import Logger
 
 from .. import __version__
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
+from ..process.shielded import shielded
 from ..rules.health import Alive, Ready
 from ..storage import schema
 
+EVERY_SECONDS = 1.0  # how often to probe, at most
+ANSWER_SECONDS = 2.5  # how long a probe may take; a commit that waits for a standby may take for ever
+
 
 class Health:
-    """Liveness, which waits for nothing, and readiness, which asks the database."""
+    """Liveness, which waits for nothing, and readiness, which commits something to the database.
 
-    def __init__(self, *, database: Database, schema_number: int) -> None:
+    Only a commit tells whether the database takes writes: one that waits for a standby that is frozen still answers
+    whatever is read. All requests share one probe, whose outcome stands for EVERY_SECONDS from its beginning.
+    """
+
+    _log = Logger()
+
+    def __init__(self, *, database: Database, schema_number: int, reactor: ReactorBase) -> None:
         self._database = database
         self._schema_number = schema_number
+        self._reactor = reactor
+        self._began = 0.0
+        self._probe: Deferred[bool] | None = None  # the latest
 
     async def live(self) -> Struct:
         """Answer, whatever else is wrong."""
         return Alive(__version__)
 
     async def ready(self) -> Struct:
-        """Raise Unavailable unless the database answers and its schema is at least the one of this version."""
-        try:
-            latest = await self._database.autocommit(schema.latest)
-        except DatabaseError:
-            raise Unavailable from None
-        if latest < self._schema_number:
+        """Raise Unavailable unless the database commits within ANSWER_SECONDS, and has the schema of this version."""
+        now = self._reactor.seconds()
+        probe = self._probe
+        if probe is None or (probe.called and now >= self._began + EVERY_SECONDS):
+            self._began = now
+            probe = self._probe = Deferred.fromCoroutine(self._commits())
+        left = self._began + ANSWER_SECONDS - now
+        if not probe.called and left > 0:
+            try:
+                await shielded(probe).addTimeout(left, self._reactor)
+            except TimeoutError:
+                raise Unavailable from None
+        if not probe.called or not probe.result:
             raise Unavailable
         return Ready()
+
+    async def _commits(self) -> bool:
+        try:
+            return await self._database.autocommit(schema.lock_latest) >= self._schema_number
+        except (DatabaseError, Unavailable):
+            return False
+        except Exception:
+            self._log.failure("a probe failed for an unforeseen reason")
+            return False

@@ -51,7 +51,7 @@ class Upload:
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What the handler gets."""
-        return {"content": request.body(), "content_type": request.field(b"Content-Type") or ""}
+        return {"content": request.body(), "content_type": request.field(b"content-type") or ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,7 @@ class Route:
     - `cookie`, the browser's SessionCookie, if `same_origin`: then pages of this service alone may send the request
     - `user_agent`, what the client calls itself or None, if `user_agent`
     - `head_only`, whether the client asks for the headers alone, if `streamed`
+    - `admission`, the Admission of the request, which it has to count, if `counts`
 
     `limit` counts the requests of an address, `player_limit` those of a player.
 
@@ -89,6 +90,7 @@ class Route:
     session: bool = False
     limit: Limit | None = None
     player_limit: Limit | None = None
+    counts: bool = False
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     conditional: bool = False

@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import socket
+import time
 from contextlib import closing
 
 import pytest
@@ -14,9 +15,10 @@ from solisync.postgres.migrate import load_migrations
 from solisync.postgres.server_user import unprivileged_user
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
-from tests.harness.entry_points import SOLISYNC
+from tests.harness.entry_points import SOLISYNC, launch_service
 from tests.harness.postgres import run_sql
 from tests.harness.processes import free_port, run
+from tests.harness.service import ready
 
 SETTINGS = """
 [databases]
@@ -27,7 +29,17 @@ listen_port = {listen}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
+default_pool_size = 2
+server_login_retry = 1
 """
+SETTINGS_OF_ROLE = (
+    "statement_timeout = '5s'",
+    "lock_timeout = '4s'",
+    "idle_in_transaction_session_timeout = '10s'",
+    "synchronous_commit = on",
+)
+PAIRS = 20
+PAIR_SECONDS = 10.0
 
 
 @pytest.fixture
@@ -42,6 +54,12 @@ def pooled(launch, place, empty_database):
     return make_dsn(host="127.0.0.1", port=port, user="solisync", dbname=direct["dbname"])
 
 
+OTHERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+
+
 def answers(port):
     with closing(socket.socket()) as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -53,6 +71,7 @@ async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database)
     """It migrates, plays a whole session and leaves no lock for others to wait for; the doctor sees what is between."""
     node = await serve(pooled, SOLISYNC_PREPARED_STATEMENTS="off")
     assert node.log.count("applying") == len(load_migrations())
+    assert "a pooler is before the database, and the role needs" in node.log
     played = await deferToThread(run, *SOLISYNC, "--smoke", node.url)
     assert (played.status, played.err) == (0, [])
     again = await serve(pooled, SOLISYNC_PREPARED_STATEMENTS="off")
@@ -61,7 +80,34 @@ async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database)
     past = await deferToThread(run, *SOLISYNC, "--migrate", DATABASE_URL=empty_database)
     assert (past.status, past.err) == (0, [])
     assert (node.stop(), again.stop()) == (0, 0)
-    for prepared, level in (("on", "note"), ("off", "ok")):
+    for prepared, given, level in (("on", (), "note"), ("off", (), "wrong"), ("off", SETTINGS_OF_ROLE, "ok")):
+        for setting in given:
+            run_sql(empty_database, f"ALTER DATABASE {parse_dsn(empty_database)['dbname']} SET {setting}")
+        wait_for(lambda: not run_sql(empty_database, OTHERS))  # whose settings are those of before
         environ = {"JWT_SECRET": SECRET, "DATABASE_URL": pooled, "SOLISYNC_PREPARED_STATEMENTS": prepared}
         seen = await deferToThread(run, *SOLISYNC, "doctor", **environ)
-        assert any(re.match(rf"{level}\s+pooler ", line) for line in seen.out), seen.out
+        assert any(re.match(rf"{level}\s+pooler ", line) for line in seen.out), "\n".join(seen.out)
+
+
+@pytest.mark.limit(PAIRS * PAIR_SECONDS + 60)
+@pytest.mark.needs("pgbouncer")
+async def test_pairs_of_nodes_start_at_once(launch, pooled, postgres, reactor, figure):
+    """On an empty database, through two connections to the server: one node migrates, and both are soon ready."""
+    files = [(migration.name,) for migration in load_migrations()]
+    slowest = 0.0
+    for number in range(PAIRS):
+        name = f"pair_{number}"
+        run_sql(postgres.dsn, f"CREATE DATABASE {name}")
+        began = time.monotonic()
+        dsn = make_dsn(pooled, dbname=name)
+        pair = [launch_service(launch, dsn, SOLISYNC_PREPARED_STATEMENTS="off") for _ in "ab"]
+        for node in pair:
+            await ready(reactor, node.client())
+        slowest = max(slowest, time.monotonic() - began)
+        assert slowest < PAIR_SECONDS
+        assert sum(node.log.count("applying") for node in pair) == len(files)
+        direct = postgres.dsn.replace("dbname=postgres", f"dbname={name}")
+        assert run_sql(direct, "SELECT name FROM schema_migrations ORDER BY number") == files
+        assert [node.stop() for node in pair] == [0, 0]
+        run_sql(postgres.dsn, f"DROP DATABASE {name} WITH (FORCE)")
+    figure(f"{PAIRS} pairs, the slowest was ready after {slowest:.1f} s")

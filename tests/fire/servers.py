@@ -92,6 +92,12 @@ class Server:
         assert self.sql("SELECT pg_promote()") == [(True,)]
         return time.monotonic()
 
+    def wait_for_standby(self, name):
+        """Let every commit wait for the standby of this name, and hang while it isn't there; "" lets go of them."""
+        self.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+        self.sql("SELECT pg_reload_conf()")
+        wait_for(lambda: self.sql("SHOW synchronous_standby_names") == [(name,)])
+
     def become_read_only(self):
         """Refuse to write from now on, without closing a connection; returns when what was writing has ended."""
         self.sql("ALTER SYSTEM SET default_transaction_read_only = on")

@@ -56,6 +56,58 @@ async def test_what_correctness_relies_on_is_set(reactor, empty_database, settin
     connection.close()
 
 
+SESSION = "SELECT name, setting FROM pg_settings WHERE source = 'session' AND name <> 'TimeZone' ORDER BY name"
+LIMITS = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout")
+
+
+@pytest.mark.parametrize("given", ["nothing", "limits", "wrong"])
+async def test_behind_a_pooler_the_role_is_to_have_the_settings(reactor, empty_database, monkeypatch, given):
+    """What is set there would stay for others; the connection tells which settings its role lacks."""
+    database = empty_database.partition("dbname=")[2]
+    if given != "nothing":
+        for name in LIMITS:
+            run_sql(empty_database, f"ALTER DATABASE {database} SET {name} = '3s'")
+    if given == "wrong":
+        run_sql(empty_database, f"ALTER DATABASE {database} SET default_transaction_isolation = 'serializable'")
+    run_sql(
+        empty_database, f"ALTER DATABASE {database} SET synchronous_commit = '{'off' if given == 'wrong' else 'on'}'"
+    )
+    monkeypatch.setattr(libpq.LibpqConnection, "backend_pid", -1)  # a pooler has numbers of its own
+    connection = await Connection.open(reactor, empty_database)
+    assert await connection.execute(SESSION) == []
+    assert connection.server.pooled
+    lacking = {"nothing": LIMITS, "limits": (), "wrong": ("default_transaction_isolation", "synchronous_commit")}
+    assert connection.server.lacking == ", ".join(lacking[given])
+    connection.close()
+
+
+async def test_who_prepares_statements_has_the_server_to_itself(reactor, dsn, monkeypatch):
+    """Behind a pooler that gives each client a connection of its own, everything is set as without one."""
+    monkeypatch.setattr(libpq.LibpqConnection, "backend_pid", -1)
+    connection = await Connection.open(reactor, dsn, statements=(SHOW,))
+    assert dict(await connection.execute(SESSION)).keys() >= set(LIMITS)
+    connection.close()
+
+
+async def test_without_a_pooler_nothing_is_asked_of_the_role(reactor, dsn):
+    """Prepared statements or not, the connection sets its own limits."""
+    connection = await Connection.open(reactor, dsn)
+    assert dict(await connection.execute(SESSION)).keys() >= set(LIMITS)
+    assert (connection.server.pooled, connection.server.lacking) == (False, "")
+    connection.close()
+
+
+@pytest.mark.parametrize("port", [" port=5432", ""])
+async def test_a_connection_knows_its_server(reactor, dsn, port):
+    """By the host and port of the DSN, whether that names a port or not; two connections have the same."""
+    made = [await Connection.open(reactor, dsn.replace(" port=5432", port)) for _ in "ab"]
+    host = dsn.partition("host='")[2].partition("'")[0]
+    assert {connection.server.name for connection in made} == {f"{host}:5432"}
+    assert len({connection.server for connection in made}) == 1
+    for connection in made:
+        connection.close()
+
+
 @pytest.mark.parametrize("size", [1, 10_000_000])
 async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size):
     """libpq may close the socket while it sends; the next sockets of that number are watched all the same."""

@@ -190,6 +190,21 @@ async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_databas
     assert await migrating == ["0001_one.sql"]
 
 
+async def test_who_waits_for_the_lock_keeps_no_connection_of_a_pooler(reactor, empty_database):
+    """Between two looks at the lock no transaction is open: else nodes that wait could have all that a pooler has."""
+    old = Holding(empty_database, LOCKED)
+    waiting = Deferred.fromCoroutine(migrate(reactor, empty_database, load_migrations()))
+    seen = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'solisync'"
+    await until(reactor, lambda: run_sql(empty_database, seen), 10)
+    states = []
+    while len(states) < 20:
+        states += run_sql(empty_database, seen)
+        await deferLater(reactor, 0.05)
+    old.end()
+    await waiting
+    assert states.count(("idle",)) > 15, states
+
+
 def test_a_command_says_what_it_waits_for(launch, empty_database):
     """`solisync --migrate` is not silent for minutes while another node migrates."""
     other = Holding(empty_database, LOCKED)

@@ -9,6 +9,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from psycopg2.extensions import parse_dsn
 from twisted.internet.threads import deferToThread
 
 from solisync.process import shared_metrics
@@ -40,6 +41,7 @@ async def test_a_scrape_and_the_documentation_agree(scraped):
     """Every metric that docs/metrics.md lists is in a scrape after one request, with its labels, and no other."""
     service = await scraped()
     await service.process.ask("GET", "/health")
+    await service.reaches(8, "database_connections", state="idle")  # which servers there are is known by then
     documented = {
         name: {label.strip(" `") for label in labels.split(",") if label.strip(" `")}
         for name, labels in DOCUMENTED.findall((ROOT / "docs" / "metrics.md").read_text("utf-8"))
@@ -49,6 +51,15 @@ async def test_a_scrape_and_the_documentation_agree(scraped):
         name = family.name + ("_total" if family.type == "counter" else "")
         found[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
     assert found == documented
+
+
+@pytest.mark.limit(60)
+async def test_connections_are_counted_by_server(scraped, shared_dsn):
+    """By the host and port of the DSN; of all workers together."""
+    service = await scraped(SOLISYNC_WORKERS="2", SOLISYNC_DATABASE_CONNECTIONS="3")
+    place = parse_dsn(shared_dsn)
+    await service.reaches(6, "database_server_connections", server=f"{place['host']}:{place['port']}")
+    assert service.process.log.count(f"connected to the database: {place['host']}:{place['port']}") == 2
 
 
 @pytest.mark.limit(60)

@@ -1,10 +1,19 @@
 """Health (docs/protocol.md "The service")."""
 
+import time
+
 import pytest
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
+from twisted.internet.task import Clock, deferLater
 
 from solisync import __version__
+from solisync.errors import DatabaseError, Unavailable
+from solisync.web.health import ANSWER_SECONDS, EVERY_SECONDS, Health
+from tests.fire.servers import servers
 from tests.harness.postgres import run_sql
 from tests.harness.service import start
+
+SLACK = 0.5  # for a busy machine
 
 
 @pytest.mark.parametrize("path", ["/api/health", "/health"])
@@ -27,13 +36,130 @@ async def test_not_ready_with_a_schema_that_is_too_old(reactor, empty_database):
     try:
         newest = "SELECT max(number) FROM schema_migrations"
         run_sql(empty_database, f"UPDATE schema_migrations SET number = -1 WHERE number = ({newest})")
+        await deferLater(reactor, EVERY_SECONDS)
         answer = await running.ask("GET", "/api/health/ready")
         assert (answer.status, answer.json) == (503, {"error": "service unavailable"})
         assert int(answer.headers["retry-after"]) >= 1
         run_sql(empty_database, "INSERT INTO schema_migrations VALUES (9999, '9999_later.sql', 'x')")
+        await deferLater(reactor, EVERY_SECONDS)
         assert (await running.ask("GET", "/api/health/ready")).status == 200
     finally:
         await running.service.stopService()
+
+
+async def watch(reactor, running, seconds):
+    """Ask for readiness all the time: when each answer came, in seconds from now, what it was and how long it took."""
+    began = time.monotonic()
+    answers = []
+
+    async def ask():
+        sent = time.monotonic()
+        status = (await running.ask("GET", "/health/ready")).status
+        answers.append((time.monotonic() - began, status, time.monotonic() - sent))
+
+    asked = []
+    while time.monotonic() - began < seconds:
+        asked.append(Deferred.fromCoroutine(ask()))
+        await deferLater(reactor, 0.2)
+    await gatherResults(asked)
+    return answers
+
+
+@pytest.mark.parametrize("trouble", ["commits hang", "frozen"])
+async def test_readiness_is_truthful_within_seconds(reactor, new_cluster, trouble):
+    """While the database answers but commits nothing, or is silent, ready is a 503; when it is back, a 200."""
+    with servers(cluster=new_cluster) as made:
+        primary = made.make_primary()
+        running = await start(reactor, primary.dsn)
+        try:
+            primary.freeze() if trouble == "frozen" else primary.wait_for_standby("nobody")
+            answers = await watch(reactor, running, 4)
+            assert not [answer for answer in answers if answer[0] > ANSWER_SECONDS + SLACK and answer[1] != 503]
+            assert max(seconds for _, _, seconds in answers) < ANSWER_SECONDS + SLACK
+            primary.thaw() if trouble == "frozen" else primary.wait_for_standby("")
+            answers = await watch(reactor, running, 3)
+            assert {status for when, status, _ in answers if when > 2} == {200}
+        finally:
+            await running.service.stopService()
+
+
+async def test_a_database_that_refuses_to_write_is_not_ready(reactor, empty_database):
+    """It may have become a standby; ready again as soon as it takes writes."""
+    running = await start(reactor, empty_database)
+    name = empty_database.rpartition("dbname=")[2]
+    admin = empty_database.replace(f"dbname={name}", "dbname=postgres")
+    try:
+        for read_only, wanted in (("on", 503), ("off", 200)):
+            run_sql(admin, f"ALTER DATABASE {name} SET default_transaction_read_only = {read_only}")
+            run_sql(admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+            answers = await watch(reactor, running, 3)
+            assert {status for when, status, _ in answers if when > 2} == {wanted}
+    finally:
+        await running.service.stopService()
+
+
+class Counting:
+    """A database that counts probes, and answers as it is told."""
+
+    def __init__(self):
+        self.probes = []
+
+    def autocommit(self, work):
+        self.probes.append(Deferred())
+        return self.probes[-1]
+
+
+async def status(request):
+    try:
+        await request
+    except Unavailable:
+        return 503
+    return 200
+
+
+def test_probes_are_shared_and_few():
+    """One at a time, one a second; an outcome stands for a second, and a probe without one is a no after a while."""
+    clock, database, answers = Clock(), Counting(), []
+    health = Health(database=database, schema_number=1, reactor=clock)
+
+    def ask(times):
+        for _ in range(times):
+            Deferred.fromCoroutine(status(health.ready())).addCallback(answers.append)
+
+    ask(10)
+    assert (len(database.probes), answers) == (1, [])
+    database.probes[0].callback(1)
+    ask(10)
+    assert (len(database.probes), answers) == (1, [200] * 20)
+    clock.advance(0.9)
+    ask(1)
+    assert len(database.probes) == 1
+    clock.advance(0.2)
+    ask(3)
+    assert (len(database.probes), len(answers)) == (2, 21)
+    clock.advance(2.4)
+    assert len(answers) == 21
+    clock.advance(0.2)
+    ask(5)
+    assert (len(database.probes), answers[21:]) == (2, [503] * 8)
+    database.probes[1].errback(DatabaseError("outcome unknown"))
+    ask(1)
+    assert (len(database.probes), len(answers)) == (3, 29)
+    database.probes[2].callback(0)
+    ask(1)
+    assert answers[29:] == [503] * 2
+
+
+def test_who_hangs_up_ends_no_probe():
+    """It is shared: a client that goes away leaves it to the others."""
+    database = Counting()
+    health = Health(database=database, schema_number=1, reactor=Clock())
+    gone, stays = (Deferred.fromCoroutine(status(health.ready())) for _ in range(2))
+    gone.addErrback(lambda failure: failure.trap(CancelledError))
+    gone.cancel()
+    assert not database.probes[0].called
+    database.probes[0].callback(1)
+    assert stays.result == 200
 
 
 async def test_without_a_database_only_liveness_answers(reactor, empty_database):
@@ -45,6 +171,7 @@ async def test_without_a_database_only_liveness_answers(reactor, empty_database)
         run_sql(admin, f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
         run_sql(admin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
         assert (await running.ask("GET", "/health")).status == 200
+        await deferLater(reactor, EVERY_SECONDS)
         for method, path in (("GET", "/health/ready"), ("POST", "/api/auth/login")):
             answer = await running.ask(method, path)
             assert (answer.status, answer.json) == (503, {"error": "service unavailable"})

@@ -47,6 +47,7 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             summary="Spend the cookie for a new one and an access token",
             same_origin=True,
             limit=auth_limit,
+            counts=True,
             user_agent=True,
             answer=BrowserSession,
             errors=("unauthorized",),

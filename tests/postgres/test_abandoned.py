@@ -1,0 +1,92 @@
+"""Connections that were given up while the server was still at work: counted, few, and closed when it is done."""
+
+import pytest
+from twisted.internet.defer import DeferredList
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+
+from solisync.errors import DatabaseError, Interrupted, Unavailable
+from solisync.postgres import pool
+from tests.fire.servers import all_hosts, servers
+from tests.harness.concurrency import until
+from tests.harness.postgres import run_sql
+from tests.postgres.notes import SCHEMA, add, backends, notes, pid, sleep, started
+
+SIZE = 4
+MOST = pool.SESSIONS_PER_CONNECTION * SIZE
+
+
+@pytest.fixture
+def primary(new_cluster):
+    """A server of the test's own, because a setting of all its databases lets commits wait."""
+    with servers(cluster=new_cluster) as made:
+        made = made.make_primary()
+        run_sql(made.dsn, SCHEMA)
+        yield made
+
+
+async def test_commits_that_hang_take_few_sessions(make_database, primary, reactor, monkeypatch):
+    """However long no standby answers and whoever tries again: afterwards all is as before, and nothing is lost."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.5)
+    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.3)
+    database = make_database(SIZE, to=primary.dsn)
+    await until(reactor, lambda: len(backends(primary.dsn)) == SIZE)
+    primary.wait_for_standby("nobody")
+    work = []
+    most = 0
+    for number in range(60):
+        work.append(started(database.autocommit(add, number)))
+        await deferLater(reactor, 0.1)
+        most = max(most, len(backends(primary.dsn)))
+    assert SIZE < most <= MOST + 1  # one more is made now and then, to see whether the server is still the same
+    assert database.pool.abandoned == MOST
+    outcomes = await DeferredList(work, consumeErrors=True)
+    assert all(failure.check(Interrupted, Unavailable) for _, failure in outcomes)
+    assert "outcome unknown, no answer within 0.5 s" in {str(failure.value) for _, failure in outcomes}
+    primary.wait_for_standby("")
+    await until(reactor, lambda: database.pool.abandoned == 0 and len(backends(primary.dsn)) == SIZE, 5)
+    await database.autocommit(add, 100)
+    assert 100 in notes(primary.dsn)
+    assert len(notes(primary.dsn)) == MOST + 1
+
+
+async def test_they_count_for_one_server_only(make_database, reactor, monkeypatch, new_cluster):
+    """Those to a server that is frozen are closed as soon as another one is there: it has none of their sessions."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.3)
+    with servers(cluster=new_cluster) as made:
+        frozen, other = made.make_primary("frozen"), made.make_primary("other")
+        other.kill()
+        run_sql(frozen.dsn, SCHEMA)
+        database = make_database(SIZE, to=all_hosts(frozen, other, wanted="any"))
+        await until(reactor, lambda: database.pool.idle == SIZE)
+        frozen.freeze()
+        outcomes = await DeferredList([started(database.autocommit(add, n)) for n in range(SIZE)], consumeErrors=True)
+        assert not any(succeeded for succeeded, _ in outcomes)
+        assert database.pool.abandoned == SIZE
+        await deferToThread(other.start)
+        await until(reactor, lambda: database.pool.idle == SIZE)
+        assert database.pool.abandoned == 0
+        assert database.pool.servers == {f"127.0.0.1:{other.port}": SIZE}
+
+
+async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor, monkeypatch):
+    """A statement that was only slow leaves nothing behind; its borrower was told in time."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
+    database = make_database()
+    slow = await database.autocommit(pid)
+    with pytest.raises(DatabaseError):
+        await database.autocommit(sleep, 2)
+    assert database.pool.abandoned == 1
+    assert await database.autocommit(pid) != slow
+    await until(reactor, lambda: database.pool.abandoned == 0 and slow not in dict(backends(dsn)))
+    assert database.pool.replaced == 1
+
+
+async def test_abandoned_connections_are_closed_with_the_pool(make_database, dsn, monkeypatch):
+    """An end doesn't wait for them."""
+    monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
+    database = make_database()
+    with pytest.raises(DatabaseError):
+        await database.autocommit(sleep, 3)
+    await database.close(0)
+    assert database.pool.abandoned == 0
