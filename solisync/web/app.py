@@ -139,11 +139,11 @@ class App:
         for name in route.query:
             arguments[name] = request.query(name)
         if route.conditional:
-            arguments["if_none_match"] = request.field(b"If-None-Match")
+            arguments["if_none_match"] = request.field(b"if-none-match")
         if route.compressed:
-            arguments["gzip"] = takes_gzip(request.field(b"Accept-Encoding"))
+            arguments["gzip"] = takes_gzip(request.field(b"accept-encoding"))
         if route.user_agent:
-            arguments["user_agent"] = user_agent(request.field(b"User-Agent"))
+            arguments["user_agent"] = user_agent(request.field(b"user-agent"))
         if route.streamed:
             arguments["head_only"] = request.method == b"HEAD"
         if route.writes:

@@ -51,7 +51,7 @@ class Upload:
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What the handler gets."""
-        return {"content": request.body(), "content_type": request.field(b"Content-Type") or ""}
+        return {"content": request.body(), "content_type": request.field(b"content-type") or ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

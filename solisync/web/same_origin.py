@@ -8,12 +8,12 @@ from .wire.request import Request
 
 def session_cookie(request: Request) -> SessionCookie:
     """The cookie that came with the request of a page of this service; raises Forbidden for any other request."""
-    origins = request.fields(b"Origin")
+    origins = request.fields(b"origin")
     if not is_same_origin(
-        content_types=request.fields(b"Content-Type"),
-        hosts=request.fields(b"Host"),
+        content_types=request.fields(b"content-type"),
+        hosts=request.fields(b"host"),
         origins=origins,
-        fetch_sites=request.fields(b"Sec-Fetch-Site"),
+        fetch_sites=request.fields(b"sec-fetch-site"),
     ):
         raise Forbidden
-    return SessionCookie.read(request.fields(b"Cookie"), secure=is_secure(origins))
+    return SessionCookie.read(request.fields(b"cookie"), secure=is_secure(origins))
