@@ -8,7 +8,7 @@ PORT_FILE := .dev/port
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run test fire test-deploy test-ha soak bench bench-growth bench-instructions lint format smoke clean
+.PHONY: help venv runnable benchable python run test fire test-deploy test-ha soak bench bench-growth bench-scale bench-instructions lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -57,6 +57,9 @@ bench: benchable  ## measure the speed of every route, beside the limit and besi
 
 bench-growth: benchable  ## measure what a million players cost each route, beside a thousand
 	$(BIN)/python -m bench.growth $(OPTIONS)
+
+bench-scale: benchable  ## measure the constants of docs/scaling.md
+	$(BIN)/python -m bench.scale $(OPTIONS)
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)

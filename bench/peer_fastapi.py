@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
@@ -164,6 +165,9 @@ async def pull(request: Request) -> Response:
         raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)
     payload = default_document(player, now).encode() if row[0] is None else row[0].encode()
+    if row[1]:
+        foreign = counts_of(read_saved(payload).payload).encode(), sha256(payload).hexdigest()
+        await pool.execute(sync.PULL_FOREIGN.sql, player, access_expiry, *foreign)
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
 
 
@@ -222,21 +226,27 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
 async def refresh(request: Request) -> Response:
     assert request.client is not None
     address = client_address(request.client.host, request.headers.getlist("x-forwarded-for"), settings.trusted_proxies)
-    async with pool.acquire() as connection:
-        bucketed = f"{AUTH.name}:{bucket(address)}"
-        wait = await connection.fetchval(rate_limits.HIT.sql, bucketed, AUTH.most, AUTH.seconds)
-        if wait is not None:
-            raise TooMany(int(wait) + 1)
+    hit = rate_limits.Hit(f"{AUTH.name}:{bucket(address)}", AUTH.most, AUTH.seconds)
+    try:
         body = read_json(await body_of(request), RefreshRequest)
         now = datetime.now(UTC)
         claims = tokens.read_refresh(body.refresh_token, now)
-        new = tokens.record(now, user_agent(request.headers.get("user-agent")))
-        record = (new.jti, new.expires, new.access_expiry, new.user_agent)
-        expiry = await connection.fetchval(sessions.ROTATE.sql, claims.user_id, claims.jti, now, *record)
-        if expiry is None:
-            raise Unauthorized
+    except Refused:
+        admit(await pool.fetchval(rate_limits.HIT.sql, *hit))
+        raise
+    new = tokens.record(now, user_agent(request.headers.get("user-agent")))
+    record = (new.jti, new.expires, new.access_expiry, new.user_agent)
+    wait, expiry = await pool.fetchrow(sessions.ROTATE.sql, claims.user_id, claims.jti, now, *record, *hit)
+    admit(wait)
+    if expiry is None:
+        raise Unauthorized
     pair = tokens.pair(claims.user_id, new, expiry)
     return answer(request, _encode(pair))
+
+
+def admit(wait: float | None) -> None:
+    if wait is not None:
+        raise TooMany(int(wait) + 1)
 
 
 @route("GET", "/api/replays/recent")

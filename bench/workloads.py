@@ -84,7 +84,9 @@ def refresh(crowd: Crowd) -> Exchange:
     player = crowd.players.popleft()  # another exchange must not use the token until this one has replaced it
     body = json.dumps({"refresh_token": player.refresh}).encode()
     answer = yield _request(b"POST /api/auth/refresh", _from(crowd), body=body)
-    player.refresh = json.loads(answer).get("refresh_token", player.refresh)
+    pair = json.loads(answer)
+    if "refresh_token" in pair:  # the access token of before names no session any more
+        player.refresh, player.access = pair["refresh_token"], pair["access_token"].encode()
     crowd.players.append(player)
 
 
@@ -103,6 +105,19 @@ def recent(crowd: Crowd) -> Exchange:
 
 def leaderboard(crowd: Crowd) -> Exchange:
     yield _request(b"GET /api/leaderboard", _bearer(crowd.next()))
+
+
+def sessions(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/sessions", _bearer(crowd.next()))
+
+
+def verdict(crowd: Crowd) -> Exchange:
+    crowd.replays.rotate()
+    yield _request(b"GET /api/replays/" + crowd.replays[0] + b"/verdict")
+
+
+def board(crowd: Crowd) -> Exchange:
+    yield _request(b"GET /api/boards/verified", _bearer(crowd.next()))
 
 
 def challenge(crowd: Crowd) -> Exchange:
@@ -146,7 +161,7 @@ def mix_without_login(crowd: Crowd) -> Exchange:
 WORKLOADS: dict[str, Callable[[Crowd], Exchange]] = {
     each.__name__: each
     for each in (
-        health, me, pull, push, refresh, upload, fetch, recent, leaderboard, challenge, analytics, login, mix,
-        mix_without_login,
+        health, me, pull, push, refresh, sessions, upload, fetch, verdict, board, recent, leaderboard, challenge,
+        analytics, login, mix, mix_without_login,
     )
 }  # fmt: skip

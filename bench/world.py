@@ -16,12 +16,16 @@ import bcrypt
 import psycopg2
 
 from solisync.access.tokens import Tokens, access_expiry, refresh_expiry
+from solisync.rules.boards import boards_of
+from solisync.rules.counting import counts_of
+from solisync.rules.saved import read_saved
 
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"
 NIL = str(UUID(int=0))
 BATCH = 10_000  # rows in one COPY
-TABLES = "users, rate_limits, analytics_events, analytics_names"  # what TRUNCATE names; CASCADE reaches the others
+# What TRUNCATE names; CASCADE reaches the others.
+TABLES = "users, known_states, rate_limits, analytics_events, analytics_names"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,19 +104,23 @@ def payload(size: int, *, user_id: str = NIL) -> dict:
 
 def replay(size: int) -> str:
     """A replay of about `size` bytes."""
-    header = '{"mode":"Zen","draw_mode":"DrawOne","final_score":1240,"time_seconds":95,"recorded_at":"2026-11-20"'
+    header = '{"mode":"Classic","draw_mode":"DrawOne","final_score":1240,"time_seconds":95,"recorded_at":"2026-11-20"'
     move = '{"from":"tableau_3","to":"foundation_1"}'
     return f'{header},"moves":[{",".join([move] * max(1, (size - len(header)) // (len(move) + 1)))}]}}'
 
 
 def populate(dsn: str, world: World) -> None:
-    """Delete all rows of the database, and load this world."""
+    """Delete all rows of the database, and load this world, as the service would have stored it.
+
+    All replays are verified: triggers put them on boards.
+    """
     connection = psycopg2.connect(dsn)
     with connection, connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {TABLES} CASCADE")
         for columns, rows in _tables(world):
             for batch in _batches(rows):
                 cursor.copy_expert(f"COPY {columns} FROM STDIN", batch)
+        cursor.execute("TRUNCATE replay_checks")  # triggers have queued the replays before there were verdicts
     connection.autocommit = True
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
@@ -125,20 +133,30 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
     users = [identity("user", number) for number in range(world.players)]
     password_hash = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12)).decode()
     document = _compact(payload(world.document_bytes))
+    counts = counts_of(read_saved(document.encode()).payload).encode()
     body = replay(world.replay_bytes)
+    boards = ",".join(boards_of(mode="Classic", draw_mode="DrawOne", seed=None, received_at=now))
     expiry, ends = access_expiry(issued_at()), refresh_expiry(issued_at())
     yield (
-        "users (id, username, password_hash, created_at)",
-        (f"{user}\t{username(number)}\t{password_hash}\t{now}\n" for number, user in enumerate(users)),
+        "users (id, username, password_hash, created_at, access_expiries)",
+        (f"{user}\t{username(number)}\t{password_hash}\t{now}\t{{{expiry}}}\n" for number, user in enumerate(users)),
     )
     yield (
-        "refresh_tokens (jti, session_id, user_id, expires_at, access_expiry)",
+        "refresh_tokens (jti, session_id, user_id, expires_at, begun_at, used_at, user_agent, access_expiry)",
         (
-            f"{identity('token', number)}\t{identity('session', number)}\t{user}\t{ends}\t{expiry}\n"
+            f"{identity('token', number)}\t{identity('session', number)}\t{user}\t{ends}"
+            f"\t{now}\t{now}\ta game\t{expiry}\n"
             for number, user in enumerate(users)
         ),
     )
-    yield "sync_states (user_id, payload)", (f"{user}\t{document}\n" for user in users)
+    yield (
+        "sync_states (user_id, payload, counted, revision)",
+        (f"{user}\t{document}\t{counts}\t1\n" for user in users),
+    )
+    yield (
+        "known_states (session_id, user_id, pushed, answers)",
+        (f'{identity("session", number)}\t{user}\t{counts}\t{{"{counts}"}}\n' for number, user in enumerate(users)),
+    )
     yield (
         "leaderboard (user_id, display_name, best_score, best_time_secs, recorded_at, visible)",
         (f"{user}\tPlayer {number}\t{4000 + number % 9000}\t90\t{now}\tt\n" for number, user in enumerate(users)),
@@ -147,7 +165,14 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
         "replays (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)",
         (
             f"{identity('replay', number)}\t{users[number % len(users)]}\t{now - timedelta(seconds=number)}"
-            f"\t{body}\t{len(body)}\tZen\tDrawOne\t1240\t95\t2026-11-20\n"
+            f"\t{body}\t{len(body)}\tClassic\tDrawOne\t1240\t95\t2026-11-20\n"
+            for number in range(world.replays)
+        ),
+    )
+    yield (
+        "verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, boards)",
+        (
+            f"{identity('replay', number)}\tverified\toriginal\t0\t1240\t120\t{now}\t1\t{{{boards}}}\n"
             for number in range(world.replays)
         ),
     )

@@ -66,6 +66,13 @@ class Unauthorized(Refused):
         super().__init__(code, message)
 
 
+class Forbidden(Refused):
+    """The request may not come from the page that sent it."""
+
+    def __init__(self) -> None:
+        super().__init__("forbidden", "forbidden")
+
+
 class NotFound(Refused):
     """The thing that the text names does not exist."""
 

@@ -83,6 +83,7 @@ class ServingSettings(Settings):
     trusted_proxies: Networks
     cors_origins: frozenset[str]
     auth_limit: Limit
+    pages: bool
     public_avatars: bool
     workers: int
     checkers: int

@@ -131,6 +131,15 @@ TABLE = (
         help="how often one address may register, log in and refresh, in all",
     ),
     Setting(
+        field="pages",
+        variable="SOLISYNC_PAGES",
+        option="no-pages",
+        flag="off",
+        read=values.switch,
+        default="on",
+        help="serve no pages for players, and so no logins of browsers",
+    ),
+    Setting(
         field="public_avatars",
         variable="SOLISYNC_PUBLIC_AVATARS",
         option="public-avatars",

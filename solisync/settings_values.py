@@ -15,6 +15,7 @@ from twisted.internet.endpoints import serverFromString
 
 from .access.client_address import Networks
 from .access.rate_limit import AUTH, Limit
+from .access.tokens import can_sign
 from .postgres.dsn import check_dsn
 from .process.logs import FORMATS
 
@@ -27,12 +28,12 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:
 
 def secret(text: str) -> bytes:
     """A signing secret of at least SECRET_MIN_BYTES, whatever bytes the environment variable had."""
-    return _long_enough(text.encode("utf-8", "surrogateescape"))
+    return _signing(text.encode("utf-8", "surrogateescape"))
 
 
 def secret_file(path: str) -> bytes:
     """The signing secret in a file."""
-    return _long_enough(_content(path))
+    return _signing(_content(path))
 
 
 def dsn(text: str) -> str:
@@ -155,9 +156,11 @@ def switch(text: str) -> bool:
     return text == "on"
 
 
-def _long_enough(value: bytes) -> bytes:
+def _signing(value: bytes) -> bytes:
     if len(value) < SECRET_MIN_BYTES:
         raise ValueError(f"must hold at least {SECRET_MIN_BYTES} bytes, it has {len(value)}")
+    if not can_sign(value):
+        raise ValueError("is a key or a certificate of other algorithms, where any random text is wanted")
     return value
 
 

@@ -216,3 +216,14 @@ def test_the_page_shows_the_layout():
             shown.append(".".join([*packages, entry[2].removesuffix(".py")]))
     modules = [name for path, name in NAMES.items() if path.name != "__init__.py"]
     assert sorted(shown) == sorted(modules)
+
+
+def test_header_fields_are_asked_for_in_lower_case():
+    """A request keeps their names so, and has no field by another spelling."""
+    asked = re.compile(r"\.(?:fields?|values)\(b\"([^\"]+)\"\)")
+    wrong = {path.name: names for path, source in SOURCES.items() if (names := _capitalized(asked.findall(source)))}
+    assert not wrong
+
+
+def _capitalized(names):
+    return [name for name in names if name != name.lower()]

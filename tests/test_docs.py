@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bench import model
 from solisync.access import passwords
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
-from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT
+from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
 from solisync.checking import checker
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
@@ -143,6 +144,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",
+        "opting in and out": f"{OPT_IN.most} in {OPT_IN.seconds} s for each player,",
         "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
         "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {checker.MEMORY_BYTES // MIB} MiB,",
         "one account": f"{quota} MiB of replays",
@@ -233,3 +235,9 @@ def test_a_section_sign_follows_its_document():
         for line in path.read_text("utf-8").splitlines()
         if "§" in standards.sub("", line) and path.name != "test_docs.py"
     ]
+
+
+def test_the_scaling_page_shows_the_model():
+    """The tables of docs/scaling.md are those that bench/model.py makes."""
+    for table in (model.habits_table(), model.needs_table(), model.sizes_table()):
+        assert table in DOCS["scaling.md"]

@@ -61,12 +61,15 @@ def installation(wheel, tmp_path_factory):
 
 
 def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
-    """The plugin, the migrations and the type marker are in it; a twisted/__init__.py would hide Twisted itself."""
+    """The plugin, the migrations, the pages, the type marker; a twisted/__init__.py would hide Twisted itself."""
     names = set(zipfile.ZipFile(wheel).namelist())
     migrations = {f"solisync/migrations/{file.name}" for file in (ROOT / "migrations").glob("*.sql")}
     assert migrations
     assert {"solisync/py.typed", "twisted/plugins/solisync_plugin.py"} | migrations <= names
     assert {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync").rglob("*.py")} <= names
+    pages = {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync" / "pages").rglob("*.*")}
+    assert len(pages) > 10
+    assert pages <= names
     assert [name for name in names if name.startswith("twisted/")] == ["twisted/plugins/solisync_plugin.py"]
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
 

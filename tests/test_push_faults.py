@@ -73,7 +73,7 @@ async def test_pushes_among_deletions_resets_and_opt_ins(nodes, database, no_dea
 
     await gather(16, step, range(rounds))
     print({status: statuses.count(status) for status in sorted(set(statuses))})
-    assert set(statuses) <= {200, 404, 409}
+    assert set(statuses) <= {200, 404, 409, 429}  # who opts in and out more often than one may
     assert statuses.count(200) > 0.3 * rounds
     for table in ("sync_states", "leaderboard", "refresh_tokens", "replays"):
         orphans = f"SELECT count(*) FROM {table} WHERE user_id NOT IN (SELECT id FROM users)"

@@ -16,9 +16,10 @@ from solisync.access.tokens import Tokens
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.storage import STATEMENTS, accounts, sessions
+from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PASSWORD, SECRET
-from tests.harness.http_requests import ask, refresh
+from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import connect, run_sql, truncate
 
@@ -194,5 +195,6 @@ async def test_a_refresh_on_a_node_whose_clock_is_ahead_prunes_nothing_that_is_a
     ahead = datetime.now(UTC) + timedelta(days=28)
     spent = Tokens(SECRET.encode()).read_refresh(token, ahead).jti
     record = Tokens(SECRET.encode()).record(ahead, None)
-    assert await database.autocommit(sessions.rotate, user, record, spent=spent, now=ahead)
+    hit = Hit(new_address(), 10, 60)
+    assert await database.autocommit(sessions.rotate, user, record, spent=spent, now=ahead, hit=hit) != (None, None)
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens WHERE user_id = %s", (other,)) == [(2,)]

@@ -63,6 +63,21 @@ def test_the_secret_has_32_bytes(length, fine):
 
 
 @pytest.mark.parametrize(
+    "key",
+    [
+        "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJx somebody",
+        '{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMko"}',
+    ],
+)
+def test_a_secret_is_no_key_of_another_kind(key):
+    """What PyJWT refuses to sign with is refused before anything is served."""
+    assert problems({"JWT_SECRET": key}) == [
+        "JWT_SECRET is a key or a certificate of other algorithms, where any random text is wanted"
+    ]
+
+
+@pytest.mark.parametrize(
     ("content", "kept"),
     [(b"x\n", b"x"), (b"x\r\n", b"x"), (b"x", b"x"), (b"x\r", b"x\r"), (b" x \n\n", b" x \n"), (b"\n", b"")],
 )

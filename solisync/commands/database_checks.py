@@ -1,7 +1,8 @@
-"""The checks of `solisync doctor` on the database: server, clock, schema, and the rights of the role."""
+"""The checks of `solisync doctor` on the database: server, clock, schema, the rights of the role, and what is left."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from twisted.internet.base import ReactorBase
 
@@ -13,6 +14,7 @@ from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Transaction
 from ..settings import ServingSettings
 from ..storage import schema
+from . import capacity_checks
 from .findings import Finding, fine, note, wrong
 from .running import with_connection
 
@@ -27,7 +29,8 @@ async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
         try:
             embedded.check_cluster()
         except FatalError:
-            return [note("database", f"there is none in {settings.data_dir}: the first start of the service makes it")]
+            text = f"there is none in {settings.data_dir}: the first start of the service makes it"
+            return [note("database", text), capacity_checks.disk(settings.data_dir, 0)]
 
     async def look(connection: Connection) -> list[Finding]:
         return [finding async for finding in _findings(settings, connection)]
@@ -73,6 +76,21 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
         yield wrong("rights", "this role may not create tables", "GRANT CREATE ON SCHEMA public to it")
     else:
         yield fine("rights", "this role may do all that is needed")
+    if not server.read_only:
+        for finding in capacity_checks.replication(await introspection.replication(connection)):
+            yield finding
+    sizes = await introspection.sizes(connection)
+    yield capacity_checks.disk(await _data_dir(settings, connection), sizes.total)
+    for finding in capacity_checks.tables(sizes, settings.analytics_days):
+        yield finding
+
+
+async def _data_dir(settings: ServingSettings, connection: Connection) -> Path | None:
+    """The directory of the database if it is on this machine and this role may know."""
+    if settings.database_url is None:
+        return settings.data_dir
+    directory = await introspection.data_directory(connection)
+    return None if directory is None else Path(directory)
 
 
 def clock(ahead: timedelta, behind: timedelta) -> Finding:

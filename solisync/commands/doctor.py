@@ -54,7 +54,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
     else:
         for finding in (*await host_checks.listener(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
-    for finding in (*host_checks.disk(settings), *host_checks.auth_limit(settings)):
+    for finding in host_checks.auth_limit(settings):
         yield finding
     for finding in await database_checks.examine(settings, task.reactor):
         yield finding

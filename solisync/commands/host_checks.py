@@ -4,7 +4,6 @@ import errno
 import http.client
 import math
 import os
-import shutil
 import socket
 import ssl
 import stat
@@ -29,13 +28,11 @@ from .. import __version__
 from ..access.rate_limit import AUTH
 from ..errors import FatalError
 from ..process.listening import listen
-from ..settings import ServingSettings, Settings
+from ..settings import ServingSettings
 from ..settings_table import unknown_variables
 from .findings import Finding, fine, note, wrong
-from .output import bytes_shown
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern
-DISK_BYTES = 2**30
 ASK_SECONDS = 3.0
 IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter for a unix socket
 EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of all addresses, or more
@@ -68,18 +65,6 @@ def secret_file(file: Path) -> Iterator[Finding]:
         return  # reported with the settings
     if mode & 0o004:
         yield wrong("secret", f"everybody on this machine may read {file}", f"chmod o-r {file}")
-
-
-def disk(settings: Settings) -> Iterator[Finding]:
-    """Check the free space for the embedded database."""
-    if settings.database_url is not None:
-        return
-    place = settings.data_dir
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
-    text = f"{bytes_shown(free)} are free for {settings.data_dir}"
-    yield wrong("disk", text, "make room, or move it") if free < DISK_BYTES else fine("disk", text)
 
 
 def proxies(settings: ServingSettings) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ version that the schema doesn't fit.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from .connection import Connection
 
@@ -36,6 +36,63 @@ _IS_EMPTY = """
         )
     )
 """
+
+
+# A role that may not see the others' connections sees rows of them without a state.
+_STANDBYS = """
+    SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a standby'), sync_state IN ('sync', 'quorum'),
+        coalesce(replay_lag, interval '0'),
+        coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), replay_lsn), 0)::bigint, state IS NULL
+    FROM pg_stat_replication WHERE state IS NULL OR state IN ('streaming', 'catchup')
+    ORDER BY 1
+"""
+
+_SIZES = """
+    SELECT pg_database_size(current_database()), (SELECT age(datfrozenxid) FROM pg_database
+        WHERE datname = current_database()),
+        ARRAY(SELECT relname::text FROM largest), ARRAY(SELECT size FROM largest)
+"""
+_LARGEST = """
+    WITH largest AS (
+        SELECT relname, pg_total_relation_size(oid) AS size FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY 2 DESC, 1 LIMIT 3
+    )
+"""
+
+# Both ends of a connection have one address on one machine, and none on a unix socket.
+_DATA_DIRECTORY = """
+    SELECT current_setting('data_directory')
+    WHERE coalesce(inet_server_addr() = inet_client_addr(), true) AND pg_has_role('pg_read_all_settings', 'member')
+    UNION ALL SELECT NULL LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """A server that follows this one, and how far it is behind."""
+
+    name: str
+    synchronous: bool
+    behind: timedelta
+    behind_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """The standbys that are connected, and for which commits wait ("" for none); `hidden` from this role."""
+
+    waits_for: str
+    standbys: list[Standby]
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of the database and of its largest tables; of how many transactions ago its oldest unfrozen row is."""
+
+    total: int
+    oldest_transaction: int
+    largest: list[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +139,26 @@ async def database(connection: Connection) -> Database:
     """The database of this connection."""
     (row,) = await connection.execute(_DATABASE)
     return Database(*row)
+
+
+async def replication(connection: Connection) -> Replication:
+    """The standbys of a primary."""
+    ((waits_for,),) = await connection.execute("SELECT current_setting('synchronous_standby_names')")
+    rows = await connection.execute(_STANDBYS)
+    hidden = any(row[-1] for row in rows)
+    return Replication(waits_for, [] if hidden else [Standby(*row[:-1]) for row in rows], hidden)
+
+
+async def sizes(connection: Connection) -> Sizes:
+    """The sizes of the database and of its largest tables."""
+    ((total, oldest, names, bytes_of),) = await connection.execute(_LARGEST + _SIZES)
+    return Sizes(total, oldest, list(zip(names, bytes_of, strict=True)))
+
+
+async def data_directory(connection: Connection) -> str | None:
+    """The data directory of a server on this machine, if this role may know it."""
+    ((directory,),) = await connection.execute(_DATA_DIRECTORY)
+    return None if directory is None else str(directory)
 
 
 async def unusable_tables(connection: Connection) -> list[str]:

@@ -5,28 +5,34 @@ time has left the window, and then replaces that time; a refused request leaves 
 statement under the row's lock and on the database's clock, so any number of nodes agree.
 """
 
+from typing import NamedTuple
+
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
 
-# clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.
-# A time in the future was logged before the clock was set back; it must not refuse requests until then.
-HIT = Statement(
-    "rate_limit_hit",
-    """
+
+def counting(bucket: str, most: str, seconds: str) -> str:
+    """The SQL that counts one request, with these parameters; its only row is what `hit` returns."""
+    # clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.
+    # A time in the future was logged before the clock was set back; it must not refuse requests until then.
+    return f"""
     INSERT INTO rate_limits AS r (bucket, hits, admitted)
-    VALUES ($1::text, ARRAY[clock_timestamp()], true)
+    VALUES ({bucket}::text, ARRAY[clock_timestamp()], true)
     ON CONFLICT (bucket) DO UPDATE SET (hits, admitted) = (
-        SELECT CASE WHEN fits THEN r.hits[cardinality(r.hits) - $2::int + 2:] || now ELSE r.hits END, fits
+        SELECT CASE WHEN fits THEN r.hits[cardinality(r.hits) - {most}::int + 2:] || now ELSE r.hits END, fits
         FROM clock_timestamp() AS now,
-            LATERAL (SELECT r.hits[cardinality(r.hits) - $2::int + 1] AS oldest) AS log,
-            LATERAL (SELECT coalesce(oldest <= now - make_interval(secs => $3::int) OR oldest > now, true) AS fits)
-                AS verdict
+            LATERAL (SELECT r.hits[cardinality(r.hits) - {most}::int + 1] AS oldest) AS log,
+            LATERAL (
+                SELECT coalesce(oldest <= now - make_interval(secs => {seconds}::int) OR oldest > now, true) AS fits
+            ) AS verdict
     )
     RETURNING CASE WHEN NOT admitted THEN
-        extract(epoch FROM hits[cardinality(hits) - $2::int + 1] - clock_timestamp())::float8 + $3::int
+        extract(epoch FROM hits[cardinality(hits) - {most}::int + 1] - clock_timestamp())::float8 + {seconds}::int
     END
-    """,
-)
+    """  # noqa: S608
+
+
+HIT = Statement("rate_limit_hit", counting("$1", "$2", "$3"))
 
 PRUNE = Statement(
     "prune_rate_limits",
@@ -40,9 +46,17 @@ PRUNE = Statement(
 )
 
 
-async def hit(transaction: Transaction, bucket: str, *, most: int, seconds: int) -> float | None:
-    """Count one request against `bucket`: None when it is admitted, else after how many seconds there is room."""
-    (row,) = await transaction.run(HIT, bucket, most, seconds)
+class Hit(NamedTuple):
+    """A request to count against `bucket`, which admits `most` of them in any `seconds`."""
+
+    bucket: str
+    most: int
+    seconds: int
+
+
+async def hit(transaction: Transaction, request: Hit) -> float | None:
+    """Count one request: None when it is admitted, else after how many seconds there is room."""
+    (row,) = await transaction.run(HIT, *request)
     wait: float | None = row[0]
     return wait
 

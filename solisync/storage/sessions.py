@@ -11,6 +11,7 @@ from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
 from ..rules.sessions import RefreshRecord, Session
 from .accounts import LOCK
+from .rate_limits import Hit, counting
 from .rows import many, maybe
 
 MOST = 100  # live sessions of a player
@@ -55,11 +56,17 @@ BEGIN_SESSION = Statement(
 #
 # What is pruned has expired by the database's clock too: the clock of a node may be a month ahead. In a subquery,
 # because clock_timestamp() is volatile, and the index is not used for what might differ from row to row.
+#
+# Fast path: replaces a statement before this one that counts the request, a round trip, see docs/performance.md. The
+# row of the limit is locked first and until the commit. No other statement locks such a row and a player's, so there is
+# no deadlock. A statement that fails has counted nothing.
 ROTATE = Statement(
     "rotate_session",
-    """
-    WITH player AS (
-        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    f"""
+    WITH hit (wait) AS (
+        {counting("$8", "$9", "$10")}
+    ), player AS (
+        SELECT id FROM users, hit WHERE wait IS NULL AND id = $1::uuid FOR NO KEY UPDATE OF users
     ), spent AS (
         DELETE FROM refresh_tokens USING player
         WHERE jti = $2::uuid AND user_id = player.id AND expires_at > $3::timestamptz
@@ -75,13 +82,15 @@ ROTATE = Statement(
         UPDATE users SET access_expiries = with_access_expiry(access_expiries, $6::bigint)
         FROM spent WHERE id = spent.user_id
         RETURNING access_expiries[1] AS access_expiry
+    ), rotated AS (
+        INSERT INTO refresh_tokens
+            (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
+        SELECT $4::uuid, user_id, $5::timestamptz, session_id, begun_at, clock_timestamp(), $7::text, access_expiry
+        FROM spent, issued
+        RETURNING access_expiry
     )
-    INSERT INTO refresh_tokens
-        (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
-    SELECT $4::uuid, user_id, $5::timestamptz, session_id, begun_at, clock_timestamp(), $7::text, access_expiry
-    FROM spent, issued
-    RETURNING access_expiry
-    """,
+    SELECT wait, access_expiry FROM hit LEFT JOIN rotated ON true
+    """,  # noqa: S608
 )
 
 # A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
@@ -178,18 +187,16 @@ async def begin(transaction: Transaction, user_id: str, record: RefreshRecord, *
 
 
 async def rotate(
-    transaction: Transaction, user_id: str, record: RefreshRecord, *, spent: str, now: datetime
-) -> int | None:
-    """Replace a refresh token by another and prune expired ones of all players; returns `exp` of its access token.
+    transaction: Transaction, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
+) -> tuple[float | None, int | None]:
+    """Count a request; if it is admitted, replace a refresh token by another and prune expired ones of all players.
 
-    None when the token was spent or has expired. Raises Unavailable when no second is free for `exp`.
+    Returns what counting returned, and `exp` of the access token: None when the token was spent or has expired, or the
+    request is not admitted. Raises Unavailable when no second is free for `exp`; then nothing has been counted.
     """
-    return maybe(
-        int,
-        await transaction.run(
-            ROTATE, user_id, spent, now, record.jti, record.expires, record.access_expiry, record.user_agent
-        ),
-    )
+    new = (record.jti, record.expires, record.access_expiry, record.user_agent)
+    ((wait, expiry),) = await transaction.run(ROTATE, user_id, spent, now, *new, *hit)
+    return wait, expiry
 
 
 async def log_out(transaction: Transaction, user_id: str, jti: str) -> bool:

@@ -79,7 +79,7 @@ class StoredTimeline:
 
 async def verdict(transaction: Transaction, replay_id: str) -> VerdictAnswer | None:
     """The verdict on a replay, which may be pending; None when there is no such replay."""
-    return maybe(_verdict, await transaction.run(VERDICT, replay_id))
+    return maybe(answer, await transaction.run(VERDICT, replay_id))
 
 
 async def timeline(transaction: Transaction, replay_id: str) -> StoredTimeline | None:
@@ -99,7 +99,7 @@ async def show(transaction: Transaction, replay_id: str) -> CheckedReplay | None
     return found and replace(found, timeline=found.timeline and bytes(found.timeline))
 
 
-def _verdict(
+def answer(
     status: str | None,
     ruleset: str | None,
     undos: int | None,

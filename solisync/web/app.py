@@ -18,15 +18,17 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
-from ..access.rate_limit import Limit, RateLimiter
+from ..access.rate_limit import Admission, RateLimiter
 from ..access.tokens import Tokens
-from ..errors import NotFound, TooMany
+from ..errors import NotFound, Refused, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.sessions import user_agent
+from .documents import takes_gzip
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Json, Route, Upload
+from .same_origin import session_cookie
 from .wire.reply import Reply
 from .wire.request import Request
 
@@ -36,7 +38,7 @@ Serve = Callable[[Route, Request, dict[str, str]], Deferred[Reply]]
 
 
 class App:
-    """Serves a table of routes: rate limit, then access token, then body, then handler."""
+    """Serves a table of routes: same origin, then rate limit, then access token, then body, then handler."""
 
     def __init__(
         self,
@@ -71,6 +73,8 @@ class App:
         route, _ = self._dispatcher.find(request.method, request.target)
         if route is None or route.body is None:
             raise NotFound("not_found", "not found")
+        if route.same_origin:
+            session_cookie(request)
         player = self._tokens.read_access(request.bearer, self._now()).user_id if route.protected else None
         if size > LARGE_BYTES:
             request.charged = player or request.caller.bucket, size
@@ -111,28 +115,35 @@ class App:
         work.addBoth(deliver)
         return outcome.addTimeout(HANDLER_SECONDS, self._reactor)
 
-    async def _reply(self, route: Route, request: Request, variables: dict[str, str]) -> Reply:
+    async def _reply(self, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
         request.route = route.path
         request.private = route.private
         serving.set({"client": request.caller.name, "request_id": request.request_id})
         arguments: dict[str, Any] = {**variables}
-        if route.limit is not None:
-            await self._admit(route.limit, request.caller.bucket)
+        if route.same_origin:
+            arguments["cookie"] = session_cookie(request)
+        if route.limit is not None and "admission" not in variables:
+            admission = self._limiter.expect(route.limit, request.caller.bucket)
+            if route.counts:
+                return await self._counted(admission, route, request, variables)
+            await admission.count()
         if route.protected:
             claims = self._tokens.read_access(request.bearer, self._now())
             arguments["player"] = request.player = claims.user_id
             if route.session:
                 arguments["access_expiry"] = claims.expiry
             if route.player_limit is not None:
-                await self._admit(route.player_limit, claims.user_id)
+                await self._limiter.admit(route.player_limit, claims.user_id)
         if route.body is not None:
             arguments |= self._read(route.body, request)
         for name in route.query:
             arguments[name] = request.query(name)
         if route.conditional:
-            arguments["if_none_match"] = request.field(b"If-None-Match")
+            arguments["if_none_match"] = request.field(b"if-none-match")
+        if route.compressed:
+            arguments["gzip"] = takes_gzip(request.field(b"accept-encoding"))
         if route.user_agent:
-            arguments["user_agent"] = user_agent(request.field(b"User-Agent"))
+            arguments["user_agent"] = user_agent(request.field(b"user-agent"))
         if route.streamed:
             arguments["head_only"] = request.method == b"HEAD"
         if route.writes:
@@ -148,11 +159,13 @@ class App:
             self._metrics.refusals.labels(OneAtATime.name).inc()
             raise
 
-    async def _admit(self, limit: Limit, client: str) -> None:
+    async def _counted(self, admission: Admission, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
+        """The reply of a route whose handler counts the request; one that is refused before that is counted here."""
         try:
-            await self._limiter.admit(limit, client)
-        except TooMany:
-            self._metrics.refusals.labels(limit.name).inc()
+            return await self._reply(route, request, {**variables, "admission": admission})
+        except Refused:
+            if admission.pending:
+                await admission.count()
             raise
 
 

@@ -17,12 +17,14 @@ from .analytics import Analytics
 from .app import App
 from .avatars import Avatars
 from .boards import Boards
+from .browser_sessions import BrowserSessions
 from .challenge import Challenge
 from .export import Export
 from .health import Health
 from .leaderboard import Leaderboard, load_board
+from .pages import Pages
 from .replays import Replays
-from .route import body_refusals
+from .route import body_refusals, without_cors
 from .routes import routes
 from .sessions import Sessions
 from .shared_cache import CoalescingCache
@@ -53,13 +55,16 @@ def make_site(
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
+    accounts = Accounts(
+        database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
+    )
+    sessions = Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now)
     table = routes(
         settings.auth_limit,
         settings.public_avatars,
-        accounts=Accounts(
-            database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
-        ),
-        sessions=Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now),
+        settings.pages,
+        accounts=accounts,
+        sessions=sessions,
         export=Export(database=database),
         avatars=Avatars(database=database, public=settings.public_avatars),
         sync=Sync(database=database, board=board, metrics=metrics, now=now),
@@ -71,8 +76,21 @@ def make_site(
         analytics=Analytics(database=database, metrics=metrics, now=now),
         health=Health(database=database, schema_number=schema, reactor=reactor),
         docs=Docs(),
+        pages=Pages(database=database),
+        browser_sessions=BrowserSessions(
+            database=database,
+            tokens=tokens,
+            now=now,
+            register=accounts.register,
+            login=sessions.login,
+            refresh=sessions.refresh,
+            change_password=accounts.change_password,
+            logout=sessions.logout,
+        ),
     )
-    limiter = RateLimiter(database=database, reactor=reactor)
+    limiter = RateLimiter(
+        database=database, reactor=reactor, on_refusal=lambda name: metrics.refusals.labels(name).inc()
+    )
     app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)
     return Site(
         app.resource(),
@@ -81,5 +99,6 @@ def make_site(
         cors_origins=settings.cors_origins,
         metrics=metrics,
         body_refusals=body_refusals(table),
+        without_cors=without_cors(table),
         admit_body=app.admit_body,
     )

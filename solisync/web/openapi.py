@@ -25,6 +25,7 @@ _BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
     401: "No valid token, or no such credentials",
+    403: "The request may not come from the page that sent it",
     404: "What the error names does not exist",
     408: "The request took too long to arrive",
     409: "The request collides with what is stored",
@@ -38,6 +39,7 @@ _MEANING = {
 _TAGS = {
     "accounts": "Players and their profiles",
     "sessions": "Login and its tokens",
+    "browser sessions": "Login of the service's own pages, whose refresh token is a cookie",
     "avatars": "Pictures of players",
     "sync": "Progress, merged between devices",
     "leaderboard": "The best of the players who want to be seen",
@@ -64,6 +66,7 @@ _HEADERS = {
         "How to authenticate, and whether a token was refused",
         {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
     ),
+    "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
     "ETag": ("For If-None-Match", {"type": "string"}),
 }
 
@@ -147,7 +150,8 @@ def _body_shape(route: Route) -> type[msgspec.Struct] | None:
 
 def _responses(route: Route) -> dict[str, Any]:
     etag = ("ETag",) if route.conditional else ()
-    done = _response("Done", *etag) | {
+    cookie = ("Set-Cookie",) if route.same_origin else ()
+    done = _response("Done", *etag, *cookie) | {
         "content": _bytes(route.answer_content) if route.answer_content else _json(route.answer)
     }
     if route.links:

@@ -1,5 +1,6 @@
 """What a route is. solisync.web.routes has the table of all routes."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -50,7 +51,7 @@ class Upload:
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What the handler gets."""
-        return {"content": request.body(), "content_type": request.field(b"Content-Type") or ""}
+        return {"content": request.body(), "content_type": request.field(b"content-type") or ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,11 @@ class Route:
     - the arguments that `body` names, if there is a body
     - each name in `query`: the list of that parameter's values
     - `if_none_match`, that header or None, if `conditional`
+    - `gzip`, whether the client understands it, if `compressed`
+    - `cookie`, the browser's SessionCookie, if `same_origin`: then pages of this service alone may send the request
     - `user_agent`, what the client calls itself or None, if `user_agent`
     - `head_only`, whether the client asks for the headers alone, if `streamed`
+    - `admission`, the Admission of the request, which it has to count, if `counts`
 
     `limit` counts the requests of an address, `player_limit` those of a player.
 
@@ -86,9 +90,12 @@ class Route:
     session: bool = False
     limit: Limit | None = None
     player_limit: Limit | None = None
+    counts: bool = False
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     conditional: bool = False
+    compressed: bool = False
+    same_origin: bool = False
     user_agent: bool = False
     streamed: bool = False
     answer: Any = None
@@ -100,7 +107,12 @@ class Route:
     @property
     def private(self) -> bool:
         """Whether the reply concerns one player, so that no cache may keep it."""
-        return self.protected or self.path.startswith("/api/auth/")
+        return self.protected or self.same_origin or self.path.startswith("/api/auth/")
+
+    @property
+    def shared(self) -> bool:
+        """Whether pages of the origins that the operator lists may read the reply."""
+        return not self.same_origin and self.tag != "pages"
 
     @property
     def writes(self) -> bool:
@@ -115,6 +127,8 @@ class Route:
             codes.append("not_found")
         if self.query:
             codes.append("bad_query")
+        if self.same_origin:
+            codes.append("forbidden")
         if self.protected:
             codes.append("unauthorized")
         if self.limit or self.player_limit or self.writes or self.body is not None:  # large bodies have a budget
@@ -126,6 +140,12 @@ def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Ro
     """A route, and the same at another path, `listed` or not."""
     described = f"Alias of {route.method} {route.path}"
     return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described, listed=listed)
+
+
+def without_cors(routes: tuple[Route, ...]) -> re.Pattern[bytes]:
+    """The paths whose replies are for no page of another origin, whatever the operator allows."""
+    paths = (re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(route.path)) for route in routes if not route.shared)
+    return re.compile("|".join(paths).encode("ascii") or rb"(?!)")
 
 
 def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..access.passwords import Passwords
+from ..access.rate_limit import Admission
 from ..access.tokens import RefreshClaims, Tokens
-from ..errors import NotFound, Unauthorized
+from ..errors import NotFound, Unauthorized, Unavailable
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.audit import audit
@@ -17,7 +18,7 @@ from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, To
 from ..rules.ids import is_id
 from ..rules.sessions import RefreshRecord
 from ..rules.shapes import Ok
-from ..storage import accounts, sessions
+from ..storage import accounts, rate_limits, sessions
 from .wire.reply import Reply
 
 
@@ -57,16 +58,18 @@ class Sessions:
             raise Unauthorized("invalid_credentials", "invalid credentials")
         return self._tokens.pair(stored.user_id, record, expiry)
 
-    async def refresh(self, *, body: RefreshRequest, user_agent: str | None) -> TokenPair:
+    async def refresh(self, *, body: RefreshRequest, user_agent: str | None, admission: Admission) -> TokenPair:
         """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
         now = self._now()
         try:
             claims = self._tokens.read_refresh(body.refresh_token, now)
         except Unauthorized:
+            await admission.count()
             audit("refresh refused", reason="no valid refresh token")
             raise
         record = self._tokens.record(now, user_agent)
-        expiry = await self._database.autocommit(self._rotate, claims, record, now)
+        admission.begin()  # now, because no connection may be free, and then there would be none to count by itself
+        expiry = await self._database.autocommit(self._rotate, claims, record, now, admission)
         if expiry is None:
             raise Unauthorized
         return self._tokens.pair(claims.user_id, record, expiry)
@@ -107,9 +110,22 @@ class Sessions:
         return expiry
 
     async def _rotate(
-        self, transaction: Transaction, claims: RefreshClaims, record: RefreshRecord, now: datetime
+        self,
+        transaction: Transaction,
+        claims: RefreshClaims,
+        record: RefreshRecord,
+        now: datetime,
+        admission: Admission,
     ) -> int | None:
-        expiry = await sessions.rotate(transaction, claims.user_id, record, spent=claims.jti, now=now)
+        hit = admission.begin()
+        try:
+            wait, expiry = await sessions.rotate(
+                transaction, claims.user_id, record, spent=claims.jti, now=now, hit=hit
+            )
+        except Unavailable:  # the statement has failed, and so has counted nothing
+            admission.settle(await rate_limits.hit(transaction, hit))
+            raise
+        admission.settle(wait)
         if expiry is None:
             self._metrics.refresh_token_reuse.inc()
             audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")

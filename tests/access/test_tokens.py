@@ -1,13 +1,14 @@
 """Access and refresh tokens (docs/security.md "Tokens and sessions")."""
 
 import base64
+import hmac
 import json
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import jwt
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from solisync.access.tokens import Tokens, refresh_expiry
@@ -172,6 +173,117 @@ def test_no_signed_claims_are_worse_than_refused(claims):
     """Not even our own signature lets odd claims raise anything else."""
     with pytest.raises(Unauthorized):
         tokens.read_access(signed_any(claims), NOW)
+
+
+def part(content):
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def put_together(header, payload, secret):
+    """A token of any header and any payload, signed with HMAC-SHA256, whatever the header says."""
+    signed = f"{header}.{payload}"
+    return f"{signed}.{part(hmac.digest(secret, signed.encode(), 'sha256'))}"
+
+
+OUR_HEADER = signed({}).partition(".")[0]
+HEADERS = st.sampled_from(
+    [
+        OUR_HEADER,
+        OUR_HEADER[:-1],
+        OUR_HEADER + "A",
+        OUR_HEADER[:-1] + chr(ord(OUR_HEADER[-1]) + 1),
+        *(
+            part(header)
+            for header in (
+                b'{"typ":"JWT","alg":"HS256"}',
+                b'{"alg":"HS256", "typ":"JWT"}',
+                b'{"alg":"HS256"}',
+                b'{"alg":"hs256","typ":"JWT"}',
+                b'{"alg":"HS512","typ":"JWT"}',
+                b'{"alg":"RS256","typ":"JWT"}',
+                b'{"alg":"none","typ":"JWT"}',
+                b'{"alg":["HS256"],"typ":"JWT"}',
+                b'{"alg":"HS256","typ":"JWT","alg":"none"}',
+                b'{"alg":"HS256","crit":["exp"],"typ":"JWT"}',
+                b'{"alg":"HS256","b64":false,"crit":["b64"],"typ":"JWT"}',
+                b'{"alg":"HS256","kid":7,"typ":"JWT"}',
+                b'{"alg":"HS256","jwk":{"kty":"oct","k":""},"typ":"JWT"}',
+                b"[]",
+                b"nonsense",
+            )
+        ),
+    ]
+)
+CLAIMS = st.dictionaries(
+    st.sampled_from(["sub", "exp", "kind", "jti", "nbf", "iat", "aud", "iss", "x"]),
+    st.sampled_from([USER, USER.upper(), JTI, EXP, EXP + 0.5, float(EXP), 10**30, "access", "refresh", "\ud800", None])
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(),
+)
+CONTENTS = (
+    (CLAIMS | st.builds(lambda more: GOOD | more, CLAIMS)).map(lambda claims: json.dumps(claims).encode())
+    | st.builds(lambda more: json.dumps(GOOD | more, ensure_ascii=False).encode("utf-8", "surrogatepass"), CLAIMS)
+    | st.sampled_from(["utf-8-sig", "utf-16", "utf-32-be", "latin-1"]).map(lambda name: json.dumps(GOOD).encode(name))
+    | st.binary(max_size=60)
+    | st.sampled_from(
+        [
+            json.dumps(GOOD).encode() + b"\n ",
+            json.dumps(GOOD).encode() + b"x",
+            json.dumps(GOOD).encode()[:-1] + b',"kind":"refresh","jti":"%b"}' % JTI.encode(),
+            json.dumps(GOOD).encode()[:-1] + b',"exp":%b}' % (b"9" * 5_000),
+            json.dumps(GOOD).encode()[:-1] + b',"x":1e999}',
+            json.dumps(GOOD).encode()[:-1] + b',"x":"\xff"}',
+            json.dumps(GOOD).encode()[:-1] + b',"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+            b"[" + json.dumps(GOOD).encode() + b"]",
+        ]
+    )
+)
+TOKENS = st.builds(
+    put_together,
+    HEADERS,
+    CONTENTS.map(part) | st.text("ABCab019-_=+/. ", max_size=9),
+    st.sampled_from([SECRET, b"p" * 32, b"t" * 32, b""]),
+)
+FORGED = st.builds(lambda token, at, text: token[:at] + text + token[at + 1 :], TOKENS, st.integers(0, 300), st.text())
+
+
+class WithoutShortWay(Tokens):
+    """Tokens that PyJWT reads, all of them."""
+
+    def _issued(self, token):
+        return None
+
+
+def outcome(read, token):
+    try:
+        return read(token, NOW)
+    except Unauthorized:
+        return None
+
+
+@settings(max_examples=500)
+@given(TOKENS | FORGED | TOKENS.flatmap(lambda token: st.sampled_from([*spellings(token)])))
+@example(put_together(OUR_HEADER, part(json.dumps(GOOD).encode()), SECRET))
+@example(put_together(OUR_HEADER, part(json.dumps(GOOD | {"kind": "refresh", "jti": JTI}).encode()), b"p" * 32))
+@example(put_together(OUR_HEADER, part(json.dumps(GOOD | {"x": float("nan")}).encode()), SECRET))
+@example(f"{OUR_HEADER}.{part(json.dumps(GOOD).encode())}.{'A' * 43}")
+def test_our_own_header_is_a_shorter_way_to_the_same_answer(token):
+    """Whatever a token says and whoever has signed it, it is read as PyJWT reads it, or refused as PyJWT refuses it."""
+    both = {"secret": SECRET, "previous": b"p" * 32}
+    ours, reference = Tokens(**both), WithoutShortWay(**both)
+    assert outcome(ours.read_access, token) == outcome(reference.read_access, token)
+    assert outcome(ours.read_refresh, token) == outcome(reference.read_refresh, token)
+
+
+@given(st.uuids(), st.uuids(), st.datetimes(datetime(1971, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC)))
+def test_what_is_issued_is_what_pyjwt_issues(user_id, jti, now):
+    """To the byte, so that tokens of all versions begin alike."""
+    access, refresh = tokens.access(str(user_id), now), tokens.refresh(str(user_id), str(jti), now)
+    assert access == signed({"sub": str(user_id), "exp": int(now.timestamp()) + 86_400, "kind": "access"})
+    exp = int(now.timestamp()) + 30 * 86_400
+    assert refresh == signed({"sub": str(user_id), "exp": exp, "kind": "refresh", "jti": str(jti)})
 
 
 def test_the_secret_shows_in_no_repr():

@@ -13,6 +13,7 @@ from solisync.commands.main import main
 from solisync.postgres.database import Database
 from solisync.rules.sessions import RefreshRecord
 from solisync.storage import STATEMENTS, sessions
+from solisync.storage.rate_limits import Hit
 from tests.harness.constants import PASSWORD
 from tests.harness.postgres import connect, truncate
 from tests.harness.service import refused
@@ -78,8 +79,8 @@ async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, se
         cursor.execute("BEGIN")
         cursor.execute(sessions.ROTATE.preparation)
         now = datetime.now(UTC)
-        cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE, 1, None))
-        assert cursor.fetchall() == [(1,)]
+        cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE, 1, None, "a", 10, 60))
+        assert cursor.fetchall() == [(None, 1)]
         revoking = Deferred.fromCoroutine(administrate("sessions", "revoke", whom, "--yes"))
         waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
         while server.sql(waiting) == [(0,)]:  # the database tells nobody that somebody waits
@@ -109,7 +110,11 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, sh
             jti = str(uuid4())
             spent, tokens[player] = tokens[player], jti
             record = RefreshRecord(jti, now + LIVE, access_expiry=turns, user_agent=None)
-            if await database.autocommit(sessions.rotate, player, record, spent=spent, now=now) is None:
+            hit = Hit(jti, 10, 60)
+            if await database.autocommit(sessions.rotate, player, record, spent=spent, now=now, hit=hit) == (
+                None,
+                None,
+            ):
                 return
             turns += 1
 

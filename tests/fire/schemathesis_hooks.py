@@ -66,18 +66,28 @@ class Player:
 def before_call(context, case, kwargs):
     """Make bodies that the document calls valid valid in what it has no words for."""
     case.headers["X-Forwarded-For"] = new_address()
+    if case.operation.path.startswith("/api/session") and not case.operation.path.startswith("/api/sessions"):
+        _ask_as_a_page(case)
     valid = case.meta is not None and case.meta.generation.mode.is_positive
     if not valid or not isinstance(case.body, dict):
         return
     body = _as_the_service_reads_it(case.body)
     path = case.operation.path
-    if path == "/api/auth/register":
+    if path in ("/api/auth/register", "/api/session"):
         body["password"] = (body["password"] + PASSWORD)[:256]  # its length counts in bytes
     elif path == "/api/auth/refresh":
         body["refresh_token"] = new_tokens()["refresh_token"]
     elif path == "/api/sync/push":
         body["user_id"] = NOBODY  # which stands for the player; another player's id is refused
     case.body = body
+
+
+def _ask_as_a_page(case):
+    """Put in what no client but a page of the service sends; the document has no words for it."""
+    case.headers["Content-Type"] = "application/json"
+    case.headers["Sec-Fetch-Site"] = "same-origin"
+    if case.operation.path == "/api/session/refresh":
+        case.headers["Cookie"] = f"solisync={new_tokens()['refresh_token']}"
 
 
 def _as_the_service_reads_it(value):

@@ -1,6 +1,7 @@
 """A primary with a synchronous standby behind one DATABASE_URL: however the primary is lost, the service heals."""
 
 import contextlib
+import json
 import socket
 import time
 
@@ -17,6 +18,8 @@ from solisync.postgres.statement import Statement
 from tests.fire.acknowledged import Players
 from tests.fire.servers import all_hosts, servers
 from tests.harness.concurrency import until
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.processes import run
 
 HEAL_SECONDS = 2.0
 PORT = Statement("port", "SELECT inet_server_port()")
@@ -41,6 +44,22 @@ def either(new_cluster):
     """A primary and its standby, to be left as they are."""
     with primary_and_standby(new_cluster) as both:
         yield both
+
+
+@pytest.mark.limit(120)
+def test_the_doctor_sees_the_standby(pair):
+    """As long as it is there; without it nothing can be written, and that is wrong."""
+    primary, standby = pair
+
+    def examine():
+        done = run(*SOLISYNC, "doctor", "--json", DATABASE_URL=primary.dsn)
+        found = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        return [(each["level"], each["text"]) for each in found if each["subject"] == "standbys"]
+
+    assert examine() == [("ok", "1 connected; commits wait for standby")]
+    standby.kill()
+    ((level, text),) = examine()
+    assert (level, "commits wait for standby" in text, "nothing can be written" in text) == ("wrong", True, True)
 
 
 @pytest.mark.limit(120)

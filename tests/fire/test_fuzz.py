@@ -73,6 +73,9 @@ FIRST_LINES = st.sampled_from(
         b"GET /api/replays/x", b"GET /avatars/x.png", b"POST /api/analytics", b"PUT /api/me/avatar", b"GET /nope",
         b"GET /api/leaderboard", b"POST /api/leaderboard/opt-in", b"DELETE /api/leaderboard/opt-in", b"OPTIONS /health",
         b"GET http://a/health", b"GET /api/daily-challenge?%", b"GET /api/openapi.json", b"OPTIONS *", b"GET //",
+        b"GET /", b"GET /replays/x?move=1", b"GET /replays/" + b"0" * 8 + b"-0000-0000-0000-" + b"0" * 12,
+        b"HEAD /daily/2026-04-26", b"GET /daily/2026-02-30", b"GET /account", b"GET /web/style.css", b"GET /web/x",
+        b"POST /api/session", b"POST /api/session/refresh", b"PUT /api/session/password", b"DELETE /api/session",
         b"X /%ff", b"DELETE /api/me", b"get /api/me", b"GET /api/health/ready", b"POST /api/replays?" + b"x" * 3000,
     ]
 )  # fmt: skip
@@ -80,10 +83,16 @@ NAMES = st.sampled_from(
     [
         b"Authorization", b"Content-Type", b"If-None-Match", b"Origin", b"X-Request-Id", b"Accept", b"Cookie", b"Range",
         b"Access-Control-Request-Method", b"Connection", b"Expect", b"X-Forwarded-For", b"Upgrade", b"TE", b"X-A",
+        b"Accept-Encoding", b"Sec-Fetch-Site",
     ]
 )  # fmt: skip
-VALUES = st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]), max_size=30)
-BODIES = st.binary(max_size=60) | st.sampled_from([b"{}", b"[]", b"null", b'{"events": []}', b'{"username": "\xff"}'])
+COOKIES = [f"{name}={value}" for name in ("solisync", "__Host-solisync") for value in ("", "x.y.z", "x; solisync=y")]
+TEXTS = st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]), max_size=30)
+VALUES = TEXTS | st.sampled_from(["same-origin", "application/json", "https://a", "gzip;q=0", *COOKIES])
+BODIES = st.binary(max_size=60) | st.sampled_from(
+    [b"{}", b"[]", b"null", b'{"events": []}', b'{"username": "\xff"}', b'{"username": "fuzz", "password": "no such"}']
+)
+PAGE = [b"Content-Type: application/json", b"Sec-Fetch-Site: same-origin", b"Origin: https://a"]
 FAULTS = st.sampled_from(
     [
         b"X-A : b", b" X-A: b", b"\tX-A: b", b"X A: b", b"X-A", b": b", b"X-A: \0", b"X-A: \x7f", b"X\xe9: b",
@@ -117,6 +126,8 @@ def requests(draw, token, *, broken):
         fields.insert(draw(st.integers(0, len(fields))), draw(FAULTS))
     if draw(st.booleans()):
         fields.append(f"Authorization: Bearer {token}".encode())
+    if draw(st.booleans()):
+        fields += PAGE
     address = f"X-Forwarded-For: {new_address()}".encode()
     return b"\r\n".join([draw(FIRST_LINES) + b" HTTP/1.1", b"Host: a", address, *fields, b"", body])
 

@@ -44,7 +44,7 @@ def halves():
 
 REPLAY = '{"mode":"Zen","draw_mode":"DrawOne","final_score":1,"time_seconds":1,"recorded_at":"2026-01-01","x":'
 ATTACKS = {
-    "empty arrays": ("POST", "/api/leaderboard/opt-in", lambda: filled('{"display_name":"Ann","x":[', "[]", "]}"), 1),
+    "empty arrays": ("POST", "/api/replays", lambda: filled(REPLAY + "[", "[]", "]}"), 1),
     "half surrogates": ("POST", "/api/replays", lambda: filled(REPLAY[:-5] + ',"x":["', "\\ud800" * 8, '"}'), 1),
     "stored half surrogates": ("POST", "/api/sync/push", halves, 1),
     "achievements": ("POST", "/api/sync/push", achievements, 1),

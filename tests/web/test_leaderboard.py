@@ -212,3 +212,16 @@ async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, chan
         await deferLater(reactor, 0.01)
     await deferLater(reactor, 0.02)  # for the answer of that statement to arrive
     assert await board(server, other) == expected
+
+
+async def test_ten_changes_a_minute_are_enough(server):
+    """Of each player, in and out and under another name together; the list stays as the tenth has left it."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    for number in range(5):
+        assert (await opt_in(server, ann, f"Ann {number}")).status == 200
+        assert (await opt_out(server, ann)).status == 200
+    for refused in (await opt_in(server, ann, "Ann"), await opt_out(server, ann)):
+        assert (refused.status, refused.headers["error-code"]) == (429, "rate_limited")
+        assert 0 < int(refused.headers["retry-after"]) <= 60
+    assert await board(server, ann) == []
+    assert (await opt_in(server, bob, "Bob")).status == 200

@@ -1,5 +1,7 @@
 """The site alone, in memory, with a clock that the test holds."""
 
+import re
+
 from twisted.internet import task
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone
@@ -87,6 +89,7 @@ class Bench:
             "trusted_proxies": (),
             "cors_origins": frozenset(),
             "body_refusals": {},
+            "without_cors": re.compile(rb"(?!)"),
             "admit_body": lambda request, size: None,
             **settings,
         }

@@ -8,9 +8,9 @@ from tests.wire.sockets import parse
 @pytest.mark.parametrize(
     "path",
     [
-        "/nope", "/", "/api", "/api/health/", "//health", "//api//health", "/api//health", "/api/./health",
+        "/nope", "/api", "/api/health/", "//health", "//api//health", "/api//health", "/api/./health",
         "/api/x/../health", "/%68ealth", "/api%2Fhealth", "/health%00", "/health%20", "/%ff", "/%zz", "/%", "/%2e",
-        "/HEALTH", "/health;a=b", "/api/auth/nope", "*", "http://a", "http://a//health",
+        "/HEALTH", "/health;a=b", "/api/auth/nope", "*", "http://a//health", "http://a//", "//",
     ],
 )  # fmt: skip
 async def test_an_unknown_path_is_not_found(ask, path):
@@ -18,6 +18,12 @@ async def test_an_unknown_path_is_not_found(ask, path):
     for method in ("GET", "POST", "OPTIONS", "DELETE", "get"):
         answer = await ask(method, path)
         assert (method, answer.status, answer.error) == (method, 404, "not found")
+
+
+async def test_an_empty_path_is_the_root(ask):
+    """As RFC 9110 §4.2.3 has it, where the request target is a whole URI."""
+    assert (await ask("GET", "http://a")).status == (await ask("GET", "/")).status == 200
+    assert (await ask("POST", "http://a?x")).headers["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The routes of games: progress, and what players compare themselves by."""
 
+from ...access.rate_limit import OPT_IN
 from ...rules.challenge import DailyChallenge
 from ...rules.leaderboard import Entry, OptIn
 from ...rules.pushed import read_pushed
@@ -57,6 +58,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             handler=leaderboard.opt_in,
             summary="Appear on the leaderboard, or change one's name there",
             protected=True,
+            player_limit=OPT_IN,
             body=Json(OptIn),
             answer=Ok,
             errors=("display_name_empty", "display_name_length", "display_name_characters", "user_not_found"),
@@ -69,6 +71,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             handler=leaderboard.opt_out,
             summary="Disappear from the leaderboard",
             protected=True,
+            player_limit=OPT_IN,
             answer=Ok,
             errors=("user_not_found",),
         ),

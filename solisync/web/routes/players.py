@@ -55,6 +55,7 @@ def players(
             limit=auth_limit,
             body=Json(RefreshRequest),
             user_agent=True,
+            counts=True,
             answer=TokenPair,
             errors=("unauthorized",),
         ),

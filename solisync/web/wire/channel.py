@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.interfaces import IAddress, IDelayedCall
+from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
@@ -17,13 +17,13 @@ from twisted.web import http
 from ...errors import Unavailable
 from .access_log import AccessLog
 from .connections import Connections
+from .deadlines import OneTimer
 from .half_close import HalfCloseChannel
+from .head import MAX_HEADER_BYTES, MAX_HEADERS, Head, read_head
 from .reply import Refusal, Reply, encode_head
 from .request import MAX_BODY, Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
 
-MAX_HEADER_BYTES = 16_384
-MAX_HEADERS = 100
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
@@ -39,15 +39,12 @@ OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
 RETRY_SECONDS = 1
 
 
-class Channel(HalfCloseChannel):
+class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin has other types
     """One connection, with one timer for reading: from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
     totalHeadersSize = MAX_HEADER_BYTES
     requests: list[Request]
-    timeOut: float | None  # type: ignore[assignment]
-    _deadline: float | None = None
-    _timer: IDelayedCall | None = None
     _receiving = False  # between the first byte of a request and its last
     _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
     _refused = False
@@ -79,8 +76,7 @@ class Channel(HalfCloseChannel):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._connections.unregister(self)
         super().connectionLost(reason)
-        if self._timer is not None:
-            self._timer.cancel()
+        self.stop_timer()
 
     def getHost(self) -> IAddress:
         return self._host
@@ -97,14 +93,54 @@ class Channel(HalfCloseChannel):
         nested = self._busyReceiving
         if not nested:
             self._answered_in_turn = 0
-        self._begin()
-        LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
+            data = self._read_heads(data)
+        if data:
+            self._begin()
+            LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
         if self.line_mode and self._buffer and not nested and not self._refused:
             self._begin()  # the first bytes of a pipelined request may have come with the last of the one before
             if self.paused:
                 self._networkProducer.pauseProducing()  # or the buffer would grow in each turn
             elif has_bare_line_end(self._buffer):
                 self.refuse(BAD_REQUEST)
+
+    def _read_heads(self, data: bytes) -> bytes:
+        """Begin the ordinary requests at the beginning of the data, and handle those without a body; returns the rest.
+
+        This ends at a request that waits for its body, or for its reply.
+        """
+        while data and self.line_mode and not (self._buffer or self.requests or self.paused or self._refused):
+            head = read_head(data) if self.persistent and not self.transport.disconnecting else None
+            if head is None:
+                break
+            data = data[head.end :]
+            self._busyReceiving = True
+            try:
+                self._take(head)
+            finally:
+                self._busyReceiving = False
+            if self.transport.disconnecting:  # what follows the last request is not read
+                self._buffer, data = data, b""
+        return data
+
+    def _take(self, head: Head) -> None:
+        """What Twisted does at the end of a head."""
+        request: Request = self.requestFactory(self)  # type: ignore[assignment]
+        self.requests.append(request)
+        request.given, request.method, request.target = head.fields, head.method, head.path
+        self._command, self._path, self._version = head.method, head.uri, b"HTTP/1.1"
+        self.persistent = self.checkPersistence(request, b"HTTP/1.1")
+        self.length = head.length
+        if head.length:
+            self._receiving = True
+            self.setTimeout(BODY_SECONDS)
+            self._transferDecoder = http._IdentityTransferDecoder(
+                head.length, request.handleContentChunk, self._finishRequestBody
+            )
+            self.setRawMode()
+        request.gotLength(head.length)
+        if not head.length:
+            self.allContentReceived()
 
     def requestDone(self, request: http.Request) -> None:
         # One connection that pipelines would have the reactor for itself for as long as its buffer lasts.
@@ -120,7 +156,7 @@ class Channel(HalfCloseChannel):
         if not self._waitingForTransport:
             self._networkProducer.resumeProducing()
         if self._buffer:
-            self.dataReceived(b"")
+            self.dataReceived(self.clearLineBuffer())
 
     def _begin(self) -> None:
         if not self._receiving and not self._handlingRequest:
@@ -134,27 +170,6 @@ class Channel(HalfCloseChannel):
         self._connections.unfinished.release(self)
         self.timeOut = IDLE_SECONDS  # Twisted saves this value, and restores it in requestDone
         super().allContentReceived()
-
-    def setTimeout(self, period: float | None) -> float | None:
-        # Fast path: a timer for each of a request's four deadlines, 60,000 instructions, see docs/performance.md
-        # A timer that is due before the deadline is left alone, and set again when it rings.
-        before, self.timeOut = self.timeOut, period
-        self._deadline = None if period is None else self._seconds() + period
-        if self._timer is not None and self._deadline is not None and self._timer.getTime() > self._deadline:
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None and period is not None:
-            self._timer = self.callLater(period, self._ring)
-        return before
-
-    def _ring(self) -> None:
-        self._timer = None
-        if self._deadline is not None:
-            left = self._deadline - self._seconds()
-            if left > 0:
-                self._timer = self.callLater(left, self._ring)
-            else:
-                self.timeoutConnection()
 
     def timeoutConnection(self) -> None:
         if self._receiving:
@@ -196,7 +211,7 @@ class Channel(HalfCloseChannel):
         if self._refused:
             return
         request = self.requests[-1]
-        hosts = request.requestHeaders.getRawHeaders(b"Host", [])
+        hosts = request.values(b"host")
         path = target_path(self._path)
         if (
             path is None
@@ -210,9 +225,9 @@ class Channel(HalfCloseChannel):
             self.setTimeout(BODY_SECONDS)
             super().allHeadersReceived()
 
-    def checkPersistence(self, request: http.Request, version: bytes) -> bool:
-        options = b",".join(request.requestHeaders.getRawHeaders(b"Connection", [])).lower().split(b",")
-        asks_to_close = b"close" in (option.strip(b" \t") for option in options)
+    def checkPersistence(self, request: Request, version: bytes) -> bool:
+        options = b",".join(request.values(b"connection")).lower()
+        asks_to_close = options and b"close" in [option.strip(b" \t") for option in options.split(b",")]
         return version == b"HTTP/1.1" and not asks_to_close and not self._connections.draining
 
     def _send100Continue(self) -> None:

@@ -13,7 +13,6 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web import server
 from twisted.web.resource import IResource
 
 from ...access.client_address import Origin, OriginResolver
@@ -21,6 +20,7 @@ from ...access.large_bodies import LARGE_BYTES
 from ...errors import Refused, Unauthorized
 from ...process.logs import serving
 from .access_log import AccessLog
+from .lean_request import LeanRequest
 from .pieces import send_pieces
 from .reply import NO_STORE, Reply, encode_head
 
@@ -37,7 +37,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
 
-class Request(server.Request):
+class Request(LeanRequest):
     """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
 
     `resource` is a leaf and serves every path. `admit_body` is called with the size of the body once the header has
@@ -45,7 +45,6 @@ class Request(server.Request):
     size of a chunked body is not known then, and taken for 0; once it is large, for MAX_BODY.
     """
 
-    channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
     content: BytesIO
     target: bytes  # the path in the request target, set by the channel
     route = ""  # the template of its route, set by the app
@@ -63,28 +62,31 @@ class Request(server.Request):
     def __init__(
         self,
         channel: Any,
-        queued: object,
+        queued: object = None,  # which only Twisted's channel gives
         *,
         resource: IResource,
         reactor: ReactorBase,
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
+        without_cors: re.Pattern[bytes],
         admit_body: Callable[["Request", int], None],
     ) -> None:
-        super().__init__(channel, queued, parsePOSTFormSubmission=False)
-        # Klein keeps requests in reference cycles: the buffers of a lost connection must not wait for the collector.
-        del self.transport
+        super().__init__(channel)
         self._resource = resource
         self._access_log = access_log
         self._resolver = resolver
         self._cors_origins = cors_origins
+        self._shared = bool(cors_origins)  # whether these may read the reply
+        self._without_cors = without_cors
         self._admit_body = admit_body
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
     def gotLength(self, length: int | None) -> None:
         self.content = BytesIO()
+        if self._shared and self._without_cors.fullmatch(self.target):
+            self._shared = False
         if length is not None and length > MAX_BODY:
             self.channel.refuse_body()
         elif length != 0:
@@ -121,8 +123,8 @@ class Request(server.Request):
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
 
         A path has one spelling, without percent-encoding: else "/api%2Fme" would be "/api/me" here and another path to
-        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me"; it is shown
-        "%" for either, which is no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
+        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me" and "*" for
+        "/"; it is shown "%" for these: no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
         """
         self._whole = True
         serving.set({})  # this may run in the context of the request before it
@@ -130,7 +132,7 @@ class Request(server.Request):
         if not self.method.isupper() or len(self.method) > METHOD_BYTES:
             self.method = b"UNKNOWN"
         # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
-        plain = b"%" not in self.path and not self.path.startswith(b"//")
+        plain = b"%" not in self.path and self.path != b"*" and not self.path.startswith(b"//")
         self.prepath, self.postpath = [], self.path[1:].split(b"/") if plain else [b"%"]
         try:
             self.render(self._resource)
@@ -164,10 +166,9 @@ class Request(server.Request):
     def fields(self, name: bytes) -> list[str]:
         """The values of a header field, one for each line; any byte may occur in a value (RFC 9110 §5.5).
 
-        Twisted's getHeader raises UnicodeDecodeError for values that are not UTF-8.
+        `name` is in lower case. Twisted's getHeader raises UnicodeDecodeError for values that are not UTF-8.
         """
-        values = self.requestHeaders.getRawHeaders(name, [])
-        return [value.decode("latin-1") for value in values]
+        return [value.decode("latin-1") for value in self.values(name)]
 
     def field(self, name: bytes) -> str | None:
         """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
@@ -190,7 +191,7 @@ class Request(server.Request):
     @cached_property
     def request_id(self) -> str:
         """X-Request-Id, if the client sent a valid one, else a new id."""
-        given = self.fields(b"X-Request-Id")
+        given = self.fields(b"x-request-id")
         # Fast path: uuid4().hex, one call of the kernel and 10,000 instructions, see docs/performance.md
         return given[0] if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]) else f"{getrandbits(128):032x}"
 
@@ -199,7 +200,7 @@ class Request(server.Request):
         """The client behind any trusted proxies."""
         peer = self.getClientAddress()
         host = None if isinstance(peer, UNIXAddress) else peer.host  # a peer at a unix socket is trusted
-        origin = self._resolver.resolve(host, tuple(self.fields(b"X-Forwarded-For")))
+        origin = self._resolver.resolve(host, tuple(self.fields(b"x-forwarded-for")))
         if origin.forged:
             self._access_log.warn_of_untrusted_proxy(host)
         return origin
@@ -207,7 +208,7 @@ class Request(server.Request):
     @property
     def bearer(self) -> str:
         """The bearer token, in whatever spelling (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
-        headers = self.fields(b"Authorization")
+        headers = self.fields(b"authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
             raise Unauthorized
@@ -216,11 +217,11 @@ class Request(server.Request):
 
     @property
     def allowed_origin(self) -> str | None:
-        """The Origin header, if it is one of the configured web origins."""
-        origins = self.fields(b"Origin")
+        """The Origin header, if it is one of the web origins that may read the reply."""
+        origins = self.fields(b"origin")
         if len(origins) == 1 and origins[0] in self._cors_origins:
-            return origins[0]
-        if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"Host")):
+            return origins[0] if self._shared else None
+        if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"host")):
             self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
         return None
 
@@ -228,7 +229,7 @@ class Request(server.Request):
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")] if self._cors_origins else []
+            return [("Vary", "Origin")] if self._shared else []
         return [
             ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),

@@ -1,5 +1,6 @@
 """The factory of channels."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -23,7 +24,7 @@ class Site(ServerFactory):
     """Builds a channel for each accepted connection.
 
     `resource` is a leaf and serves every path. `admit_body` raises Refused for a request whose body, of that
-    size, it will not read.
+    size, it will not read. `cors_origins` may read replies, but for those of paths that match `without_cors`.
     """
 
     noisy = False  # the service logs where it listens
@@ -37,6 +38,7 @@ class Site(ServerFactory):
         cors_origins: frozenset[str],
         metrics: Metrics,
         body_refusals: Mapping[tuple[bytes, bytes], Refusal],
+        without_cors: re.Pattern[bytes],
         admit_body: Callable[[Request, int], None],
     ) -> None:
         self.resource = resource
@@ -55,6 +57,7 @@ class Site(ServerFactory):
                 access_log=access_log,
                 resolver=OriginResolver(trusted_proxies),
                 cors_origins=cors_origins,
+                without_cors=without_cors,
                 admit_body=admit_body,
             ),
         )

@@ -1,0 +1,168 @@
+"""What a number of players needs, from measured constants: docs/scaling.md shows this model and its tables.
+
+Everything is for one *active* player, one who plays on that day. The habits are assumptions, meant to be replaced by
+what the metrics of a running service say; costs and sizes are measured, by `make bench` and `make bench-scale`.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+# The day of an active player: two sittings, eight games, of which three are won and their replays uploaded.
+REQUESTS_A_DAY = {
+    "refresh": 2.0,
+    "me": 2.0,
+    "pull": 2.0,
+    "push": 8.0,
+    "upload": 3.0,
+    "recent": 2.0,
+    "challenge": 1.0,
+    "leaderboard": 2.0,
+    "analytics": 4.0,
+    "login": 0.05,
+}
+# Microseconds of processor time for a request: of a process of solisync, and of PostgreSQL.
+SERVICE_US = {
+    "refresh": 1041,
+    "me": 400,
+    "pull": 459,
+    "push": 941,
+    "upload": 1000,
+    "recent": 186,
+    "challenge": 170,
+    "leaderboard": 190,
+    "analytics": 700,
+    "login": 220_000,  # bcrypt
+}
+DATABASE_US = {
+    "refresh": 729,
+    "me": 64,
+    "pull": 247,
+    "push": 667,
+    "upload": 800,
+    "analytics": 700,
+    "login": 900,
+}
+CHECK_US = 12_000  # of a checker, for a replay: most literally, one of eight by a search
+COMMITS = ("refresh", "push", "upload", "analytics", "login")
+ROWS_A_YEAR = {"replays": 3 * 365, "verdicts": 3 * 365, "board_evidence": 3 * 365 * 4.0, "analytics_events": 16 * 365}
+# of a player, active or not: those that a year adds nothing to
+ROWS = {
+    "users": 1.0,
+    "sync_states": 1.0,
+    "refresh_tokens": 1.5,
+    "known_states": 1.5,
+    "leaderboard": 0.3,
+    "replay_usage": 1.0,
+    "avatars": 0.1,
+    "analytics_names": 1.0,
+}
+# Bytes of a row with its part of the indexes, and what it keeps out of line.
+ROW_BYTES: dict[str, float] = {
+    "analytics_events": 347,
+    "analytics_names": 279,
+    "avatars": 22_381,
+    "board_evidence": 435,
+    "known_states": 328,
+    "leaderboard": 295,
+    "refresh_tokens": 270,
+    "replay_usage": 147,
+    "replays": 1_330,
+    "sync_states": 918,
+    "users": 295,
+    "verdicts": 2_132,
+}
+
+PEAK = 3.0  # requests of the busiest hour to those of the average one
+BUSY = 0.6  # of a core that is planned to be used at that hour
+CONNECTIONS = 8  # of a process
+ACTIVE = 0.2  # of the players who have an account
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an installation needs at its busiest hour, and how much is added to its disk in a year."""
+
+    requests: float  # a second
+    commits: float  # a second
+    service_cores: int
+    database_cores: int
+    checker_cores: int
+    connections: int
+    disk_gib: float  # of what grows with the number of accounts
+    growth_gib: float  # a year, without analytics
+    analytics_gib: float  # a year
+
+
+def needs(players: int, active: float = ACTIVE) -> Needs:
+    """What `players` accounts need of which so many are active on a day."""
+    peak = players * active * PEAK / 86_400  # of what an active player does once a day
+    service = sum(REQUESTS_A_DAY[name] * us for name, us in SERVICE_US.items())
+    database = sum(REQUESTS_A_DAY[name] * us for name, us in DATABASE_US.items())
+    processes = _cores(peak * service)
+    growing = {table: rows * ROW_BYTES[table] * players * active / GIB for table, rows in ROWS_A_YEAR.items()}
+    analytics = growing.pop("analytics_events")
+    return Needs(
+        requests=peak * sum(REQUESTS_A_DAY.values()),
+        commits=peak * sum(REQUESTS_A_DAY[name] for name in COMMITS),
+        service_cores=processes,
+        database_cores=_cores(peak * database),
+        checker_cores=_cores(peak * REQUESTS_A_DAY["upload"] * CHECK_US),
+        connections=processes * CONNECTIONS,
+        disk_gib=sum(rows * ROW_BYTES[table] for table, rows in ROWS.items()) * players / GIB,
+        growth_gib=sum(growing.values()),
+        analytics_gib=analytics,
+    )
+
+
+def _cores(microseconds: float) -> int:
+    return max(1, ceil(microseconds / 1e6 / BUSY))
+
+
+def sizes_table() -> str:
+    """Bytes of a row of each table, and the bytes that an active player adds in a year."""
+    lines = [
+        "| table | bytes a row | rows a player | bytes a player | bytes a year of an active player |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for table, size in sorted(ROW_BYTES.items()):
+        rows, yearly = ROWS.get(table), ROWS_A_YEAR.get(table)
+        kept = ["", ""] if rows is None else [f"{rows:g}", f"{rows * size:,.0f}"]
+        lines.append(
+            " | ".join([f"| {table}", f"{size:,.0f}", *kept, "" if yearly is None else f"{yearly * size:,.0f}"]) + " |"
+        )
+    return "\n".join(lines)
+
+
+def needs_table(counts: tuple[int, ...] = (1_000, 100_000, 1_000_000, 10_000_000)) -> str:
+    """What so many accounts need."""
+    found = [needs(count) for count in counts]
+    rows = {
+        "requests a second": [f"{each.requests:,.1f}" for each in found],
+        "of them commits": [f"{each.commits:,.1f}" for each in found],
+        "cores of solisync": [f"{each.service_cores:,}" for each in found],
+        "cores of PostgreSQL": [f"{each.database_cores:,}" for each in found],
+        "cores that check replays": [f"{each.checker_cores:,}" for each in found],
+        "connections": [f"{each.connections:,}" for each in found],
+        "disk, GiB": [f"{each.disk_gib:,.1f}" for each in found],
+        "more in a year, GiB": [f"{each.growth_gib:,.1f}" for each in found],
+        "and of analytics, GiB": [f"{each.analytics_gib:,.1f}" for each in found],
+    }
+    head = f"| accounts | {' | '.join(f'{count:,}' for count in counts)} |"
+    return "\n".join(
+        [
+            head,
+            "|---" + "|--:" * len(counts) + "|",
+            *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()),
+        ]
+    )
+
+
+def habits_table() -> str:
+    """What an active player asks for in a day, and what each request costs."""
+    lines = ["| request | a day | solisync, µs | PostgreSQL, µs |", "|---|--:|--:|--:|"]
+    lines += [
+        f"| {name} | {count:g} | {SERVICE_US[name]:,} | {DATABASE_US.get(name, 0):,} |"
+        for name, count in REQUESTS_A_DAY.items()
+    ]
+    return "\n".join(lines)

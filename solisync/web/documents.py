@@ -1,0 +1,40 @@
+"""Documents for browsers: compressed for those that take it, and not sent again to those that have them."""
+
+import gzip
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+
+from .conditional import matches
+from .wire.reply import Reply
+
+_CODING = re.compile(r"[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;[ \t]*[qQ]=([01](?:\.[0-9]{0,3})?)[ \t]*)?")
+
+
+def takes_gzip(accept_encoding: str | None) -> bool:
+    """Whether a client that sends this Accept-Encoding understands gzip (RFC 9110 §12.5.3)."""
+    weights = {}
+    for part in (accept_encoding or "").split(","):
+        match = _CODING.fullmatch(part)
+        if match is not None:
+            weights[match[1].lower()] = float(match[2] or 1)
+    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0))) > 0
+
+
+def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzipped: bool, status: int = 200) -> Reply:
+    """A document with its entity tag: the hash of the bytes that are sent, so compressed ones have another."""
+    kept = {**headers, "Vary": "Accept-Encoding"}
+    if gzipped:
+        packed = gzip.compress(body, mtime=0)
+        if len(packed) < len(body):
+            body = packed
+            kept["Content-Encoding"] = "gzip"
+    kept["ETag"] = f'"{sha256(body).hexdigest()[:32]}"'
+    return Reply(status=status, body=body, content_type=f"{media_type}; charset=utf-8", headers=kept)
+
+
+def unless_known(reply: Reply, if_none_match: str | None) -> Reply:
+    """The document, or a 304 for a client that has it."""
+    if reply.status == 200 and matches(if_none_match, reply.headers["ETag"]):
+        return Reply(status=304, content_type=None, headers=reply.headers)
+    return reply

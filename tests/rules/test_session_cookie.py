@@ -1,0 +1,85 @@
+"""The cookie of a browser's session (docs/protocol.md "Sessions of browsers")."""
+
+import re
+from http.cookies import SimpleCookie
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.access.tokens import REFRESH_LIFETIME
+from solisync.rules.browser_sessions import COOKIE_SECONDS, SessionCookie
+
+READ = {
+    "alone": (["solisync=x"], "x"),
+    "among others": (["a=b; solisync=x; c=d"], "x"),
+    "without spaces": (["a=b;solisync=x;c=d"], "x"),
+    "in a line of its own": (["a=b", "solisync=x"], "x"),
+    "with = in it": (["solisync=x=y=="], "x=y=="),
+    "empty": (["solisync="], ""),
+    "twice": (["solisync=x; solisync=y"], None),
+    "twice the same": (["solisync=x; solisync=x"], None),
+    "twice in two lines": (["solisync=x", "solisync=y"], None),
+    "none": ([], None),
+    "an empty line": ([""], None),
+    "a name alone": (["solisync"], None),
+    "a value alone": (["=solisync"], None),
+    "in other case": (["Solisync=x"], None),
+    "a longer name": (["xsolisync=x; solisync2=y; __Host-solisync=z"], None),
+    "the other one beside it": (["__Host-solisync=z; solisync=x"], "x"),
+    "with other separators": (["a=b, solisync=x"], None),
+    "inside of another": (['a="b; solisync=x"'], 'x"'),
+}
+
+
+@pytest.mark.parametrize(("lines", "token"), READ.values(), ids=READ)
+def test_one_cookie_of_that_name_is_read(lines, token):
+    """Names are told apart letter by letter, and of two with one name none counts."""
+    assert SessionCookie.read(lines, secure=False).token == token
+
+
+def test_over_https_the_name_is_another():
+    """So neither is read in the place of the other."""
+    lines = ["solisync=plain; __Host-solisync=secure"]
+    assert SessionCookie.read(lines, secure=True).token == "secure"
+    assert SessionCookie.read(lines, secure=False).token == "plain"
+    assert SessionCookie.read(["solisync=plain"], secure=True).token is None
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_what_is_set_is_what_is_read(secure):
+    """For 30 days, for this host and all of it, for no script and for no other site."""
+    cookie = SessionCookie(secure, None)
+    pair, *attributes = cookie.holding("x.y-z_0").split("; ")
+    assert SessionCookie.read([pair], secure=secure).token == "x.y-z_0"
+    expected = {f"Max-Age={COOKIE_SECONDS}", "Path=/", "HttpOnly", "SameSite=Strict"}
+    assert set(attributes) == expected | ({"Secure"} if secure else set())
+    assert len(attributes) == len(set(attributes))
+    assert REFRESH_LIFETIME.total_seconds() == COOKIE_SECONDS
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_it_is_cleared_as_it_was_set(secure):
+    """With the same name and attributes: a browser would keep it else."""
+    cookie = SessionCookie(secure, "x")
+    assert cookie.cleared == re.sub(r"=x; Max-Age=\d+", "=; Max-Age=0", cookie.holding("x"))
+
+
+@given(st.lists(st.text(st.characters(codec="latin-1"), max_size=40), max_size=3))
+def test_no_bytes_break_it(lines):
+    """It answers for any lines; what it reads is in one of them."""
+    token = SessionCookie.read(lines, secure=False).token
+    assert token is None or any(f"solisync={token}" in line for line in lines)
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{1,5}|solisync", fullmatch=True), st.from_regex(r"[A-Za-z0-9.]{0,9}", fullmatch=True)
+    )
+)
+def test_it_reads_what_the_standard_library_reads(cookies):
+    """Among any others."""
+    line = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    parsed = SimpleCookie(line)
+    expected = parsed["solisync"].value if "solisync" in parsed else None
+    assert SessionCookie.read([line], secure=False).token == expected

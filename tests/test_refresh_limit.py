@@ -1,0 +1,110 @@
+"""A refresh is counted and carried out by one statement: limit and rotation hold together, over two processes."""
+
+import itertools
+import time
+from collections import Counter
+from uuid import uuid4
+
+from twisted.internet.threads import deferToThread
+
+from tests.harness.concurrency import at_once
+from tests.harness.http_requests import ask, new_address, refresh
+from tests.harness.players import players
+from tests.harness.postgres import run_sql
+
+MOST = 10  # requests of an address in a minute
+EXPIRIES = "UPDATE users SET access_expiries = ARRAY(SELECT generate_series(%s - 61, %s + 60)::bigint)"
+SESSIONS = "SELECT count(*) FROM refresh_tokens"
+
+
+def refresh_from(process, token, address):
+    return ask(process, "POST", "/api/auth/refresh", {"refresh_token": token}, address=address)
+
+
+async def spend(nodes, pairs):
+    """Spend tokens at once, each from its address, on both nodes in turn; the statuses in that order."""
+    jobs = [(node, *pair) for node, pair in zip(itertools.cycle(nodes), pairs, strict=False)]
+    return [status for status, _, _ in await at_once(20, lambda job: refresh_from(*job), jobs)]
+
+
+async def test_of_one_token_from_one_address_one_use_wins_and_ten_are_counted(nodes, shared_dsn, no_deadlocks):
+    """40 uses of a token at once: one 200; nine are told that it is spent; all others that they are too many."""
+    ((_, token, _),) = players(shared_dsn, 1)
+    statuses = await spend(nodes, [(token, new_address())] * 40)
+    assert Counter(statuses) == {200: 1, 401: MOST - 1, 429: 40 - MOST}
+    assert run_sql(shared_dsn, SESSIONS) == [(1,)]
+
+
+async def test_a_refresh_over_the_limit_spends_nothing(nodes, shared_dsn, no_deadlocks):
+    """40 players behind one address at once: ten are served, and the others are, from another address, too."""
+    tokens = [token for _, token, _ in players(shared_dsn, 40)]
+    address = new_address()
+    statuses = await spend(nodes, [(token, address) for token in tokens])
+    assert Counter(statuses) == {200: MOST, 429: 40 - MOST}
+    again = await spend(nodes, [(token, new_address()) for token in tokens])
+    assert again == [401 if status == 200 else 200 for status in statuses]
+    assert run_sql(shared_dsn, SESSIONS) == [(40,)]
+
+
+async def test_a_token_used_from_many_addresses_and_by_many_at_each_is_spent_once(nodes, shared_dsn, no_deadlocks):
+    """Whoever waits for the limit of an address while another waits for the player ends without a deadlock."""
+    tokens = [token for _, token, _ in players(shared_dsn, 4)]
+    addresses = [new_address() for _ in range(8)]
+    uses = [(tokens[(number // 8) % 4], addresses[(number * 3) % 8]) for number in range(80)]  # ten from each address
+    statuses = await spend(nodes, uses)
+    assert Counter(statuses) == {200: 4, 401: 76}
+    assert {token for (token, _), status in zip(uses, statuses, strict=True) if status == 200} == set(tokens)
+
+
+async def test_deletions_meanwhile_leave_no_orphans(nodes, shared_dsn, no_deadlocks):
+    """Refreshes of ten players behind one address, and the deletion of each player: no 5xx, and no row is left."""
+    made = players(shared_dsn, 50)
+    addresses = [new_address() for _ in range(5)]
+    both = itertools.cycle(nodes)
+
+    def job(item):
+        kind, token, address = item
+        if kind == "refresh":
+            return kind, refresh_from(next(both), token, address)[0]
+        return kind, ask(next(both), "DELETE", "/api/account", bearer=token)[0]
+
+    jobs = []
+    for number, (_, token, access) in enumerate(made):
+        pair = [("refresh", token, addresses[number // MOST]), ("delete", access, None)]
+        jobs += pair if number % 2 else pair[::-1]
+    answers = Counter(await at_once(20, job, jobs))
+    assert answers["delete", 200] == 50
+    assert set(answers) <= {("delete", 200), ("refresh", 200), ("refresh", 401)}
+    assert run_sql(shared_dsn, SESSIONS) == [(0,)]
+
+
+async def test_a_declined_refresh_counts(nodes, shared_dsn):
+    """Where no second is free for an access token, ten are told to come again, and the eleventh that it is too many."""
+    ((_, token, _),) = players(shared_dsn, 1)
+    wanted, address = int(time.time()) + 86_400, new_address()
+    run_sql(shared_dsn, EXPIRIES, (wanted, wanted))
+    statuses = [(await deferToThread(refresh_from, nodes[0], token, address))[0] for _ in range(MOST + 1)]
+    assert statuses == [503] * MOST + [429]
+    run_sql(shared_dsn, "UPDATE users SET access_expiries = NULL")
+    assert (await deferToThread(refresh, nodes[1], token))[0] == 200
+
+
+async def test_whatever_is_wrong_with_a_refresh_counts(nodes, shared_dsn):
+    """No JSON, no token, a foreign one and a spent one; then a good one is refused, and so is nonsense."""
+    (_, token, _), (_, fresh, _) = players(shared_dsn, 2)
+    address = new_address()
+
+    def send(body, node=nodes[0]):
+        return ask(node, "POST", "/api/auth/refresh", body, address=address)[0]
+
+    def run():
+        assert send({"refresh_token": token}) == 200
+        assert [send(b"nonsense"), send({}), send(b"\xff"), send({"refresh_token": 1})] == [400] * 4
+        assert [send({"refresh_token": text}) for text in ("", "x", str(uuid4()), token, token)] == [401] * 5
+        for node in nodes:
+            assert [send(body, node) for body in ({"refresh_token": fresh}, b"nonsense", {"refresh_token": "x"})] == [
+                429
+            ] * 3
+        assert refresh(nodes[0], fresh)[0] == 200
+
+    await deferToThread(run)

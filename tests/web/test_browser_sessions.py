@@ -1,0 +1,304 @@
+"""Sessions of browsers: a cookie in the place of the refresh token (docs/protocol.md "Sessions of browsers")."""
+
+import pytest
+
+from solisync.errors import Unavailable
+from tests.harness.concurrency import gather
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
+from tests.harness.postgres import truncate
+from tests.harness.service import refused, start
+from tests.web.browser import CHANGE, LOGIN, REFRESH, Browser, registered, sessions
+
+
+@pytest.mark.parametrize("https", [False, True])
+async def test_a_whole_session(server, https):
+    """Registered, refreshed, with another password, ended: the cookie changes each time, and is gone at the end."""
+    browser = Browser(server, https=https)
+    answer = await browser.begin(" ann ", register=True)
+    assert (answer.status, answer.json["username"]) == (200, "ann")
+    seen = {browser.token}
+    answer = await browser.refresh()
+    assert (answer.status, answer.json["username"]) == (200, "ann")
+    seen.add(browser.token)
+    answer = await browser.change(PASSWORD, "another one")
+    assert (answer.status, answer.json["username"]) == (200, "ann")
+    seen.add(browser.token)
+    assert len(seen) == 3
+    assert (await server.ask("GET", "/api/me", bearer=browser.access_token)).json["username"] == "ann"
+    assert sessions(server) == 1
+    answer = await browser.end()
+    assert (answer.status, answer.json, browser.token) == (200, {"ok": True}, None)
+    assert sessions(server) == 0
+    assert (await browser.begin(password=PASSWORD)).status == 401
+    assert (await browser.begin(password="another one")).status == 200
+
+
+async def test_it_is_a_session_like_any_other(server):
+    """Its refresh token, its access token and its place in the list are those of all clients."""
+    browser = await registered(server)
+    client = server.client()
+    await client.login("ann", PASSWORD)
+    listed = (await server.ask("GET", "/api/sessions", bearer=browser.access_token)).json
+    assert [session["current"] for session in listed] == [False, True]
+    answer = await server.ask("POST", "/api/auth/refresh", body={"refresh_token": browser.token})
+    assert answer.status == 200
+    assert (await browser.refresh()).status == 401
+    await client.end_sessions()
+    assert sessions(server) == 0
+
+
+async def test_no_body_has_the_refresh_token(server):
+    """Neither the new one nor that of the cookie."""
+    browser = await registered(server)
+    first = browser.token
+    for answer in (await browser.refresh(), await browser.change(PASSWORD, PASSWORD), await browser.begin()):
+        assert answer.status == 200
+        assert browser.token.encode() not in answer.content
+        assert first.encode() not in answer.content
+
+
+async def test_another_login_ends_the_session_of_the_cookie(server):
+    """The browser has one session at a time, of whichever player; other sessions go on."""
+    other = await server.player("ann")
+    browser = await registered(server, "bob")
+    assert sessions(server) == 2
+    assert (await browser.begin("ann")).status == 200
+    assert sessions(server) == 2
+    live = server.sql("SELECT username FROM refresh_tokens JOIN users ON users.id = user_id")
+    assert live == [("ann",), ("ann",)]
+    assert (await browser.begin("cem", register=True)).status == 200
+    assert sessions(server) == 2
+    await other.refresh()
+
+
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "é", "=;", "spent", "access token"])
+async def test_a_login_takes_no_notice_of_a_useless_cookie(server, token):
+    """Whatever is in it; a spent one ends nothing."""
+    client = await server.player()
+    if token == "spent":
+        token = client.tokens.refresh_token
+        await client.refresh()
+    elif token == "access token":
+        token = client.tokens.access_token
+    browser = Browser(server)
+    browser.token = token
+    assert (await browser.begin()).status == 200
+    assert sessions(server) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"username": "ann", "password": "not it at all"}, 401, "invalid_credentials"),
+        ({"username": "nobody", "password": PASSWORD}, 401, "invalid_credentials"),
+        ({"username": "ann", "password": PASSWORD, "register": True}, 409, "username_taken"),
+        ({"username": "b", "password": PASSWORD, "register": True}, 400, "username_length"),
+        ({"username": "bob!", "password": PASSWORD, "register": True}, 400, "username_characters"),
+        ({"username": "bob", "password": "short", "register": True}, 400, "password_length"),
+        ({"username": "bob", "password": "x" * 1025, "register": True}, 400, "password_too_long"),
+        ({"username": "ann", "password": PASSWORD, "register": "yes"}, 400, "bad_field"),
+        ({"username": "ann", "password": PASSWORD, "register": 1}, 400, "bad_field"),
+        ({"username": "ann"}, 400, "bad_field"),
+        (b"username=ann&password=x", 400, "bad_json"),
+    ],
+)
+async def test_a_login_that_fails_leaves_all_as_it_was(server, body, status, code):
+    """The errors are those of all clients; the cookie stays, and the session with it."""
+    browser = await registered(server)
+    before = browser.token
+    answer = await browser.ask(*LOGIN, body)
+    assert (answer.status, answer.headers["error-code"]) == (status, code)
+    assert "set-cookie" not in answer.headers
+    assert browser.token == before
+    assert (await browser.refresh()).status == 200
+
+
+async def test_without_register_no_account_is_made(server):
+    """False is as good as nothing."""
+    assert (await Browser(server).begin("bob", register=False)).status == 401
+    assert server.sql("SELECT count(*) FROM users") == [(0,)]
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "a.b.c", "access token", "é"])
+async def test_a_cookie_that_is_no_refresh_token_is_cleared(server, token):
+    """With a 401, as for all clients."""
+    browser = await registered(server)
+    browser.token = browser.access_token if token == "access token" else token
+    answer = await browser.refresh()
+    assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert answer.json == {"error": "unauthorized"}
+
+
+async def test_a_cookie_that_was_spent_is_cleared_and_ends_nothing(server):
+    """Whoever used it first goes on."""
+    browser = await registered(server)
+    thief = Browser(server)
+    thief.token = browser.token
+    assert (await browser.refresh()).status == 200
+    assert (await thief.refresh()).status == 401
+    assert thief.token is None
+    assert (await browser.refresh()).status == 200
+
+
+async def test_a_deleted_player_is_signed_out(server):
+    """Their cookie is cleared at the next refresh."""
+    browser = await registered(server)
+    await server.ask("DELETE", "/api/account", bearer=browser.access_token)
+    assert (await browser.refresh()).status == 401
+    assert browser.token is None
+    assert (await browser.end()).status == 200
+
+
+async def test_of_many_refreshes_with_one_cookie_one_succeeds(server):
+    """Single use, as everywhere: two tabs at once get one new cookie between them."""
+    browser = await registered(server)
+    tabs = [Browser(server) for _ in range(8)]
+    for tab in tabs:
+        tab.token = browser.token
+    answers = await gather(8, Browser.refresh, tabs)
+    assert sorted(answer.status for answer in answers) == [200] + [401] * 7
+    assert sessions(server) == 1
+    (winner,) = [tab for tab in tabs if tab.token is not None]
+    assert (await winner.refresh()).status == 200
+
+
+async def test_a_refresh_takes_no_body(server):
+    """What is sent is not looked at: not even a refresh token."""
+    browser = await registered(server)
+    answer = await browser.ask(*REFRESH, b'{"refresh_token": "x"')
+    assert answer.status == 200
+
+
+async def test_a_new_password_ends_every_session_but_a_new_one(server):
+    """Those of other clients too, as with the route that those have."""
+    browser = await registered(server)
+    client = server.client()
+    await client.login("ann", PASSWORD)
+    assert (await browser.change(PASSWORD, "another one")).status == 200
+    assert sessions(server) == 1
+    assert await refused(client.refresh()) == (401, "unauthorized")
+    assert (await browser.refresh()).status == 200
+
+
+@pytest.mark.parametrize(
+    ("current", "new", "status", "code"),
+    [
+        ("not it at all", "another one", 401, "invalid_credentials"),
+        ("x" * 1025, "another one", 401, "invalid_credentials"),
+        (PASSWORD, "short", 400, "password_length"),
+        (PASSWORD, "x" * 1025, 400, "password_too_long"),
+        (PASSWORD, 5, 400, "bad_field"),
+    ],
+)
+async def test_a_password_that_is_not_changed_leaves_the_cookie(server, current, new, status, code):
+    """Whoever mistypes the current one stays signed in."""
+    browser = await registered(server)
+    answer = await browser.change(current, new)
+    assert (answer.status, answer.headers["error-code"]) == (status, code)
+    assert "set-cookie" not in answer.headers
+    assert (await browser.refresh()).status == 200
+
+
+async def test_an_expired_access_token_leaves_the_cookie(server):
+    """It only says that a refresh is due."""
+    browser = await registered(server)
+    answer = await browser.ask(*CHANGE, {"current_password": PASSWORD, "new_password": PASSWORD}, bearer="x")
+    assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
+    assert "set-cookie" not in answer.headers
+    assert (await browser.refresh()).status == 200
+
+
+async def test_the_cookie_does_not_change_a_password(server):
+    """It takes an access token, and the rules of a deleted player are those of all clients."""
+    browser = await registered(server)
+    body = {"current_password": PASSWORD, "new_password": "another one"}
+    assert (await browser.ask(*CHANGE, body)).status == 401
+    await server.ask("DELETE", "/api/account", bearer=browser.access_token)
+    assert (await browser.change(PASSWORD, "short")).headers["error-code"] == "password_length"
+    assert (await browser.change(PASSWORD, "another one")).headers["error-code"] == "user_not_found"
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "a.b.c", "é"])
+async def test_an_end_without_a_usable_cookie_is_none_the_less_one(server, token):
+    """Nothing ends, and the cookie is cleared."""
+    browser = await registered(server)
+    browser.token = token
+    answer = await browser.end()
+    assert (answer.status, answer.json) == (200, {"ok": True})
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert sessions(server) == 1
+
+
+async def test_an_end_counts_toward_no_limit(server):
+    """Nor is it refused where one is used up."""
+    browser = await registered(server)
+    for _ in range(15):
+        assert (await browser.end()).status == 200
+    for _ in range(9):
+        assert (await browser.begin("nobody")).status == 401
+    assert (await browser.begin("nobody")).status == 429
+    assert (await browser.end()).status == 200
+
+
+async def test_a_429_leaves_the_cookie(server):
+    """All ten of an address are shared with the other routes that begin or go on with sessions."""
+    browser = await registered(server)
+    client = server.client(browser.address)
+    for _ in range(3):
+        assert (await browser.refresh()).status == 200
+        await client.login("ann", PASSWORD)
+        await client.refresh()
+    before = browser.token
+    for attempt in (browser.refresh(), browser.begin(), browser.begin("bob", register=True)):
+        answer = await attempt
+        assert answer.status == 429
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+        assert "set-cookie" not in answer.headers
+    assert await refused(client.refresh()) == (429, "too many requests")
+    assert browser.token == before
+    browser.address = new_address()
+    assert (await browser.refresh()).status == 200
+
+
+async def test_password_changes_share_their_limit(server):
+    """Five of a player, with either route, right or wrong, whatever the address."""
+    browser = await registered(server)
+    client = server.client()
+    await client.login("ann", PASSWORD)
+    for _ in range(2):
+        assert (await browser.change("not it at all", "another one")).status == 401
+    for _ in range(3):
+        assert await refused(client.change_password("not it at all", "another one")) == (401, "invalid credentials")
+    answer = await browser.change(PASSWORD, "another one")
+    assert (answer.status, "set-cookie" in answer.headers) == (429, False)
+    assert await refused(client.change_password(PASSWORD, "another one")) == (429, "too many requests")
+
+
+async def test_a_database_that_fails_costs_no_session(reactor, shared_dsn):
+    """Whichever statement of a refresh fails, the cookie stays good: what spends it is the last."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn)
+    try:
+        browser = await registered(running)
+        database = running.service._database
+        original = database.autocommit
+        for failing in range(2):  # whose cookie it is; then the limit and the rotation
+            left = [True] * failing + [False]
+
+            async def autocommit(work, *arguments, works=left, **more):
+                if works and not works.pop(0):
+                    raise Unavailable
+                return await original(work, *arguments, **more)
+
+            before = browser.token
+            database.autocommit = autocommit
+            answer = await browser.refresh()
+            database.autocommit = original
+            assert (answer.status, "set-cookie" in answer.headers, left) == (503, False, [])
+            assert browser.token == before
+            assert (await browser.refresh()).status == 200
+    finally:
+        await running.service.stopService()

@@ -1,0 +1,490 @@
+"""Pages for players, as they are served (docs/pages.md); what they do in a browser is another matter."""
+
+import gzip
+import re
+from datetime import UTC, datetime
+from hashlib import sha256
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
+
+from solisync.rules.pages import ReplayData, SharedReplay, replay_head
+from solisync.rules.verdicts import PENDING
+from solisync.web.documents import takes_gzip
+from solisync.web.pages import FOLDER, Pages
+from tests.harness.http_requests import Connection
+from tests.harness.postgres import truncate
+from tests.harness.service import start
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script';"
+    " trusted-types 'none'"
+)
+STATIC = {
+    "/": "home",
+    "/replays": "replays",
+    "/leaderboard": "leaderboard",
+    "/daily": "daily",
+    "/account": "account",
+}
+DAY = "/daily/2026-04-26"
+NOBODY = "00000000-0000-0000-0000-000000000000"
+REPLAY = {
+    "mode": "Classic",
+    "draw_mode": "DrawThree",
+    "final_score": 650,
+    "time_seconds": 251,
+    "recorded_at": "2026-05-19",
+    "seed": 2**64 - 1,
+}
+VOID = {"meta", "link", "img", "br", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: its elements and their attributes, its texts, its title and its data."""
+
+    def __init__(self, content):
+        super().__init__()
+        self.elements = []
+        self.texts = []
+        self.named = {}
+        self.title = ""
+        self.data = ""
+        self.inline = []
+        self._open = []
+        self.feed(content.decode())
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in VOID:
+            self._open.append((tag, dict(attributes)))
+        self.elements.append((tag, tuple(name for name, _ in attributes)))
+        found = dict(attributes)
+        if "content" in found:
+            self.named[found.get("name") or found.get("property")] = found["content"]
+        self.inline += [name for name in found if name == "style" or name.startswith("on")]
+
+    def handle_endtag(self, tag):
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data):
+        tag, attributes = self._open[-1] if self._open else ("", {})
+        if tag == "title":
+            self.title += data
+        elif tag == "script" and attributes.get("type") == "application/json":
+            assert attributes["id"] == "data"
+            self.data += data
+        elif tag in ("script", "style"):
+            self.inline.append(data)
+        else:
+            self.texts.append(data)
+
+
+async def upload(server, client, **fields):
+    """The id of a new replay of this player."""
+    return await client.upload_replay(msgspec.json.encode(REPLAY | fields))
+
+
+async def share(server):
+    """The path of the page of a new replay."""
+    return f"/replays/{await upload(server, await server.player('Ann'))}"
+
+
+def check_page(answer, *, status=200):
+    """It is HTML with the policies of all pages; returns it parsed."""
+    assert (answer.status, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert answer.headers["content-security-policy"] == POLICY
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["vary"] == "Accept-Encoding"
+    allowed = [feature for feature in answer.headers["permissions-policy"].split(", ") if not feature.endswith("=()")]
+    assert allowed == []
+    assert "set-cookie" not in answer.headers
+    page = Page(answer.content)
+    assert page.inline == []
+    return page
+
+
+@pytest.mark.parametrize(("path", "name"), STATIC.items())
+async def test_a_page_says_what_it_is_and_has_its_script(server, path, name):
+    """Its title, its description, the same for previews of links, and no data."""
+    answer = await server.ask("GET", path)
+    page = check_page(answer)
+    assert page.title == page.named["og:title"] != ""
+    assert page.named["description"] == page.named["og:description"] != ""
+    assert page.data == "{}"
+    assert f'src="/web/{name}.js"' in answer.content.decode()
+    assert "robots" not in page.named
+    assert ("html", ("lang",)) in page.elements
+
+
+async def test_a_replay_is_in_its_page(server):
+    """Title and description say what a preview needs, and the data what the script needs, the seed as text."""
+    client = await server.player("Ann")
+    replay_id = await upload(server, client, final_score=650.0)
+    answer = await server.ask("GET", f"/replays/{replay_id}")
+    page = check_page(answer)
+    assert page.title == page.named["og:title"] == "Ann won with 650 points in 4:11, draw three"
+    assert page.named["description"] == page.named["og:description"]
+    assert "18446744073709551615" in page.named["description"]
+    data = msgspec.json.decode(page.data)
+    (recent,) = (await server.ask("GET", "/api/replays/recent")).json
+    shown = {name: recent[name] for name in recent if name not in ("seed", "verdict")}
+    assert data["replay"] == shown | {"listed": True}
+    assert data["verdict"] == (await server.ask("GET", f"/api/replays/{replay_id}/verdict")).json
+    assert '"final_score":650.0' in page.data
+    assert 'src="/web/replay.js"' in answer.content.decode()
+
+
+async def test_an_unlisted_replay_asks_not_to_be_found(server):
+    """Its link works, and search engines are told to forget it; listed again, no more."""
+    client = await server.player("Ann")
+    replay_id = await upload(server, client)
+    before = await server.ask("GET", f"/replays/{replay_id}")
+    await client.set_listed(replay_id, False)
+    answer = await server.ask("GET", f"/replays/{replay_id}", {"If-None-Match": before.headers["etag"]})
+    page = check_page(answer)
+    assert page.named["robots"] == "noindex"
+    assert msgspec.json.decode(page.data)["replay"]["listed"] is False
+    await client.set_listed(replay_id, True)
+    assert (await server.ask("GET", f"/replays/{replay_id}")).content == before.content
+
+
+async def test_a_page_shows_the_verdict_that_stands(server):
+    """A verdict makes another page of it, which caches ask for."""
+    shared = await share(server)
+    before = await server.ask("GET", shared)
+    server.sql(
+        "INSERT INTO verdicts (replay_id, status, reason, engine, checked_at)"
+        " SELECT id, 'refuted', 'illegal_move', 1, now() FROM replays"
+    )
+    answer = await server.ask("GET", shared, {"If-None-Match": before.headers["etag"]})
+    page = check_page(answer)
+    assert page.title == "Ann claims 650 points in 4:11, draw three"
+    verdict = msgspec.json.decode(page.data)["verdict"]
+    assert (verdict["status"], verdict["reason"]) == ("refuted", "illegal_move")
+
+
+async def test_a_day_is_in_its_page(server):
+    """The deal as text and the goal as the interface has them, of today and of any day before."""
+    page = check_page(await server.ask("GET", DAY))
+    assert msgspec.json.decode(page.data) == {
+        "date": "2026-04-26",
+        "deal": "1364344767969826",
+        "goal": {"description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480},
+    }
+    today = (await server.ask("GET", "/api/daily-challenge")).json
+    data = msgspec.json.decode(check_page(await server.ask("GET", f"/daily/{today['date']}")).data)
+    assert data["deal"] == str(today["seed"])
+    assert data["goal"] == {name: today[name] for name in ("description", "target_score", "max_time_secs")}
+    assert (await server.ask("GET", "/daily/0001-01-01")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        (f"/replays/{NOBODY}", "replay_not_found"),
+        ("/replays/xqz", "replay_not_found"),
+        (f"/replays/{NOBODY.upper()}0", "replay_not_found"),
+        ("/daily/2999-01-01", "day_not_found"),
+        ("/daily/2026-02-29", "day_not_found"),
+        ("/daily/2026-2-3", "day_not_found"),
+        ("/daily/today", "day_not_found"),
+        ("/daily/0000-00-00", "day_not_found"),
+    ],
+)
+async def test_what_is_not_there_is_a_page_too(server, path, code):
+    """With the status and the code of an error, and nothing of the path in it; also for whoever has an ETag."""
+    answer = await server.ask("GET", path)
+    page = check_page(answer, status=404)
+    assert answer.headers["error-code"] == code
+    assert page.data == "{}"
+    assert path.rpartition("/")[2].encode() not in answer.content
+    assert b'src="/web/missing.js"' in answer.content
+    for tag in (answer.headers["etag"], "*"):
+        assert (await server.ask("GET", path, {"If-None-Match": tag})).status == 404
+    head = await server.ask("HEAD", path)
+    assert (head.status, head.content, head.headers["error-code"]) == (404, b"", code)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nope", "/replays/", "/replays/a/b", "/daily/", "/account/", "//", "/index.html", "/web", "/web/", "/robots.txt"],
+)
+async def test_all_other_paths_are_json(server, path):
+    """A trailing slash makes another path, here too, and nothing is redirected."""
+    answer = await server.ask("GET", path)
+    assert (answer.status, answer.json) == (404, {"error": "not found"})
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize("path", [*STATIC, "/replays/x", DAY, "/web/style.css"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+async def test_pages_change_nothing(server, path, method):
+    """They are for GET and HEAD alone, and so are those that aren't there."""
+    answer = await server.ask(method, path)
+    assert (answer.status, answer.json) == (405, {"error": "method not allowed"})
+    assert answer.headers["allow"] == "GET, HEAD"
+
+
+async def test_a_page_depends_on_its_path_and_what_is_stored_alone(server):
+    """Not on the query, cookies, tokens, Host, Accept or the language: so no cache can mix up anything."""
+    shared = await share(server)
+    client = await server.player("bob")
+    variants = [
+        {"Cookie": f"solisync={client.tokens.refresh_token}; a=b"},
+        {"Authorization": f"Bearer {client.tokens.access_token}"},
+        {"Authorization": "Basic x"},
+        {"Host": "evil.example"},
+        {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"},
+        {"Accept": "application/json"},
+        {"Accept-Language": "de"},
+        {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+        {"User-Agent": "bot", "Referer": "https://evil.example"},
+    ]
+    for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}"):
+        plain = await server.ask("GET", path)
+        for headers in variants:
+            other = await server.ask("GET", path, headers)
+            assert other.content == plain.content
+            assert unvarying(other) == unvarying(plain)
+        assert (await server.ask("GET", f"{path}?move=47&x=<script>&x=%00")).content == plain.content
+
+
+def unvarying(answer):
+    """The headers but those that name the moment and the request."""
+    return {name: value for name, value in answer.headers.items() if name not in ("date", "x-request-id")}
+
+
+async def test_a_page_leads_nowhere_else(server):
+    """No absolute link, no redirect, and every reference of a page is served."""
+    shared = await share(server)
+    seen = set()
+    for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}"):
+        answer = await server.ask("GET", path)
+        text = answer.content.decode()
+        assert "://" not in text
+        references = re.findall(r"""(?:href|src|action|poster|srcset)=["']?([^"'> ]*)""", text)
+        assert not [reference for reference in references if not re.match(r"/(?!/)|#", reference)]
+        seen |= {reference.partition("#")[0] for reference in references} - {""}
+    assert len(seen) > 5
+    for reference in seen:
+        answer = await server.ask("GET", reference)
+        assert (answer.status, "location" in answer.headers) == (200, False), reference
+
+
+@pytest.mark.parametrize("path", [*STATIC, DAY, "shared", "/web/style.css", "/web/home.js", "/web/icon.svg"])
+@pytest.mark.parametrize("coding", [None, "gzip"])
+async def test_whoever_has_it_is_not_sent_it_again(server, path, coding):
+    """The tag is made of the bytes that are sent; HEAD says the same."""
+    path = await share(server) if path == "shared" else path
+    asked = {} if coding is None else {"Accept-Encoding": coding}
+    head = await ask(server, "HEAD", path, None, asked)
+    answer = await ask(server, "GET", path, None, asked)
+    assert len(answer.content) == int(head.headers["content-length"])
+    tag = answer.headers["etag"]
+    assert tag == f'"{sha256(answer.content).hexdigest()[:32]}"' == head.headers["etag"]
+    again = await ask(server, "GET", path, None, asked | {"If-None-Match": tag})
+    assert (again.status, again.content, again.headers["etag"]) == (304, b"", tag)
+    assert again.headers["cache-control"] == answer.headers["cache-control"]
+    assert (await ask(server, "GET", path, None, asked | {"If-None-Match": '"other"'})).status == 200
+
+
+async def ask(server, method, path, body, headers):
+    """One request as it is given, and its answer as it comes: treq asks for gzip, and unpacks it."""
+    connection = Connection(server.port)
+    try:
+        return await deferToThread(connection.ask, method, path, body, headers=headers)
+    finally:
+        connection.close()
+
+
+async def test_pages_and_files_are_compressed_for_those_who_take_it(server):
+    """The same bytes either way, and never more of them."""
+    shared = await share(server)
+    for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}", "/web/style.css", "/web/replay.js", "/web/icon.svg"):
+        plain = await ask(server, "GET", path, None, {})
+        packed = await ask(server, "GET", path, None, {"Accept-Encoding": "br, gzip;q=0.5"})
+        assert "content-encoding" not in plain.headers
+        if packed.headers.get("content-encoding") == "gzip":
+            assert gzip.decompress(packed.content) == plain.content
+            assert len(packed.content) < len(plain.content)
+            assert packed.headers["etag"] != plain.headers["etag"]
+        else:
+            assert packed.content == plain.content
+        assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+        assert (packed.status, packed.headers["content-type"]) == (plain.status, plain.headers["content-type"])
+
+
+@pytest.mark.parametrize(
+    ("header", "takes"),
+    [
+        (None, False),
+        ("", False),
+        ("gzip", True),
+        ("GZip", True),
+        ("x-gzip", True),
+        ("br, gzip", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000", False),
+        ("gzip;q=0.001", True),
+        ("*;q=0", False),
+        ("*, gzip;q=0", False),
+        ("gzip, *;q=0", True),
+        ("identity", False),
+        ("gzipped", False),
+        ("gzip;q=x", False),
+        (",,gzip,", True),
+    ],
+)
+def test_who_takes_gzip_says_so(header, takes):
+    """RFC 9110 §12.5.3."""
+    assert takes_gzip(header) is takes
+
+
+async def test_files_have_their_types(server):
+    """Every file of solisync/pages/web is served, and is kept by caches as long as they ask."""
+    types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+    files = sorted(file for file in (FOLDER / "web").iterdir())
+    assert len(files) > 5
+    for file in files:
+        answer = await server.ask("GET", f"/web/{file.name}")
+        assert (answer.status, answer.content) == (200, file.read_bytes())
+        assert answer.headers["content-type"] == f"{types[file.suffix]}; charset=utf-8"
+        assert answer.headers["cache-control"] == "public, no-cache"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["nope.js", "..", "../layout.html", "%2e%2e%2flayout.html", "home.js/", "layout.html"])
+async def test_there_are_no_other_files(server, name):
+    """No file of the machine can be had by this way."""
+    answer = await server.ask("GET", f"/web/{name}")
+    assert (answer.status, answer.json) == (404, {"error": "not found"})
+
+
+async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
+    """That of a replay and of a day one, all others and files none."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn)
+    try:
+        replay_id = await upload(running, await running.player("Ann"))
+        database = running.service._database
+        calls = []
+        original = database.autocommit
+        database.autocommit = lambda work, *arguments, **more: calls.append(work) or original(work, *arguments, **more)
+        for path in (*STATIC, "/web/style.css", "/replays/x", "/daily/x"):
+            await running.ask("GET", path)
+        assert calls == []
+        for path in (f"/replays/{replay_id}", f"/replays/{NOBODY}", DAY, "/daily/2999-01-01"):
+            calls.clear()
+            await running.ask("GET", path)
+            assert len(calls) == 1
+    finally:
+        await running.service.stopService()
+
+
+MARKUP = (
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "-->",
+    "]]>",
+    "'\"><img src=x onerror=alert(1)>",
+    "</title><svg onload=alert(1)>",
+    "&lt;b&gt;&amp;&#60;",
+    "$main ${data} $$ $",
+    "{{7*7}}",
+    "\u2028\u2029\ufeff\u202e",
+    "\\u003c\\",
+    "\x00\x01\r\n\t",
+)
+hostile = st.text(st.characters(exclude_categories=["Cs"])) | st.lists(st.sampled_from(MARKUP), max_size=3).map("".join)
+
+
+def rendered(shown):
+    """The page of a replay that is stored like this."""
+    database = SimpleNamespace(autocommit=lambda *_: _done(shown))
+    pages = Pages(database=database)
+    work = Deferred.fromCoroutine(pages.replay(replay_id=NOBODY, if_none_match=None, gzip=False))
+    return work.result.body
+
+
+async def _done(result):
+    return result
+
+
+def shared_replay(text, **fields):
+    texts = dict.fromkeys(("username", "deal", "draw_mode", "mode", "recorded_at"), text)
+    numbers = {"time_seconds": msgspec.Raw(b"1"), "final_score": msgspec.Raw(b"1")}
+    received = datetime(2026, 5, 19, tzinfo=UTC)
+    shown = SharedReplay(id=NOBODY, received_at=received, listed=True, **texts | numbers | fields)
+    return ReplayData(shown, PENDING)
+
+
+PLAIN = Page(rendered(shared_replay("ann")))
+
+
+@given(hostile)
+def test_no_text_becomes_markup(text):
+    """Whatever stands in a name or in a field of a replay: the page has the same elements, and the text is text."""
+    shown = shared_replay(text)
+    content = rendered(shown)
+    page = Page(content)
+    assert page.elements == PLAIN.elements
+    assert page.texts == PLAIN.texts
+    assert page.inline == []
+    assert msgspec.json.decode(page.data) == msgspec.json.decode(msgspec.json.encode(shown))
+    assert not set("<>&") & set(page.data)
+    title, description = replay_head(shown)
+    assert text in title
+    assert page.title == page.named["og:title"] == title
+    assert page.named["description"] == page.named["og:description"] == description
+
+
+async def test_a_name_full_of_markup_is_only_a_name(server):
+    """As a database may hold it that was altered by hand: through the service, and all of it."""
+    replay_id = await upload(server, await server.player("Ann"))
+    plain = Page((await server.ask("GET", f"/replays/{replay_id}")).content)
+    name = "</script><b a='\"&amp;$data"
+    server.sql("UPDATE users SET username = %s", (name,))
+    page = check_page(await server.ask("GET", f"/replays/{replay_id}"))
+    assert page.elements == plain.elements
+    assert page.title == f"{name} won with 650 points in 4:11, draw three"
+    assert msgspec.json.decode(page.data)["replay"]["username"] == name
+
+
+OFF = [*STATIC, "/replays/x", f"/replays/{NOBODY}", DAY, "/daily/x", "/web/style.css", "/web/x"]
+SESSIONS = ["/api/session", "/api/session/refresh", "/api/session/password"]
+
+
+async def test_without_pages_their_paths_are_unknown(reactor, shared_dsn):
+    """Off: to each method and with whatever body they answer as any path that doesn't exist."""
+    settings = {"SOLISYNC_PAGES": "off", "SOLISYNC_CORS_ORIGINS": "https://game.example"}
+    running = await start(reactor, shared_dsn, settings=settings)
+    try:
+        for path in (*OFF, *SESSIONS):
+            for method, body in (("GET", None), ("HEAD", None), ("POST", b"{}"), ("DELETE", None), ("OPTIONS", None)):
+                headers = {
+                    "Content-Type": "application/json",
+                    "Sec-Fetch-Site": "same-origin",
+                    "Origin": "https://game.example",
+                    "Access-Control-Request-Method": "POST",
+                }
+                answer = await ask(running, method, path, body, headers)
+                unknown = await ask(running, method, "/nope", body, headers)
+                assert answer.status == 404
+                assert (answer.content, unvarying(answer)) == (unknown.content, unvarying(unknown)), (method, path)
+        document = (await running.ask("GET", "/api/openapi.json")).json
+        assert not [path for path in document["paths"] if path.startswith("/api/session/") or path == "/api/session"]
+    finally:
+        await running.service.stopService()
