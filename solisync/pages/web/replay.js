@@ -2,10 +2,10 @@
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
 import { ask, read, readOwn, Refusal, username } from "./api.js";
-import { ago, byId, clock, counted, fill, h, pageData, refuse, say, score, signInPath, words } from "./page.js";
+import { ago, byId, clock, counted, fill, h, refuse, say, score, signInPath, words } from "./page.js";
 import { Player } from "./playback.js";
 
-const { replay, verdict } = pageData();
+const { replay, verdict } = JSON.parse(byId("data").textContent);
 const path = `/api/replays/${replay.id}`;
 
 /** Why there is nothing to play, by the verdict's status and reason. */
