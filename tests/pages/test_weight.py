@@ -7,7 +7,8 @@ from tests.pages.visitor import Game, until
 
 KIB = 1024
 LOADED = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
-  .filter(entry => !/^.(api.|web.icon)/.test(new URL(entry.name).pathname)).map(entry => [entry.name, entry.decodedBodySize])"""
+  .filter(entry => !/^.(api.|web.icon)/.test(new URL(entry.name).pathname))
+  .map(entry => [entry.name, entry.decodedBodySize])"""
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
@@ -44,5 +45,7 @@ def test_what_has_not_changed_is_not_sent_again(visitor, site):
     visitor.open("/")
     visitor.open("/replays")
     visitor.open("/")
-    sizes = visitor.page.evaluate("performance.getEntriesByType('resource').filter(e => e.name.includes('/web/')).map(e => e.transferSize)")
+    sizes = visitor.page.evaluate(
+        "performance.getEntriesByType('resource').filter(e => e.name.includes('/web/')).map(e => e.transferSize)"
+    )
     assert max(sizes) < 400  # a 304 and its headers
