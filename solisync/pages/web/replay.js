@@ -63,6 +63,7 @@ async function open(told) {
     const { searchParams } = new URL(location.href);
     player = new Player(timeline, Number(searchParams.get("move") ?? 0), remember);
     byId("felt").hidden = true;
+    byId("why").replaceChildren();
   } catch (error) {
     const long = error instanceof Refusal && error.code === "not_playable";
     if (long) byId("why").textContent = "This game is verified, but has too many moves to be shown here.";
