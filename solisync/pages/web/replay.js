@@ -38,6 +38,8 @@ function judged(told) {
 
 /** @param {any} told */
 function showVerdict(told) {
+  const claim = told.status === "refuted" ? "claims" : "won with";
+  byId("title").textContent = `${replay.username} ${claim} ${counted(replay.final_score, "point")}`;
   byId("verdict").textContent = judged(told);
   byId("verdict").dataset.status = told.status;
   byId("moves").textContent = told.moves === null ? "" : counted(told.moves, "move") + (told.undos ? `, ${told.undos} taken back` : "");
@@ -104,7 +106,6 @@ function summarize() {
     mode: words(replay.mode), deal: replay.deal ?? "unknown",
   });
   for (const [id, text] of Object.entries(facts)) byId(id).textContent = text;
-  byId("title").textContent = `${replay.username} won with ${score(replay.final_score)} points`;
   byId("played").replaceChildren(ago(replay.received_at));
   showVerdict(verdict);
   const download = byId("download");
