@@ -5,12 +5,23 @@ import inspect
 import re
 import textwrap
 
+from twisted.internet import posixbase
 from twisted.protocols import basic, policies
 from twisted.python import components
 from twisted.web import http, server
 
 from solisync.web import wire
-from solisync.web.wire import backpressure, channel, deadlines, half_close, head, lean_request, request, syntax
+from solisync.web.wire import (
+    backpressure,
+    channel,
+    deadlines,
+    end_of_turn,
+    half_close,
+    head,
+    lean_request,
+    request,
+    syntax,
+)
 
 TWISTED = (
     http.HTTPChannel,
@@ -20,6 +31,7 @@ TWISTED = (
     server.Request,
     http._ChunkedTransferDecoder,
     components.Componentized,
+    posixbase._DisconnectSelectableMixin,
 )
 
 
@@ -43,7 +55,7 @@ def test_every_private_name_of_twisted_is_listed():
     twisted = {name for kind in TWISTED for name in private_names(inspect.getsource(kind))} | set(vars(http))
     used = {
         name
-        for module in (backpressure, channel, deadlines, half_close, head, lean_request, request, syntax)
+        for module in (backpressure, channel, deadlines, end_of_turn, half_close, head, lean_request, request, syntax)
         for name in private_names(inspect.getsource(module))
     }
     assert set(re.findall(r"\b_\w+", wire.__doc__)) == used & twisted

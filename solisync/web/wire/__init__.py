@@ -10,6 +10,7 @@ What an upgrade of Twisted must check, for which setup.py bounds its version fro
 - components.Componentized: _adapterCache
 - http: _ChunkedTransferDecoder, with its _buffer, _dataReceived_CHUNK_LENGTH and _dataReceived_TRAILER;
   _IdentityTransferDecoder, _MalformedChunkedDataError
+- the reactor: _disconnectSelectable
 
 Public names that are overridden, or read, and whose callers and order matter:
 
@@ -26,5 +27,7 @@ Behaviour without a name:
 - allHeadersReceived calls gotLength; allContentReceived saves timeOut, and requestDone restores it
 - finish writes nothing once startedWriting is set, and logs nothing without a factory in the channel
 - the transport calls readConnectionLost again whenever reading is resumed after the end of the input
+- a transport calls startWriting, which is overridden, when there is something to send or to close, and keeps what its
+  socket did not take in dataBuffer
 - the transport pauses its producer above 65,536 bytes, and resumes it when all of them are sent
 """

@@ -40,7 +40,12 @@ class BackpressureChannel(http.HTTPChannel):
         self._connections = connections
         self._unsent: deque[bytes] = deque()
 
+    def connectionMade(self) -> None:
+        super().connectionMade()
+        self._connections.end_of_turn.adopt(self.transport)
+
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._connections.end_of_turn.release(self.transport)
         self._stop_unread_timer()
         self._unsent.clear()  # at once: request and channel are a cycle, which the collector frees much later
         super().connectionLost(reason)

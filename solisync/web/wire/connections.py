@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred, TimeoutError
 from twisted.logger import Logger
 
 from .byte_budget import ByteBudget
+from .end_of_turn import EndOfTurn
 from .turns import Turns, Waiting
 
 GRACE_SECONDS = 1.0
@@ -53,6 +54,7 @@ class Connections:
         self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
         self.unfinished = ByteBudget[Connection](UNFINISHED_MAX, give_up=lambda each: each.refuse_for_memory())
         self.turns = Turns(reactor=reactor)
+        self.end_of_turn = EndOfTurn(reactor=reactor)
         self._drained: Deferred[None] | None = None
         self.draining = False
 
