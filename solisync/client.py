@@ -5,7 +5,7 @@ It keeps the player's pair of tokens. When an access token is refused, it refres
 
 from datetime import date
 from typing import Any, TypeVar, cast
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 import treq
@@ -14,6 +14,7 @@ from .klondike import Timeline
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
 from .rules.boards import BoardPage
+from .rules.browser_sessions import BrowserLogin, BrowserSession
 from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
@@ -76,6 +77,12 @@ class Client:
         done = await self._call("POST", "/api/auth/logout", Ok, body=RefreshRequest(self.tokens.refresh_token))
         self.tokens = None
         return done
+
+    async def browser_login(self, username: str, password: str) -> BrowserSession:
+        """Begin a session as the page of the service does, of which the client keeps nothing."""
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(self._url))
+        page = Client(self._url, http=self._http, headers={**self._headers, "Origin": origin})
+        return await page._call("POST", "/api/session", BrowserSession, body=BrowserLogin(username, password))
 
     async def sessions(self) -> list[Session]:
         """The player's sessions, last used first."""

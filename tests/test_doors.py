@@ -428,13 +428,15 @@ def test_a_wrong_database_is_one_line(postgres, url):
     assert "can't reach the database" in refused.err[0]
 
 
-async def test_the_smoke_check(serve, shared_dsn):
-    """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind."""
+@pytest.mark.parametrize("pages", ["on", "off"])
+async def test_the_smoke_check(serve, shared_dsn, pages):
+    """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind; without pages, too."""
     truncate(shared_dsn)
-    service = await serve(shared_dsn)
+    service = await serve(shared_dsn, SOLISYNC_PAGES=pages)
     check = run(*SOLISYNC, "--smoke", service.url)
     assert (check.status, check.err) == (0, [])
-    assert {"ok   health", "ok   register", "all steps passed"} <= set(check.out)
+    assert {"ok   health", "ok   register", "ok   login of a page", "all steps passed"} <= set(check.out)
+    assert ("     there are no pages" in check.out) == (pages == "off")
     assert service.sql("SELECT count(*) FROM users") == [(0,)]
     assert service.stop() == 0
 

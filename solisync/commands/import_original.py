@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from ..errors import FatalError
@@ -81,9 +82,18 @@ class Import:
         self._dry = dry
         self._reactor = reactor
         self._owners = Owners(tally)
+        self._storing: Deferred[None] | None = None
 
     async def run(self) -> None:
         """Import everything; what belongs to players comes after them."""
+        try:
+            await self._all()
+        finally:
+            if self._storing is not None:  # something else has failed
+                self._storing.addErrback(lambda failure: None)
+                self._storing.cancel()
+
+    async def _all(self) -> None:
         await self._users()
         await self._owned("sync_state", rules.read_progress, self._merge, self._merge)
         await self._owned("leaderboard", rules.read_entry, players.look_at_entries, players.store_entries)
@@ -127,10 +137,21 @@ class Import:
             await self._store(table, usable, look, store)
 
     async def _store(self, table: str, rows: Sequence[T], look: Use[T, set[str]], store: Use[T, set[str]]) -> None:
-        if rows:
+        """Begin to store rows, as soon as those before are stored; the next are read meanwhile."""
+
+        async def work() -> None:
             new = await self._apply(rows, look, store)
             self._tally.imported(table, len(new))
             self._tally.present(table, len(rows) - len(new))
+
+        await self._stored()
+        if rows:
+            self._storing = Deferred.fromCoroutine(work())
+
+    async def _stored(self) -> None:
+        storing, self._storing = self._storing, None
+        if storing is not None:
+            await storing
 
     async def _apply(self, rows: Sequence[T], look: Use[T, R], store: Use[T, R]) -> R:
         if self._dry:
@@ -236,6 +257,7 @@ class Import:
             done += len(batch)
             self._tally.report(f"{table}: {done:,} of {total:,}")
             await deferLater(self._reactor, 0)
+        await self._stored()
 
 
 def _split(rows: Iterator[Row], most: int) -> Iterator[list[Row]]:

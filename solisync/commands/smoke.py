@@ -76,6 +76,7 @@ class _Smoke:
         former, password = password, secrets.token_urlsafe(16)
         await self._step("change password", lambda: client.change_password(former, password))
         await self._refused("wrong password", 401, lambda: client.login(name, password + "!"))
+        await self._step("login of a page", lambda: self._log_in_as_a_page(name, password))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")
         progress = (await self._step("pull", client.pull)).merged
@@ -116,6 +117,15 @@ class _Smoke:
         _expect(receipt.duplicates == 1, "the same event was stored twice")
         await self._step("delete account", client.delete_account)
         await self._refused("login after deletion", 401, lambda: client.login(name, password))
+
+    async def _log_in_as_a_page(self, name: str, password: str) -> None:
+        """Fails where a proxy hides from the service which page a request comes from."""
+        try:
+            await self._client.browser_login(name, password)
+        except ApiError as error:
+            if error.code != "not_found":
+                raise
+            print("     there are no pages")
 
     async def clean_up(self) -> None:
         if self._client.tokens is not None:

@@ -21,6 +21,8 @@ from txpostgres import txpostgres
 
 from .statement import Row
 
+PORT = 5432
+
 Parameters = Sequence[object] | Mapping[str, object] | None
 
 
@@ -127,12 +129,12 @@ class LibpqConnection:
     @property
     def host(self) -> str:
         """The host as the DSN names it, or the directory of the server's socket."""
-        return str(self._connection.info.host)
+        return self._connection.info.host or ""
 
     @property
     def port(self) -> int:
-        """The port that libpq has connected to."""
-        return int(self._connection.info.port)
+        """The port that libpq has connected to, which it doesn't tell when nobody has named one."""
+        return int(self._connection.info.port or PORT)
 
     @property
     def peer(self) -> tuple[str, int] | None:

@@ -32,6 +32,16 @@ def _noted(kind: str) -> str:
     return f"INSERT INTO imported (kind, id) SELECT '{kind}', id FROM sent ON CONFLICT DO NOTHING"  # noqa: S608
 
 
+# Asked first where rows are large, so that an import which is repeated sends none of them again.
+UNNOTED = Statement(
+    "original_unnoted",
+    """
+    SELECT id FROM unnest($1::text[]::uuid[]) AS sent (id)
+    WHERE NOT EXISTS (SELECT FROM imported WHERE kind = $2::text AND imported.id = sent.id)
+    """,
+    prepared=False,
+)
+
 _UNKNOWN = "NOT EXISTS (SELECT FROM imported WHERE kind = '{}' AND imported.id = sent.id)"
 
 FRESH_REPLAYS = _fresh("replay", "replays", "id")
@@ -128,6 +138,10 @@ async def fresh_replays(transaction: Transaction, replays: Sequence[Replay]) -> 
 
 async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
     """Store those replays that are fresh; their ids. Needs a transaction."""
+    unnoted = _ids(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
+    replays = [replay for replay in replays if replay.id in unnoted]
+    if not replays:
+        return set()
     headers = [replay.replay.header for replay in replays]
     owners = [replay.user_id for replay in replays]
     save = (
@@ -175,6 +189,10 @@ async def fresh_events(transaction: Transaction, events: Sequence[ReportedEvent]
 
 async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
     """Store those events that are fresh; their ids. Needs a transaction."""
+    unnoted = _ids(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
+    events = [reported for reported in events if reported.event.id in unnoted]
+    if not events:
+        return set()
     rows = await transaction.run(
         SAVE_EVENTS,
         [reported.event.id for reported in events],

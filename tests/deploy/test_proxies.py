@@ -110,6 +110,24 @@ async def test_a_very_large_body_is_refused_before_it_is_read(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+async def test_pages_can_log_in(behind, program):
+    """The service sees which page asks, and its cookie comes through; another site's page is turned away."""
+    _, proxy = await behind(program)
+    page = {"Origin": f"https://{NAME}", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+
+    def run():
+        player = {"username": "ann", "password": PASSWORD, "register": True}
+        status, _, headers = proxy.ask("POST", "/api/session", player, page)
+        cookie, _, attributes = headers["Set-Cookie"].partition("; ")
+        assert (status, cookie.partition("=")[0]) == (200, "__Host-solisync")
+        assert "; Secure; HttpOnly; SameSite=Strict" in attributes
+        assert proxy.ask("POST", "/api/session/refresh", None, page | {"Cookie": cookie})[0] == 200
+        assert proxy.ask("DELETE", "/api/session", None, page | {"Origin": "https://evil.example"})[0] == 403
+
+    await deferToThread(run)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 async def test_plain_http_and_metrics_lead_nowhere(behind, program):
     """Port 80 only sends clients to TLS, and the numbers for Prometheus are not for the public."""
     _, proxy = await behind(program)

@@ -97,6 +97,17 @@ async def test_without_a_pooler_nothing_is_asked_of_the_role(reactor, dsn):
     connection.close()
 
 
+@pytest.mark.parametrize("port", [" port=5432", ""])
+async def test_a_connection_knows_its_server(reactor, dsn, port):
+    """By the host and port of the DSN, whether that names a port or not; two connections have the same."""
+    made = [await Connection.open(reactor, dsn.replace(" port=5432", port)) for _ in "ab"]
+    host = dsn.partition("host='")[2].partition("'")[0]
+    assert {connection.server.name for connection in made} == {f"{host}:5432"}
+    assert len({connection.server for connection in made}) == 1
+    for connection in made:
+        connection.close()
+
+
 @pytest.mark.parametrize("size", [1, 10_000_000])
 async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size):
     """libpq may close the socket while it sends; the next sockets of that number are watched all the same."""

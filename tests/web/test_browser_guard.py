@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from solisync.client import ApiError
+from solisync.client import Client
+from tests.harness.constants import PASSWORD
 from tests.harness.error_codes import table
 from tests.harness.http_requests import http_client, new_address
-from tests.harness.service import start
+from tests.harness.service import refused, start
 from tests.web.browser import CHANGE, LOGIN, PATHS, REFRESH, ROUTES, SITE, registered
 
 
@@ -190,9 +191,13 @@ async def test_other_origins_have_no_part_in_it(reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_the_typed_client_is_no_browser(server):
-    """It keeps its tokens itself, and is turned away."""
+async def test_the_typed_client_can_pass_for_a_page(server):
+    """To find out whether a page could log in; where the host that the service sees is another, none could."""
     client = await server.player()
-    with pytest.raises(ApiError) as caught:
-        await client._call("DELETE", "/api/session", dict)
-    assert (caught.value.status, caught.value.code) == (403, "forbidden")
+    before = client.tokens
+    session = await client.browser_login("ann", PASSWORD)
+    assert session.username == "ann"
+    assert (await server.ask("GET", "/api/me", bearer=session.access_token)).status == 200
+    assert client.tokens == before
+    behind = Client(server.url, http=http_client(keep=server.keeps_connections), headers={"Host": "backend"})
+    assert await refused(behind.browser_login("ann", PASSWORD)) == (403, "forbidden")

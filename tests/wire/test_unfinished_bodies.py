@@ -78,12 +78,17 @@ def test_a_body_that_has_ended_counts_no_more(bench, end):
         ("POST", "/api/sync/push", 401),
         ("PUT", "/api/me/avatar", 401),
         ("POST", "/api/replays?x", 401),
+        ("GET", "/", 200),
+        ("POST", "/replays/x", 405),
+        ("POST", "/api/session", 403),
+        ("POST", "/api/session/refresh", 403),
+        ("PUT", "/api/session/password", 403),
     ],
 )
 @pytest.mark.parametrize("token", [None, "nonsense"])
 @pytest.mark.parametrize("length", [WHOLE, None], ids=["with a length", "in chunks"])
 async def test_a_body_that_nobody_will_read_is_not_kept(connect, shared_service, method, target, status, token, length):
-    """On an unknown path, on a route without a body and without a valid token it is counted and dropped as it comes.
+    """Of an unknown path, a route without a body, a bad token or a foreign page, it is counted and dropped as it comes.
 
     The answer is the same as ever, and comes after the body.
     """

@@ -1,2 +1,4 @@
 // @ts-check
-export {};
+/** What is not there: only the header has a script. */
+
+import "./page.js";

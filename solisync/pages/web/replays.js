@@ -1,2 +1,41 @@
 // @ts-check
-export {};
+/** /replays: the newest 50, by mode and draw mode. */
+
+import { read } from "./api.js";
+import { byId, counted, fill, h, replayTable, say } from "./page.js";
+
+const form = /** @type {HTMLFormElement} */ (byId("filters"));
+const list = byId("list");
+/** @type {any[]} */
+let replays = [];
+/** @type {string} */
+let today;
+
+/** Those that the form asks for. */
+function chosen() {
+  const { mode, draw } = Object.fromEntries(new FormData(form));
+  return replays.filter((replay) => (!mode || replay.mode === mode) && (!draw || replay.draw_mode === draw));
+}
+
+function table() {
+  const shown = chosen();
+  if (shown.length) return replayTable(shown, today);
+  return h("p", { class: "quiet" }, replays.length ? "None of the newest games is like that." : "No games have been uploaded yet.");
+}
+
+form.onchange = () => {
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value).map(([name, value]) => [name, String(value)]));
+  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
+  list.replaceChildren(table());
+  say(counted(chosen().length, "game"));
+};
+for (const [name, value] of new URLSearchParams(location.search)) {
+  const field = form.elements.namedItem(name);
+  if (field instanceof HTMLSelectElement && [...field.options].some((option) => option.value === value)) field.value = value;
+}
+fill(list, async () => {
+  const [newest, { seed }] = await Promise.all([read("/api/replays/recent?limit=50"), read("/api/daily-challenge")]);
+  replays = newest;
+  today = String(seed);
+  return [table()];
+});

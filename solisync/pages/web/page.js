@@ -1,0 +1,202 @@
+// @ts-check
+/** What all pages share: building elements, words, errors with a way to go on, and the header. */
+
+import { ask, local, Refusal, username } from "./api.js";
+
+/** Narrow screens show rows as blocks, which are no rows to those who listen unless told so. */
+const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
+
+/**
+ * An element. Of its properties functions become listeners, and the rest attributes unless null or false.
+ * @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Record<string, any>} [properties]
+ * @param {(Node | string | number | null | false | undefined)[]} children @returns {HTMLElementTagNameMap[T]}
+ */
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ ({ role: ROLES[tag], ...properties }))) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value || value === 0 || value === "") element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flatMap((child) => (child || child === 0 ? [typeof child === "number" ? String(child) : child] : [])));
+  return element;
+}
+
+/** The element of an id, which the page has. @param {string} id @returns {any} */
+export const byId = (id) => document.getElementById(id);
+
+/** What the server put into the page. @returns {any} */
+export const pageData = () => JSON.parse(byId("data").textContent);
+
+/** @param {number} count @param {string} one @param {string} [many] */
+export const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** @param {unknown} points */
+export const score = (points) => Number(points).toLocaleString("en");
+
+/** Seconds as 4:11 or 1:02:03. @param {number} seconds */
+export function clock(seconds) {
+  const whole = Math.round(seconds);
+  const two = (/** @type {number} */ part) => String(part % 60).padStart(2, "0");
+  const minutes = Math.floor(whole / 60);
+  return whole < 3600 ? `${minutes}:${two(whole)}` : `${score(Math.floor(minutes / 60))}:${two(minutes)}:${two(whole)}`;
+}
+
+/** @param {string} name as in the API: "DrawOne", "TimeAttack" */
+export const words = (name) => name.replace(/(?<=.)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const UNITS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
+  ["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60],
+]);
+
+/** A moment as "3 hours ago", with the date as its title. @param {string} time */
+export function ago(time) {
+  const moment = new Date(time);
+  const seconds = (moment.getTime() - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  const told = unit === "second" ? "just now" : AGO.format(Math.round(seconds / size), unit);
+  const title = moment.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
+  return h("time", { datetime: time, title }, told);
+}
+
+/** A player's initial on a colour made of the name. @param {string} name */
+export function initial(name) {
+  const disc = h("span", { class: "initial", "aria-hidden": "true" }, [...name][0]?.toUpperCase() ?? "");
+  const hue = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 360, 7);
+  disc.style.setProperty("--hue", String(hue));
+  return disc;
+}
+
+/** A line for those who do not see the page change. @param {string} text */
+export function say(text) {
+  const region = byId("said");
+  region.textContent = region.textContent === text ? `${text}\u00a0` : text; // the same words are not said twice
+}
+
+/**
+ * Tell in `place` what went wrong, with a button to try again as soon as that makes sense.
+ * @param {HTMLElement} place @param {unknown} error @param {() => void} again
+ */
+export function refuse(place, error, again) {
+  if (!(error instanceof Refusal)) throw error;
+  const button = h("button", { type: "button", click: again }, "Try again");
+  const told = h("p", { class: "refused", role: "alert" }, sentence(error), " ");
+  place.replaceChildren(told);
+  if (error.status === 401) told.append(h("a", { href: signInPath(), class: "button" }, "Sign in"));
+  else if (error.status === 429) countDown(error.wait, told, button);
+  else told.append(button);
+}
+
+/** What an error says, as a sentence. @param {Refusal} error */
+export const sentence = ({ message }) => message[0].toUpperCase() + message.slice(1).replace(/[^.!?]$/, "$&.");
+
+/** @param {number} seconds @param {HTMLElement} told @param {HTMLButtonElement} button */
+export function countDown(seconds, told, button) {
+  const text = button.textContent;
+  const end = Date.now() + seconds * 1000;
+  const tick = () => {
+    const left = Math.ceil((end - Date.now()) / 1000);
+    button.disabled = left > 0;
+    button.textContent = left > 0 ? `${text} in ${left} s` : text;
+    if (left > 0 && button.isConnected) setTimeout(tick, 250);
+  };
+  if (!button.isConnected) told.append(button);
+  tick();
+}
+
+/** Where to sign in, and come back from. */
+export const signInPath = () => `/account?next=${encodeURIComponent(location.pathname + location.search)}`;
+
+/**
+ * Fill `place` with what `load` makes; what fails says so there and can be tried again.
+ * @param {HTMLElement} place @param {() => Promise<(Node | string)[]>} load
+ */
+export async function fill(place, load) {
+  place.setAttribute("aria-busy", "true");
+  try {
+    place.replaceChildren(...(await load()));
+  } catch (error) {
+    refuse(place, error, () => fill(place, load));
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
+}
+
+/** The table of some replays. @param {any[]} replays @param {string | null} [today] today's deal */
+export function replayTable(replays, today = null) {
+  const row = (/** @type {any} */ replay) =>
+    h("tr", {},
+      h("th", {}, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
+      h("td", { class: "number" }, score(replay.final_score)),
+      h("td", { class: "number" }, clock(replay.time_seconds)),
+      h("td", {}, words(replay.draw_mode)),
+      h("td", {}, words(replay.mode), today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal")),
+      h("td", {}, ago(replay.received_at)));
+  return table("Replays, the newest first", ["Player", "Score", "Time", "Draw", "Mode", "Played"], replays.map(row));
+}
+
+/** @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
+export function table(caption, heads, rows) {
+  const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
+  return h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+}
+
+/** Which field a refusal is about, by its code. */
+const FIELD = /** @type {Record<string, string>} */ ({ user: "username", pass: "password", disp: "display_name", inva: "password" });
+
+/**
+ * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed.
+ * @param {HTMLFormElement} form @param {() => Promise<unknown>} action
+ */
+export function submits(form, action) {
+  const place = /** @type {HTMLElement} */ (form.querySelector(".refusal"));
+  const button = /** @type {HTMLButtonElement} */ (form.querySelector("button:not([type])"));
+  place.id ||= `${form.id}-refusal`;
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    place.replaceChildren();
+    form.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
+    button.disabled = true;
+    let wait = 0;
+    try {
+      await action();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const field = form.elements.namedItem(FIELD[error.code.slice(0, 4)]);
+      place.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
+      if (field instanceof HTMLInputElement) {
+        field.setAttribute("aria-invalid", "true");
+        field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());
+        field.focus();
+      }
+      wait = error.wait;
+    } finally {
+      button.disabled = false;
+      if (wait) countDown(wait, place, button);
+    }
+  };
+}
+
+/** The player's own avatar as an element, and null without one. @param {string | null} path @param {string} alt */
+export async function avatar(path, alt) {
+  if (!path) return null;
+  const bytes = await (await ask("GET", path)).blob(); // the route wants a token, which an img can't send
+  return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
+}
+
+/** Show in the header if somebody is signed in. */
+function header() {
+  const name = username();
+  const link = byId("me");
+  link.replaceChildren(...(name ? [initial(name), name] : ["Sign in"]));
+  const path = name && local?.getItem("solisync.avatar");
+  if (path) avatar(path, "").then((image) => image && link.firstChild?.replaceWith(image), () => {});
+}
+
+for (const link of document.querySelectorAll("nav a")) {
+  if (link.getAttribute("href") === location.pathname) link.setAttribute("aria-current", "page");
+}
+
+addEventListener("session", header);
+header();

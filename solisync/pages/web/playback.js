@@ -1,0 +1,195 @@
+// @ts-check
+/** The player of a timeline: steps, seeks, plays, and says what happens in words. */
+
+import { Board, named, place, positions } from "./board.js";
+import { byId, counted, h, say } from "./page.js";
+
+/** @typedef {import("./board.js").Step} Step */
+
+const MOVE_MS = 900; // how long a move takes at speed 1
+const SPEEDS = [0.5, 1, 2, 4, 8];
+const CALM_MS = 1000; // the least for those who want less motion
+
+/** What a step does, in words; `before` is the score until then. @param {Step} step @param {number} before */
+export function inWords(step, before) {
+  const { input, from, to, cards, flipped, score } = step;
+  const names = cards.map(named);
+  const last = names[names.length - 1];
+  const way = `from ${place(from)} to ${place(to)}`;
+  let told;
+  if (input === "stock" && to === "s") told = `the waste turned over, ${counted(cards.length, "card")}`;
+  else if (input === "stock") told = `${names.join(", ")} turned up from the stock`;
+  else if (cards.length === 1) told = `${last} ${way}`;
+  else if (to[0] === "w" || from[0] === "w") told = `${counted(cards.length, "card")} ${way}`;
+  else told = `${counted(cards.length, "card")}, ${names[0]} down to ${last}, ${way}`;
+  if (input === "undo") told = `taken back: ${told}`;
+  if (flipped !== null) told += `, ${named(flipped)} turned ${input === "undo" ? "down again" : "up"}`;
+  const points = score - before;
+  if (points) told += `, ${points < 0 ? "minus " : ""}${counted(Math.abs(points), "point")}`;
+  return told[0].toUpperCase() + told.slice(1);
+}
+
+/** Plays a timeline in the elements of the page. */
+export class Player {
+  /**
+   * @param {import("./board.js").Timeline} timeline @param {number} first the move to open at
+   * @param {(move: number) => void} rested called when the position has come to rest
+   */
+  constructor(timeline, first, rested) {
+    this.positions = positions(timeline);
+    this.steps = timeline.steps;
+    this.rested = rested;
+    this.end = this.steps.length;
+    this.move = 0;
+    this.playing = false;
+    this.due = 0;
+    this.board = new Board(byId("board"), timeline.draw_mode === "DrawThree" ? 3 : 1);
+    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+    this.texts = this.steps.map((step, index) => inWords(step, this.#score(index)));
+    this.seek = byId("seek");
+    this.seek.max = this.end;
+    this.#fillTranscript();
+    this.#bind();
+    this.show(Math.min(Math.max(first || 0, 0), this.end));
+  }
+
+  /** @param {number} move */
+  #score(move) {
+    return move ? this.steps[move - 1].score : 0;
+  }
+
+  #fillTranscript() {
+    const marks = byId("marks");
+    const item = (/** @type {string} */ text, /** @type {number} */ index) => {
+      const undone = this.steps[index].input === "undo";
+      if (undone) {
+        const mark = marks.appendChild(h("i"));
+        mark.style.left = `${((index + 1) / this.end) * 100}%`;
+      }
+      const jump = () => this.go(index + 1);
+      return h("li", { class: undone && "undone" }, h("button", { type: "button", click: jump }, text));
+    };
+    this.transcript = byId("transcript");
+    this.transcript.replaceChildren(...this.texts.map(item));
+  }
+
+  #bind() {
+    const actions = /** @type {Record<string, () => void>} */ ({
+      first: () => this.go(0), back: () => this.go(this.move - 1), play: () => this.toggle(),
+      next: () => this.go(this.move + 1), last: () => this.go(this.end),
+    });
+    for (const [id, action] of Object.entries(actions)) byId(id).onclick = action;
+    byId("board").onclick = actions.play;
+    this.seek.oninput = () => {
+      this.pause();
+      this.show(Number(this.seek.value)); // which speaks for itself
+    };
+    this.speed = byId("speed");
+    byId("player").onkeydown = (/** @type {KeyboardEvent} */ event) => this.#key(event, actions);
+    document.addEventListener("visibilitychange", () => (this.due = 0));
+  }
+
+  /** Keys, while the player has focus. @param {KeyboardEvent} event @param {Record<string, () => void>} actions */
+  #key(event, actions) {
+    const { tagName } = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.altKey || event.metaKey || tagName === "SELECT") return;
+    const ten = event.shiftKey ? 10 : 1;
+    const action = {
+      ArrowRight: () => this.go(this.move + ten), ArrowLeft: () => this.go(this.move - ten),
+      Home: actions.first, End: actions.last, "]": () => this.#faster(1), "[": () => this.#faster(-1),
+      "?": () => byId("help").showModal(), " ": tagName === "BUTTON" ? undefined : actions.play,
+    }[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** @param {number} by */
+  #faster(by) {
+    this.speed.selectedIndex = Math.min(Math.max(this.speed.selectedIndex + by, 0), SPEEDS.length - 1);
+    say(`Speed ${this.speed.selectedOptions[0].text}`);
+  }
+
+  /** Go to a move and say it. @param {number} move */
+  go(move) {
+    this.pause();
+    this.show(Math.min(Math.max(move, 0), this.end));
+    say(this.#told());
+  }
+
+  #told() {
+    const won = this.move === this.end ? `. Won with ${counted(this.#score(this.end), "point")}` : "";
+    return this.move ? `${this.texts[this.move - 1]}${won}` : "The deal";
+  }
+
+  toggle() {
+    if (this.playing) {
+      this.pause();
+      say(`Paused at move ${this.move}: ${this.#told()}`);
+      return;
+    }
+    if (this.move === this.end) this.show(0);
+    this.#playing(true);
+    say("Playing");
+    this.due = 0;
+    requestAnimationFrame((now) => this.#tick(now));
+  }
+
+  pause() {
+    if (this.playing) this.#playing(false);
+  }
+
+  /** @param {boolean} playing */
+  #playing(playing) {
+    this.playing = playing;
+    const button = byId("play");
+    button.classList.toggle("playing", playing);
+    button.setAttribute("aria-label", playing ? "Pause" : "Play");
+    if (!playing) this.rested(this.move);
+  }
+
+  get #pace() {
+    const pace = MOVE_MS / SPEEDS[this.speed.selectedIndex];
+    return this.calm.matches ? Math.max(pace, CALM_MS) : pace;
+  }
+
+  /** One frame; there are none while the page is hidden. @param {number} now */
+  #tick(now) {
+    if (!this.playing) return;
+    if (!this.due) this.due = now + this.#pace / 2;
+    if (now >= this.due) {
+      this.show(this.move + 1);
+      this.due = now + this.#pace;
+    }
+    if (this.move === this.end) {
+      this.#playing(false);
+      say(this.#told());
+    } else requestAnimationFrame((later) => this.#tick(later));
+  }
+
+  /** Show the position after a move; one step away from the last one, its cards fly. @param {number} move */
+  show(move) {
+    const near = Math.abs(move - this.move) === 1 && !this.calm.matches && !document.hidden;
+    this.board.show(this.positions[move], near ? Math.min(this.#pace * 0.6, 260) : 0);
+    this.move = move;
+    this.seek.value = move;
+    this.seek.style.setProperty("--done", `${(move / this.end) * 100}%`);
+    this.seek.setAttribute("aria-valuetext", `move ${move} of ${this.end}: ${this.#told()}`);
+    byId("count").textContent = `${move} / ${this.end}`;
+    byId("points").textContent = counted(this.#score(move), "point");
+    byId("now").textContent = this.#told();
+    for (const id of ["first", "back"]) byId(id).disabled = move === 0;
+    for (const id of ["next", "last"]) byId(id).disabled = move === this.end;
+    this.#mark(move);
+    if (!this.playing) this.rested(move);
+  }
+
+  /** Mark a move in the transcript, and bring it into view without moving the page. @param {number} move */
+  #mark(move) {
+    this.transcript.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    const button = this.transcript.children[move - 1]?.firstElementChild;
+    button?.setAttribute("aria-current", "step");
+    const item = this.transcript.children[Math.max(move - 1, 0)];
+    this.transcript.scrollTop = item.offsetTop - (this.transcript.clientHeight - item.offsetHeight) / 2;
+  }
+}

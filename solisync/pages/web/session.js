@@ -1,0 +1,134 @@
+// @ts-check
+/**
+ * This browser's session.
+ *
+ * The refresh token is a cookie that no script reads; the access token is in memory and in sessionStorage. A refresh
+ * token works once. So what replaces the cookie runs in one tab at a time, and goes on when the page is left; the new
+ * access token is handed to the other tabs.
+ */
+
+import { local, own, Refusal, send, unkept, username } from "./api.js";
+
+/** @typedef {{token: string, username: string, since: number}} Grant an access token, and when it came by this clock */
+
+const HALF_LIFE = 12 * 3600_000;
+const ANSWER_MS = 16_000; // the server gives up after 15 s
+const KEY = "solisync";
+const LEASE = "solisync.lease";
+const PENDING = "solisync.pending";
+
+const channel = new BroadcastChannel(KEY);
+/** @type {Grant | null} */
+let grant = JSON.parse(own?.getItem(KEY) ?? "null");
+if (grant?.username !== username()) grant = null; // somebody else has signed in, in another tab
+
+/** @param {Grant | null} next */
+function adopt(next) {
+  grant = next;
+  if (next) own?.setItem(KEY, JSON.stringify(next));
+  else own?.removeItem(KEY);
+  dispatchEvent(new Event("session"));
+}
+
+/** Take what the server gave, or the end of the session, and tell all tabs. @param {Grant | null} next */
+function announce(next) {
+  unkept.username = next?.username ?? null;
+  if (next) local?.setItem(KEY, next.username);
+  else for (const key of [KEY, `${KEY}.avatar`]) local?.removeItem(key);
+  channel.postMessage({ grant: next });
+  adopt(next);
+}
+
+channel.onmessage = ({ data }) => {
+  if (!data.wanted) adopt(data.grant);
+  else if (grant && username()) channel.postMessage({ grant });
+};
+
+/** @param {number} milliseconds */
+const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Run something in one tab at a time. @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+async function exclusively(work) {
+  if (navigator.locks) return navigator.locks.request(KEY, work);
+  // There are no locks on plain HTTP; a lease in localStorage counts if it is still one's own a moment later.
+  const me = String(Math.random());
+  const lease = () => (local?.getItem(LEASE) ?? "").split(" ");
+  while (local && lease()[0] !== me) {
+    if (!(Number(lease()[1]) > Date.now())) local.setItem(LEASE, `${me} ${Date.now() + 2 * ANSWER_MS}`);
+    await sleep(60 + Math.random() * 60);
+  }
+  try {
+    return await work();
+  } finally {
+    if (lease()[0] === me) local?.removeItem(LEASE);
+  }
+}
+
+/** How long the answer to a request that replaces the cookie, of a page since left, may still be on its way. */
+function pending() {
+  const left = Number(local?.getItem(PENDING) ?? 0) + ANSWER_MS - Date.now();
+  return left > 0 && left <= ANSWER_MS ? left : 0;
+}
+
+/** A request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {object} [headers] */
+async function replaceCookie(method, path, body, headers) {
+  await sleep(pending()); // until then the cookie may be one that is spent
+  local?.setItem(PENDING, String(Date.now()));
+  try {
+    headers = { "Content-Type": "application/json", ...headers };
+    const answer = await send(path, { method, headers: { ...headers }, body: JSON.stringify(body), keepalive: true });
+    const { access_token: token, username } = await answer.json();
+    announce(token ? { token, username, since: Date.now() } : null);
+  } finally {
+    local?.removeItem(PENDING);
+  }
+}
+
+/** Get another grant than that of a token: another tab's, or with the cookie. None: signed out. @param {string} [stale] */
+const renew = (stale) =>
+  exclusively(async () => {
+    const stands = () => !username() || (grant && grant.token !== stale);
+    if (stands()) return;
+    channel.postMessage({ wanted: true });
+    await sleep(80);
+    if (stands()) return;
+    try {
+      await replaceCookie("POST", "/api/session/refresh", {});
+    } catch (error) {
+      if (error.status !== 401) throw error;
+      announce(null);
+    }
+  });
+
+/** Do something with the access token; if that is refused, once more with the next. @template T @param {(headers: object) => Promise<T>} work */
+async function authorized(work) {
+  for (let last = false; ; last = true) {
+    if (username() && !grant) await renew();
+    // At half of its life, what can't be renewed now does with the one it has.
+    else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE && !pending()) await renew(grant.token).catch(() => {});
+    if (!username() || !grant) throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
+    const { token } = grant;
+    try {
+      return await work({ Authorization: `Bearer ${token}` });
+    } catch (error) {
+      if (error.code === "user_not_found") await exchange("DELETE", "/api/session").catch(() => announce(null));
+      if (last || error.code !== "unauthorized") throw error;
+      await renew(token);
+    }
+  }
+}
+
+/** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
+export function exchange(method, path, body = {}) {
+  /** @param {object} [headers] */
+  const work = (headers) => exclusively(() => replaceCookie(method, path, body, headers));
+  return method === "PUT" ? authorized(work) : work();
+}
+
+/** Ask as the player. @param {string} method @param {string} path @param {{json?: object, body?: Blob}} [content] */
+export const ask = (method, path, { json, body } = {}) =>
+  authorized((headers) => {
+    const type = body?.type ?? (json ? "application/json" : undefined);
+    return send(path, { method, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
+  });
+

@@ -1,0 +1,76 @@
+"""A service as users start it, and browsers that visit it. None of this runs in `make test`."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+
+from tests.harness.entry_points import launch_service
+from tests.harness.postgres import truncate
+from tests.harness.processes import launching
+from tests.harness.service import ready
+from tests.pages.visitor import QUIET, Visitor
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.needs("chromium"))
+
+
+@pytest.fixture(scope="session")
+def running(reactor, shared_dsn, logs):
+    """The service in a process of its own, with a checker."""
+    with launching(logs) as launch:
+        service = launch_service(launch, shared_dsn, SOLISYNC_CHECKERS="1")
+        pytest_twisted.blockon(Deferred.fromCoroutine(ready(reactor, service.client())))
+        yield service
+        assert service.stop() == 0
+        assert "Traceback" not in service.log
+
+
+@pytest.fixture
+def site(running):
+    """The URL of the service, whose database is empty."""
+    truncate(running.dsn)
+    return running.url
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser; each visitor has a profile of its own in it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, site):
+    """Bring a visitor with a fresh profile: `visit(width=390, scheme="dark", …)`; at the end none has a complaint."""
+    with contextlib.ExitStack() as stack:
+        visitors = []
+
+        def visit(**options):
+            visitor = Visitor(chromium, site, **options)
+            stack.callback(visitor.context.close)
+            visitors.append(visitor)
+            return visitor
+
+        yield visit
+        for visitor in visitors:
+            assert visitor.complaints == []
+            assert visitor.elsewhere == []
+
+
+@pytest.fixture
+def visitor(visit):
+    """One visitor at a desk."""
+    return visit()

@@ -1,0 +1,101 @@
+"""No rule of axe is broken, on any page, in any state, in both colour schemes and widths."""
+
+import pytest
+
+from tests.checking.uploads import game, refuted
+from tests.harness.constants import PASSWORD
+from tests.pages.test_walk import picture
+from tests.pages.visitor import Game, until
+
+pytestmark = pytest.mark.limit(240)
+
+
+class Judge:
+    """Runs axe on pages as they are, and collects what it finds."""
+
+    def __init__(self):
+        from axe_playwright_python.sync_playwright import Axe
+
+        self.axe = Axe()
+        self.checks = 0
+        self.found = []
+
+    def look(self, visitor, state):
+        # axe is added to the page by a way that its policy does not forbid, but would be one more global.
+        results = self.axe.run(visitor.page)
+        self.checks += 1
+        for violation in results.response["violations"]:
+            nodes = [(node["html"][:120], node.get("failureSummary", "")[:200]) for node in violation["nodes"][:3]]
+            self.found.append((state, violation["id"], nodes))
+        width = visitor.page.viewport_size["width"]
+        if visitor.page.evaluate("document.documentElement.scrollWidth") > width:
+            self.found.append((state, "wider than the screen", width))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
+    judge = Judge()
+    out = visit(width=width, scheme=scheme, reduced_motion="reduce")  # axe must not measure colours in mid-flight
+
+    def look(visitor, path, state, act=None):
+        page = visitor.open(path)
+        if act:
+            act(page)
+            visitor.settle()
+        judge.look(visitor, state)
+
+    for path in ("/", "/replays", "/daily", "/leaderboard", "/account"):
+        look(out, path, f"{path}, empty, signed out")
+    ann = Game(site)
+    ann.seen_as("Ann")
+    replay_id, taken_back = ann.upload(game(0)), ann.upload(game(0, undo=True))
+    for number in range(1, 6):
+        ann.upload(game(number))
+    for path in ("/", "/replays", "/daily", "/daily/2026-04-26", "/replays/nothing"):
+        look(out, path, f"{path}, signed out")
+    look(out, f"/replays/{ann.upload(refuted())}", "refuted")
+    player = "#player:not([hidden])"
+    look(out, f"/replays/{replay_id}", "the deal", lambda page: page.wait_for_selector(player))
+    look(out, f"/replays/{taken_back}?move=40", "at a move", lambda page: page.wait_for_selector(player))
+    look(out, f"/replays/{replay_id}", "playing", lambda page: page.click("#play"))
+    look(out, f"/replays/{replay_id}", "won", lambda page: page.click("#last"))
+    look(out, f"/replays/{replay_id}", "four colours", lambda page: page.check("#colours"))
+    look(out, f"/replays/{replay_id}", "keys", lambda page: page.click("#help-open"))
+    look(out, "/replays?mode=Zen&draw=DrawThree", "filtered")
+
+    def wrong(page):
+        page.fill("#in-name", "ann")
+        page.fill("#in-password", "wrong wrong")
+        page.click("#in-form button.main")
+        page.wait_for_selector("#in-form .refused")
+
+    look(out, "/account", "refused", wrong)
+    out.context.route("**/api/replays/recent*", lambda route: route.abort())
+    look(out, "/replays", "the network is cut", lambda page: page.wait_for_selector(".refused"))
+
+    inside = visit(width=width, scheme=scheme, reduced_motion="reduce")
+    inside.sign_in()
+    for path in ("/", "/daily", "/leaderboard", "/account", f"/replays/{replay_id}"):
+        look(inside, path, f"{path}, signed in")
+    look(inside, "/leaderboard", "self-reported", lambda page: (page.click("#tab-reported"), page.wait_for_selector("#reports table")))
+    look(inside, f"/replays/{replay_id}", "deleting a replay", lambda page: page.click("#delete"))
+    look(inside, "/account", "deleting a game", lambda page: page.locator("#games button.danger").first.click())
+    look(inside, "/account", "deleting the account", lambda page: page.click("#delete"))
+
+    def crop(page):
+        page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+        page.wait_for_selector("#crop:not([hidden])")
+
+    look(inside, "/account", "cropping", crop)
+    page = inside.page
+    page.click("#crop button.main")
+    page.wait_for_selector("#me img")
+    judge.look(inside, "with an avatar")
+    page.fill("#current", "wrong wrong")
+    page.fill("#next", PASSWORD)
+    page.click("#password-form button.main")
+    until(page, "document.querySelector('#password-form .refused')")
+    judge.look(inside, "password refused")
+    figure(f"axe, {scheme}, {width} px: {judge.checks} states, {len(judge.found)} violations")
+    assert judge.found == []

@@ -1,0 +1,224 @@
+"""Nobody is signed out who should not be: tabs, pages left too early, tokens spent and expired, clocks that are off."""
+
+import jwt
+import pytest
+
+from tests.harness.constants import PASSWORD, SECRET
+from tests.pages.visitor import until
+
+REFRESH = "**/api/session/refresh"
+DAY = 86_400_000
+EXPIRE = """token => {
+  const grant = JSON.parse(sessionStorage.solisync);
+  sessionStorage.solisync = JSON.stringify({...grant, token});
+}"""
+AGE = """hours => {
+  const grant = JSON.parse(sessionStorage.solisync);
+  sessionStorage.solisync = JSON.stringify({...grant, since: grant.since - hours * 3600_000});
+}"""
+GRANT = "JSON.parse(sessionStorage.solisync ?? null)"
+
+
+def expired(page):
+    """Make the access token in a tab one that has expired."""
+    token = page.evaluate(GRANT)["token"]
+    claims = jwt.decode(token, options={"verify_signature": False})
+    page.evaluate(EXPIRE, jwt.encode({**claims, "exp": 1_700_000_000}, SECRET, "HS256"))
+
+
+@pytest.fixture
+def ann(visit):
+    """A player who has registered in her browser, and the refreshes of it."""
+    ann = visit()
+    ann.register()
+    ann.refreshes = []
+    ann.context.on("request", lambda request: request.url.endswith("/refresh") and ann.refreshes.append(request))
+    return ann
+
+
+def is_signed_in(visitor, page=None):
+    page = page or visitor.page
+    page.goto("/account")
+    page.wait_for_selector("#in:not([hidden])")
+    until(page, "document.querySelector('#devices tbody tr, #out:not([hidden])')")
+    return page.is_hidden("#out")
+
+
+def test_page_loads_cost_no_refresh(ann):
+    """Nor does a new tab, while another has the token."""
+    for path in ("/", "/replays", "/leaderboard", "/daily", "/account"):
+        ann.open(path)
+    tab = ann.context.new_page()
+    tab.goto("/account")
+    tab.wait_for_selector("#devices tbody tr")
+    assert ann.refreshes == []
+    assert ann.page.evaluate("Object.keys(localStorage).join()") == "solisync"  # the name, and no token
+
+
+def test_who_comes_back_later_is_still_signed_in(ann):
+    """The tab is closed, and so is its sessionStorage; the cookie is there for 30 days."""
+    ann.page.close()
+    ann.page = ann.context.new_page()
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 1
+
+
+def test_an_expired_token_is_renewed_unseen(ann):
+    expired(ann.page)
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 1
+
+
+def test_after_half_its_life_a_token_is_renewed(ann):
+    ann.page.evaluate(AGE, 11)
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 0
+    ann.page.evaluate(AGE, 2)
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503, None])
+def test_what_cannot_be_renewed_yet_goes_on(ann, status):
+    """With half of its life left, the token is good enough."""
+    ann.page.evaluate(AGE, 13)
+    answer = {"status": status, "headers": {"Retry-After": "7"}, "json": {"error": "later"}}
+    ann.context.route(REFRESH, lambda route: route.fulfill(**answer) if status else route.abort())
+    assert is_signed_in(ann)
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_clocks_may_be_off_by_a_day(ann, days):
+    ann.page.add_init_script(f"{{const now = Date.now; Date.now = () => now() + {days * DAY}}}")
+    assert is_signed_in(ann)
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 1
+
+
+def test_two_tabs_refresh_once(ann):
+    """Both find their token expired at the same moment; they use the cookie one after the other, or share a token."""
+    other = ann.context.new_page()
+    other.goto("/account")
+    other.wait_for_selector("#devices tbody tr")
+    for page in (ann.page, other):
+        expired(page)
+        page.goto("/replays")  # forgets what is in memory
+    call = """async () => (await import('/web/api.js')).readOwn('/api/me').then(me => window.answered = me.username)"""
+    for page in (ann.page, other):
+        page.evaluate(f"void ({call})()")
+    for page in (ann.page, other):
+        assert until(page, "window.answered") == "ann"
+    assert len(ann.refreshes) == 1
+    assert ann.page.evaluate(GRANT)["token"] == other.evaluate(GRANT)["token"]
+    assert is_signed_in(ann)
+
+
+def test_a_restored_window_of_tabs_stays_signed_in(ann):
+    """Six tabs at once, none with a token."""
+    tabs = [ann.context.new_page() for _ in range(6)]
+    ann.page.close()
+    for tab in tabs:
+        tab.evaluate("url => location.assign(url)", f"{ann.site}/account")
+    for tab in tabs:
+        tab.wait_for_selector("#devices tbody tr")
+    assert len(ann.refreshes) == 1
+
+
+def test_a_page_can_be_left_in_the_middle_of_a_refresh(ann):
+    """The answer comes when the page is gone; until then nobody uses the cookie, and then the new one is there."""
+    before = ann.context.cookies()[0]["value"]
+    ann.page.evaluate(AGE, 13)
+    ann.page.goto("/replays")
+    slow = {"offline": False, "latency": 600, "downloadThroughput": -1, "uploadThroughput": -1}
+    ann.context.new_cdp_session(ann.page).send("Network.emulateNetworkConditions", slow)
+    ann.page.evaluate("void import('/web/api.js').then(api => api.readOwn('/api/me'))")
+    until(ann.page, "localStorage['solisync.pending']")
+    ann.page.wait_for_timeout(100)
+    assert ann.context.cookies()[0]["value"] == before
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 1
+    until(ann.page, "true")
+    assert ann.context.cookies()[0]["value"] != before
+    expired(ann.page)
+    ann.page.evaluate("localStorage.removeItem('solisync.pending')")  # as after 16 s
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 2
+
+
+def test_the_next_page_waits_for_the_answer_to_the_last(ann):
+    """Its token has expired, and the cookie may be spent: it waits until the server must have answered."""
+    expired(ann.page)
+    ann.page.evaluate("localStorage['solisync.pending'] = Date.now() - 13_000")
+    ann.page.goto("/account")
+    ann.page.wait_for_timeout(1500)
+    assert ann.refreshes == []
+    ann.page.wait_for_selector("#devices tbody tr")
+    assert len(ann.refreshes) == 1
+
+
+def test_a_spent_token_signs_out_with_a_word(ann):
+    """The cookie is gone and the token expired: the page says so, and leads to where it can be mended."""
+    ann.context.clear_cookies()
+    expired(ann.page)
+    page = ann.open("/leaderboard")
+    page.wait_for_selector("#asked:not([hidden])")
+    assert page.inner_text("#me") == "Sign in"
+
+
+def test_signing_out_is_for_all_tabs(ann):
+    other = ann.context.new_page()
+    other.goto("/replays")
+    ann.page.click("#sign-out")
+    ann.page.wait_for_selector("#out:not([hidden])")
+    until(other, "document.getElementById('me').textContent === 'Sign in'")
+    assert ann.context.cookies() == []
+
+
+def test_a_failed_sign_out_says_so(ann):
+    ann.context.route("**/api/session", lambda route: route.abort())
+    ann.page.click("#sign-out")
+    ann.page.wait_for_selector("#out-refused .refused")
+    ann.context.unroute("**/api/session")
+    ann.page.click("#out-refused button")
+    ann.page.wait_for_selector("#out:not([hidden])")
+
+
+def test_a_deleted_players_token_signs_out(ann):
+    token = ann.page.evaluate(GRANT)["token"]
+    answer = ann.context.request.delete("/api/account", headers={"Authorization": f"Bearer {token}"})
+    assert answer.ok
+    ann.page.goto("/account")
+    ann.page.wait_for_selector("#out:not([hidden])")
+    assert ann.context.cookies() == []
+
+
+def test_without_locks_a_lease_does(visit):
+    """As on plain HTTP, where browsers have no navigator.locks."""
+    ann = visit()
+    ann.context.add_init_script("Object.defineProperty(navigator, 'locks', {value: undefined})")
+    ann.register()
+    refreshes = []
+    ann.context.on("request", lambda request: request.url.endswith("/refresh") and refreshes.append(request))
+    tabs = [ann.context.new_page() for _ in range(4)]
+    ann.page.close()
+    for tab in tabs:
+        tab.evaluate("url => location.assign(url)", f"{ann.site}/account")
+    for tab in tabs:
+        tab.wait_for_selector("#devices tbody tr")
+    assert len(refreshes) == 1
+    assert until(tabs[0], "!localStorage['solisync.lease']")
+
+
+def test_without_storage_the_page_says_so(visit):
+    """And one can still sign in, for as long as the page is open."""
+    ann = visit()
+    ann.context.add_init_script(
+        "for (const name of ['localStorage', 'sessionStorage'])"
+        " Object.defineProperty(window, name, {get() { throw new DOMException('no', 'SecurityError') }})"
+    )
+    page = ann.open("/account")
+    assert "HTTPS" in page.inner_text("#insecure")
+    page.fill("#new-name", "ann")
+    page.fill("#new-password", PASSWORD)
+    page.click("#new-form button.main")
+    page.wait_for_selector("#devices tbody tr")

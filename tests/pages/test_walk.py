@@ -1,0 +1,151 @@
+"""The whole way of a player, from registering to deleting the account."""
+
+import io
+
+from tests.checking.uploads import game
+from tests.harness.constants import PASSWORD
+from tests.pages.visitor import Game, until
+
+
+def picture(width=300, height=200):
+    """A JPEG with a note of where it was taken in it."""
+    from PIL import Image
+
+    image = Image.new("RGB", (width, height), (20, 99, 63))
+    exif = Image.Exif()
+    exif[0x010E] = "taken at home"
+    out = io.BytesIO()
+    image.save(out, "JPEG", exif=exif)
+    assert b"taken at home" in out.getvalue()
+    return out.getvalue()
+
+
+def test_the_walk(visit, site):
+    """Register, avatar, opt in, a won game, the board, the link elsewhere, deletion, 404."""
+    ann = visit()
+    ann.register()
+    page = ann.page
+    assert page.inner_text("h1") == "ann"
+
+    page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    page.wait_for_selector("#crop:not([hidden])")
+    page.fill("#zoom", "2")
+    page.click("#crop button.main")
+    page.wait_for_selector("#avatar img")
+    page.wait_for_selector("#me img")  # in the header too
+    assert until(page, "document.querySelector('#avatar img').naturalWidth") == 512
+    token = page.evaluate("JSON.parse(sessionStorage.solisync).token")
+    path = page.evaluate("localStorage['solisync.avatar']")
+    stored = ann.context.request.get(path, headers={"Authorization": f"Bearer {token}"}).body()
+    assert b"taken at home" not in stored
+    assert b"Exif" not in stored
+
+    page = ann.open("/leaderboard")
+    page.fill("#display-name", "Ann <b>&")
+    page.click("#name-form button.main")
+    until(page, "document.getElementById('said').textContent.includes('on the boards')")
+
+    replay = game()
+    replay_id = Game(site, login=True).upload(replay)
+    page = ann.open("/leaderboard")
+    page.wait_for_selector("#entries a")
+    assert page.inner_text("#entries a") == "Ann <b>&"
+    assert page.inner_text("#seen") == "You are seen as Ann <b>&."
+    page.click("#tab-reported")
+    page.wait_for_selector("#reports .tag")
+
+    stranger = visit(width=390)
+    shared = stranger.open(f"/replays/{replay_id}")
+    shared.wait_for_selector("#player:not([hidden])")
+    assert shared.inner_text("h1") == f"ann won with {replay['final_score']} points"
+    shared.select_option("#speed", "8×")
+    shared.fill("#seek", str(int(shared.get_attribute("#seek", "max")) - 6))
+    shared.click("#play")
+    until(shared, f"document.getElementById('said').textContent.includes('Won with {replay['final_score']} points')")
+
+    page = ann.open(f"/replays/{replay_id}")
+    page.uncheck("#listed")
+    until(page, "document.getElementById('said').textContent.includes('Not listed')")
+    stranger.open("/replays")
+    assert shared.locator("#list a").count() == 0
+
+    page = ann.open("/account")
+    with page.expect_download() as download:
+        page.click("#export")
+    assert download.value.suggested_filename == "solisync-ann.json"
+    page.click("#delete")
+    page.fill("#delete-name", "anna")
+    page.fill("#delete-password", PASSWORD)
+    page.click("#delete-form button.danger")
+    assert "not your user name" in page.inner_text("#delete-form .refusal")
+    page.fill("#delete-name", "ann")
+    page.click("#delete-form button.danger")
+    page.wait_for_url(f"{site}/")
+    assert page.inner_text("#me") == "Sign in"
+    assert not ann.context.cookies()
+
+    answer = shared.goto(f"/replays/{replay_id}")
+    assert answer.status == 404
+    assert shared.inner_text("h1") == "Nothing here"
+
+
+def test_the_account_is_ones_own(visit):
+    """Password, devices, games and signing out, without a mouse where that is hard."""
+    ann = visit()
+    ann.register()
+    elsewhere = visit()
+    elsewhere.sign_in()
+    game_of_ann = Game(ann.site, login=True)
+    first, second = game_of_ann.upload(game(0)), game_of_ann.upload(game(1))
+    page = ann.open("/account")
+    assert page.locator("#games tbody tr").count() == 2
+    page.locator("#games button.danger").first.click()
+    page.click("#game-delete")
+    until(page, "document.getElementById('said').textContent === 'Deleted'")
+    assert page.evaluate("document.activeElement.id") == "games-heading"
+    assert page.locator("#games tbody a").get_attribute("href") == f"/replays/{first}"
+    assert ann.context.request.get(f"/api/replays/{second}/verdict").status == 404
+    page.locator("#games input").uncheck()
+    until(page, "document.getElementById('said').textContent === 'Not listed any more'")
+
+    assert page.locator("#devices tbody tr").count() == 3
+    assert page.locator("#devices .tag").count() == 1
+    page.locator("#devices tr:not(:has(.tag)) button").first.click()
+    until(page, "document.querySelectorAll('#devices tbody tr').length === 2")
+
+    page.fill("#current", "wrong wrong")
+    page.fill("#next", "another password")
+    page.click("#password-form button.main")
+    until(page, "document.querySelector('#password-form .refused')?.textContent.includes('Invalid credentials')")
+    assert page.input_value("#next") == "another password"
+    assert page.get_attribute("#current", "aria-invalid") == "true"
+    page.fill("#current", PASSWORD)
+    page.click("#password-form button.main")
+    until(page, "document.getElementById('said').textContent.includes('password has changed')")
+    until(page, "document.querySelectorAll('#devices tbody tr').length === 1")
+
+    page.click("#sign-out")
+    page.wait_for_selector("#out:not([hidden])")
+    assert not ann.context.cookies()
+    ann.sign_in(password="another password")
+
+
+def test_signing_in_leads_back(visitor, site):
+    Game(site)
+    page = visitor.open("/leaderboard")
+    assert "chose to be seen" in page.inner_text("#asked")
+    page.click("#sign-in")
+    page.fill("#in-name", "ann")
+    page.fill("#in-password", PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/leaderboard")
+    page.wait_for_selector("#boards:not([hidden])")
+    for wild in ("https://example.com/", "//example.com/", "javascript:alert(1)", "\\\\example.com"):
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        visitor.context.clear_cookies()
+        page.goto(f"/account?next={wild}")
+        page.fill("#in-name", "ann")
+        page.fill("#in-password", PASSWORD)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#in:not([hidden])")
+        assert page.url.startswith(f"{site}/account")

@@ -1,0 +1,133 @@
+"""Somebody with a browser: opens pages, and notes everything that a page complains about."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
+
+QUIET = (
+    "--no-sandbox",  # which it could not have as root
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no name leads out of this machine
+)
+SIZES = {390: 844, 1280: 860}
+REPORTS = "addEventListener('securitypolicyviolation', event => console.error('policy', event.violatedDirective))"
+# What the browser itself says of an answer that is no success; tests look at what the page makes of it.
+ANSWERED = ("Failed to load resource: the server responded with", "Failed to load resource: net::ERR_")
+
+
+class Visitor:
+    """A profile with a page, an address of its own, and what went wrong there."""
+
+    def __init__(self, browser, site, *, width=1280, scheme="light", **options):
+        self.site = site
+        self.complaints = []
+        self.requested = []
+        self.context = browser.new_context(
+            base_url=site,
+            viewport={"width": width, "height": SIZES.get(width, 860)},
+            color_scheme=scheme,
+            extra_http_headers={"X-Forwarded-For": new_address()},
+            **options,
+        )
+        self.context.add_init_script(REPORTS)
+        self.context.on("page", self._watch)
+        self.page = self.context.new_page()
+
+    def _watch(self, page):
+        page.set_default_timeout(15_000)
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requested.append(request.url))
+
+    def _hear(self, message):
+        if message.type in ("error", "warning", "assert") and not message.text.startswith(ANSWERED):
+            self.complaints.append(message.text)
+
+    @property
+    def elsewhere(self):
+        """What was asked of others."""
+        return [url for url in self.requested if not url.startswith((f"{self.site}/", f"blob:{self.site}/"))]
+
+    def open(self, path):
+        """Open a page, and wait until it has filled itself."""
+        self.page.goto(path)
+        self.settle()
+        return self.page
+
+    def settle(self):
+        """Wait until nothing is being loaded into the page."""
+        self.page.wait_for_load_state("networkidle")
+        until(self.page, "!document.querySelector('[aria-busy]')")
+
+    def register(self, name="ann", password=PASSWORD):
+        """Register on the page."""
+        page = self.open("/account")
+        page.fill("#new-name", name)
+        page.fill("#new-password", password)
+        page.click("#new-form button.main")
+        page.wait_for_selector("#in:not([hidden])")
+        self.settle()
+
+    def sign_in(self, name="ann", password=PASSWORD):
+        """Sign in on the page."""
+        page = self.open("/account")
+        page.fill("#in-name", name)
+        page.fill("#in-password", password)
+        page.click("#in-form button.main")
+        page.wait_for_selector("#in:not([hidden])")
+        self.settle()
+
+
+def until(page, expression, seconds=15):
+    """Wait until an expression has a true value in a page, and return it; Playwright's own way needs eval there."""
+    deadline = time.monotonic() + seconds
+    while not (found := page.evaluate(expression)):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(20)
+    return found
+
+
+class Refused(Exception):
+    """The API refused."""
+
+
+class Game:
+    """A player's game: speaks to the API without a browser."""
+
+    def __init__(self, site, name="ann", *, login=False):
+        self.site = site
+        self.name = name
+        self.token = None
+        path = "/api/auth/login" if login else "/api/auth/register"
+        self.token = self.call("POST", path, {"username": name, "password": PASSWORD})["access_token"]
+
+    def call(self, method, path, body=None):
+        """One request; its JSON."""
+        headers = {"X-Forwarded-For": new_address(), **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(self.site + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=15) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, error.read()) from error
+
+    def seen_as(self, display_name):
+        """Opt in to the boards."""
+        self.call("POST", "/api/leaderboard/opt-in", {"display_name": display_name})
+
+    def upload(self, replay):
+        """Upload a replay; its id, when it has a verdict."""
+        replay_id = self.call("POST", "/api/replays", replay)["id"]
+        while self.call("GET", f"/api/replays/{replay_id}/verdict")["status"] == "pending":
+            pass
+        return replay_id
