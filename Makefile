@@ -8,7 +8,7 @@ PORT_FILE := .dev/port
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run test fire test-deploy test-ha soak bench bench-growth bench-scale bench-instructions lint format smoke clean
+.PHONY: help venv runnable benchable python run test fire test-pages lint-pages test-deploy test-ha soak bench bench-growth bench-scale bench-instructions lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -41,13 +41,21 @@ test: venv  ## run the tests of every day in a process for each core, each on a 
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
-	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --fire
+	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --fire
 
 test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer, prometheus, node)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
 test-ha: venv  ## try deploy/patroni under load, and lose what can be lost (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
 	@$(BIN)/python -m tests.ha $(OPTIONS)
+
+test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)
+	@$(PYTHON) .ci/environment.py pages
+	@$(BIN)/python -m tests.pages
+	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire
+
+lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
+	npm exec --yes --package='typescript@>=5.9' -- tsc --project solisync/pages/tsconfig.json
 
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)

@@ -76,6 +76,11 @@ setup(
             "mypy>=2.4,<3",
             "mypy-zope>=1.0.17",
         ],
+        "pages": [
+            "playwright>=1.65",
+            "axe-playwright-python>=0.1.8",
+            "pillow>=12.0",
+        ],
         "bench": [
             "fastapi>=0.165",
             "uvicorn>=0.54",

@@ -1,4 +1,4 @@
-"""Install solisync, editable, with an extra, into .venv, unless what it needs is there: `environment.py [test|bench]`.
+"""Install solisync, editable, with an extra, into .venv, unless it is there: `environment.py [test|pages|bench]`.
 
 What it needs is the dependencies and entry points of setup.py, by their content: a file that a checkout has merely
 written again installs nothing, so what is installed runs without a network. Where pip fails and what is there can
@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
-SIZES = {"": "170", "test": "350", "bench": "400"}  # MB
-IMPORTED = {"": "solisync.commands.main", "test": "pytest", "bench": "fastapi"}
+SIZES = {"": "170", "test": "350", "pages": "500", "bench": "400"}  # MB
+IMPORTED = {"": "solisync.commands.main", "test": "pytest", "pages": "playwright", "bench": "fastapi"}
 
 
 def needed(extra):

@@ -21,7 +21,7 @@ def takes_gzip(accept_encoding: str | None) -> bool:
     return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0))) > 0
 
 
-def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzipped: bool, status: int = 200) -> Reply:
+def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzipped: bool) -> Reply:
     """A document with its entity tag: the hash of the bytes that are sent, so compressed ones have another."""
     kept = {**headers, "Vary": "Accept-Encoding"}
     if gzipped:
@@ -30,11 +30,11 @@ def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzippe
             body = packed
             kept["Content-Encoding"] = "gzip"
     kept["ETag"] = f'"{sha256(body).hexdigest()[:32]}"'
-    return Reply(status=status, body=body, content_type=f"{media_type}; charset=utf-8", headers=kept)
+    return Reply(body=body, content_type=f"{media_type}; charset=utf-8", headers=kept)
 
 
 def unless_known(reply: Reply, if_none_match: str | None) -> Reply:
     """The document, or a 304 for a client that has it."""
-    if reply.status == 200 and matches(if_none_match, reply.headers["ETag"]):
+    if matches(if_none_match, reply.headers["ETag"]):
         return Reply(status=304, content_type=None, headers=reply.headers)
     return reply

@@ -39,7 +39,7 @@ _MEANING = {
 _TAGS = {
     "accounts": "Players and their profiles",
     "sessions": "Login and its tokens",
-    "browser sessions": "Login of the service's own pages, whose refresh token is a cookie",
+    "browsers": "Login of the service's own pages, whose refresh token is a cookie",
     "avatars": "Pictures of players",
     "sync": "Progress, merged between devices",
     "leaderboard": "The best of the players who want to be seen",

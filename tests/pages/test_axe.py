@@ -4,8 +4,7 @@ import pytest
 
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD
-from tests.pages.test_walk import picture
-from tests.pages.visitor import Game, until
+from tests.pages.visitor import Game, picture, until
 
 pytestmark = pytest.mark.limit(240)
 
@@ -78,7 +77,12 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     inside.sign_in()
     for path in ("/", "/daily", "/leaderboard", "/account", f"/replays/{replay_id}"):
         look(inside, path, f"{path}, signed in")
-    look(inside, "/leaderboard", "self-reported", lambda page: (page.click("#tab-reported"), page.wait_for_selector("#reports table")))
+    look(
+        inside,
+        "/leaderboard",
+        "self-reported",
+        lambda page: (page.click("#tab-reported"), page.wait_for_selector("#reports table")),
+    )
     look(inside, f"/replays/{replay_id}", "deleting a replay", lambda page: page.click("#delete"))
     look(inside, "/account", "deleting a game", lambda page: page.locator("#games button.danger").first.click())
     look(inside, "/account", "deleting the account", lambda page: page.click("#delete"))

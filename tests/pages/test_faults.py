@@ -1,7 +1,8 @@
-"""What the original's pages did badly, by the number that the fault has in the list of them; faults of a game are not here."""
+"""What the original's pages did badly, by the numbers of its list; what concerns a game to play is not here."""
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -87,7 +88,10 @@ def test_10_and_11_no_stranger_no_inline_script(visitor, ann):
     replay_id = ann.upload(game())
     for path in (*PATHS, f"/replays/{replay_id}"):
         page = visitor.open(path)
-        assert page.locator("script:not([src]):not([type='application/json']), style, [style*='url'], [onclick]").count() == 0
+        assert (
+            page.locator("script:not([src]):not([type='application/json']), style, [style*='url'], [onclick]").count()
+            == 0
+        )
     assert visitor.elsewhere == []
     page.evaluate("""() => {
       const script = document.createElement("script");
@@ -140,17 +144,23 @@ def test_15_to_17_every_card_is_on_the_felt(visit, ann, width):
     run = [13 * (2 if index % 2 else 3) + 12 - index for index in range(13)]
     rest = [card for card in range(52) if card not in (*down, *run)]
     deal = {"tableau": [[], [], [], [], [], [], [*down, *run]], "stock": rest}
-    page.evaluate("""async deal => {
+    page.evaluate(
+        """async deal => {
       const {Board, positions} = await import("/web/board.js");
       const [position] = positions({deal, steps: []});
       position.down.t6 = 6;
       document.getElementById("board").replaceChildren();
       new Board(document.getElementById("board"), 1).show(position, 0);
-    }""", deal)
-    boxes = page.evaluate("""() => [...document.querySelectorAll(".column:last-child .card")].map(card => card.getBoundingClientRect().toJSON())""")
+    }""",
+        deal,
+    )
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll(".column:last-child .card")]
+          .map(card => card.getBoundingClientRect().toJSON())"""
+    )
     assert len(boxes) == 19
     assert boxes[-1]["bottom"] <= bottom
-    assert all(lower["top"] - upper["top"] >= 10 for upper, lower in zip(boxes[6:], boxes[7:], strict=False))
+    assert all(lower["top"] - upper["top"] >= 10 for upper, lower in pairwise(boxes[6:]))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -205,7 +215,8 @@ def test_25_the_keyboard_reaches_everything_and_sees_where_it_is(visitor, ann):
               if (it === document.body) return null;
               it.dataset.seen ??= Math.random();
               const seen = it.id === "file" ? it.previousElementSibling : it;
-              return [it.dataset.seen, getComputedStyle(seen).outlineStyle, it.outerHTML.slice(0, 80), !!it.closest("#transcript")];
+              return [it.dataset.seen, getComputedStyle(seen).outlineStyle, it.outerHTML,
+                !!it.closest("#transcript")];
             }""")
             if found is None:
                 break

@@ -2,12 +2,13 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
 from solisync.klondike.rules import FACE_DOWN, PILE_NAMES
 from tests.checking.uploads import game
-from tests.klondike.test_timeline import Player
+from tests.klondike.playback import Player
 from tests.pages.visitor import Game, until
 
 POSITIONS = """async timeline => (await import("/web/board.js")).positions(timeline)"""
@@ -93,7 +94,7 @@ def test_it_can_be_followed_by_listening_alone(watched):
         said.append(page.text_content("#said"))
     transcript = page.locator("#transcript li").all_text_contents()
     assert [text.rstrip("\u00a0") for text in said[:-1]] == transcript[:-1]
-    assert all(before != after for before, after in zip(said, said[1:], strict=False))
+    assert all(before != after for before, after in pairwise(said))
     assert re.search(r"Won with [\d,]+ points$", said[-1])
     undone = page.locator("#transcript .undone").all_text_contents()
     assert len(undone) == timeline["undos"] > 0
@@ -147,7 +148,9 @@ def test_seeking_takes_less_than_a_frame(watched, figure):
     tools.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def spent():
-        return next(item["value"] for item in tools.send("Performance.getMetrics")["metrics"] if item["name"] == "TaskDuration")
+        return next(
+            item["value"] for item in tools.send("Performance.getMetrics")["metrics"] if item["name"] == "TaskDuration"
+        )
 
     before = spent()
     page.evaluate("""() => {
@@ -200,7 +203,9 @@ def test_a_game_that_is_being_checked_opens_by_itself(visitor, site):
         data = re.sub(r'"verdict":\{[^}]*\}', f'"verdict":{json.dumps(pending)}', answer.text())
         route.fulfill(response=answer, body=data)
 
-    visitor.context.route("**/replays/*", lambda route: waiting(route) if "/api/" not in route.request.url else route.continue_())
+    visitor.context.route(
+        "**/replays/*", lambda route: waiting(route) if "/api/" not in route.request.url else route.continue_()
+    )
     page = visitor.open(f"/replays/{replay_id}")
     assert "still being checked" in page.inner_text("#verdict")
     page.wait_for_selector("#player:not([hidden])")
@@ -209,7 +214,11 @@ def test_a_game_that_is_being_checked_opens_by_itself(visitor, site):
 
 def test_more_steps_than_can_be_shown_are_said_so(visitor, site):
     replay_id = Game(site).upload(game())
-    refusal = {"status": 409, "headers": {"Error-Code": "not_playable"}, "json": {"error": "replay can not be played back"}}
+    refusal = {
+        "status": 409,
+        "headers": {"Error-Code": "not_playable"},
+        "json": {"error": "replay can not be played back"},
+    }
     visitor.context.route("**/timeline", lambda route: route.fulfill(**refusal))
     page = visitor.open(f"/replays/{replay_id}")
     assert "too many moves" in page.inner_text("#why")

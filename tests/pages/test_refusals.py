@@ -1,4 +1,4 @@
-"""Too many requests, a service that declines, a cut network: each call says so, loses nothing, and can be tried again."""
+"""Too many requests, 503, a cut network: each call says so, loses nothing, and can be tried again."""
 
 import re
 
@@ -6,12 +6,19 @@ import pytest
 
 from tests.checking.uploads import game
 from tests.harness.constants import PASSWORD
-from tests.pages.test_walk import picture
-from tests.pages.visitor import Game, until
+from tests.pages.visitor import Game, picture, until
 
 TROUBLE = {
-    429: {"status": 429, "headers": {"Retry-After": "1", "Error-Code": "rate_limited"}, "json": {"error": "too many requests"}},
-    503: {"status": 503, "headers": {"Retry-After": "1", "Error-Code": "unavailable"}, "json": {"error": "service unavailable"}},
+    429: {
+        "status": 429,
+        "headers": {"Retry-After": "1", "Error-Code": "rate_limited"},
+        "json": {"error": "too many requests"},
+    },
+    503: {
+        "status": 503,
+        "headers": {"Retry-After": "1", "Error-Code": "unavailable"},
+        "json": {"error": "service unavailable"},
+    },
     0: None,
 }
 WORDS = {429: "Too many requests.", 503: "Service unavailable.", 0: "can’t be reached"}
@@ -74,7 +81,10 @@ def test_what_a_page_reads(ann, status):
         for pattern, place in reads:
             trouble = Trouble(ann, pattern, status)
             if "around" in pattern:
-                ann.context.route(re.compile(r"/api/boards/verified\??$"), lambda route: route.fulfill(json={"entries": [], "next": None}))
+                ann.context.route(
+                    re.compile(r"/api/boards/verified\??$"),
+                    lambda route: route.fulfill(json={"entries": [], "next": None}),
+                )
             page = ann.open(path.replace("ID", ann.replay))
             page.wait_for_selector(f"{place} .refused")
             assert WORDS[status] in page.inner_text(f"{place} .refused"), (path, pattern)
@@ -121,7 +131,9 @@ def test_what_a_player_changes(ann, status):
         if page.locator(f"{place} button", has_text="Try again").count():
             again(page, place)
         else:
-            until(page, f"!document.querySelector('{place}').closest('form').querySelector('button:not([type])').disabled")
+            until(
+                page, f"!document.querySelector('{place}').closest('form').querySelector('button:not([type])').disabled"
+            )
             act()
         until(page, f"document.getElementById('said').textContent.includes('{done}')")
 
@@ -133,7 +145,13 @@ def test_what_a_player_changes(ann, status):
     tried("/api/me/export", "GET", lambda: page.click("#export"), "#export-refused", "being saved")
     page.fill("#current", PASSWORD)
     page.fill("#next", PASSWORD)
-    tried("/session/password", "PUT", lambda: page.click("#password-form button.main"), "#password-form .refusal", "password")
+    tried(
+        "/session/password",
+        "PUT",
+        lambda: page.click("#password-form button.main"),
+        "#password-form .refusal",
+        "password",
+    )
     page.click("#games button.danger")
     tried("/api/replays/", "DELETE", lambda: page.click("#game-delete"), "#game-refused", "Deleted")
 
@@ -160,11 +178,12 @@ def test_the_real_limit_counts_down(visit, site):
     """The eleventh attempt within a minute."""
     visitor = visit()
     page = visitor.open("/account")
+    button = "document.querySelector('#in-form button')"
     for _ in range(11):
         page.fill("#in-name", "nobody")
         page.fill("#in-password", "wrong password")
         page.click("#in-form button.main")
-        until(page, "!document.querySelector('#in-form button').disabled || document.querySelector('#in-form button').textContent.includes(' in ')")
+        until(page, f"!{button}.disabled || {button}.textContent.includes(' in ')")
     assert "Too many requests" in page.inner_text("#in-form .refused")
     assert re.match(r"Sign in in \d+ s", page.inner_text("#in-form button.main"))
     assert page.input_value("#in-name") == "nobody"

@@ -1,23 +1,8 @@
 """The whole way of a player, from registering to deleting the account."""
 
-import io
-
 from tests.checking.uploads import game
 from tests.harness.constants import PASSWORD
-from tests.pages.visitor import Game, until
-
-
-def picture(width=300, height=200):
-    """A JPEG with a note of where it was taken in it."""
-    from PIL import Image
-
-    image = Image.new("RGB", (width, height), (20, 99, 63))
-    exif = Image.Exif()
-    exif[0x010E] = "taken at home"
-    out = io.BytesIO()
-    image.save(out, "JPEG", exif=exif)
-    assert b"taken at home" in out.getvalue()
-    return out.getvalue()
+from tests.pages.visitor import Game, picture, until
 
 
 def test_the_walk(visit, site):

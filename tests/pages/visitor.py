@@ -1,5 +1,6 @@
 """Somebody with a browser: opens pages, and notes everything that a page complains about."""
 
+import io
 import json
 import time
 import urllib.error
@@ -96,6 +97,19 @@ def until(page, expression, seconds=15):
     return found
 
 
+def picture(width=300, height=200):
+    """A JPEG with a note of where it was taken in it."""
+    from PIL import Image
+
+    image = Image.new("RGB", (width, height), (20, 99, 63))
+    exif = Image.Exif()
+    exif[0x010E] = "taken at home"
+    out = io.BytesIO()
+    image.save(out, "JPEG", exif=exif)
+    assert b"taken at home" in out.getvalue()
+    return out.getvalue()
+
+
 class Refused(Exception):
     """The API refused."""
 
@@ -112,7 +126,10 @@ class Game:
 
     def call(self, method, path, body=None):
         """One request; its JSON."""
-        headers = {"X-Forwarded-For": new_address(), **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
+        headers = {
+            "X-Forwarded-For": new_address(),
+            **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
+        }
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.site + path, data, headers, method=method)
         try:

@@ -73,7 +73,8 @@ class Page(HTMLParser):
         self.inline += [name for name in found if name == "style" or name.startswith("on")]
 
     def handle_endtag(self, tag):
-        assert self._open.pop()[0] == tag
+        if tag not in VOID:
+            assert self._open.pop()[0] == tag
 
     def handle_data(self, data):
         tag, attributes = self._open[-1] if self._open else ("", {})

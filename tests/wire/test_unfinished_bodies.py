@@ -88,7 +88,7 @@ def test_a_body_that_has_ended_counts_no_more(bench, end):
 @pytest.mark.parametrize("token", [None, "nonsense"])
 @pytest.mark.parametrize("length", [WHOLE, None], ids=["with a length", "in chunks"])
 async def test_a_body_that_nobody_will_read_is_not_kept(connect, shared_service, method, target, status, token, length):
-    """On an unknown path, without a route that reads it, without a valid token, from a foreign page: dropped as it comes.
+    """Of an unknown path, a route without a body, a bad token or a foreign page, it is counted and dropped as it comes.
 
     The answer is the same as ever, and comes after the body.
     """

@@ -4,7 +4,7 @@
 import { exchange, local, username } from "./api.js";
 import { byId, say, submits } from "./page.js";
 
-/** Where the player came from, if that is a page of this site. */
+/** Where the player came from, if from here. */
 function back() {
   const next = new URLSearchParams(location.search).get("next") ?? "";
   const { origin, pathname, search } = new URL(next || "/account", location.href);

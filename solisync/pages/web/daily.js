@@ -2,7 +2,7 @@
 /** /daily and /daily/<date>: the goal of a day, its deal, and who won it. */
 
 import { read, readOwn, username } from "./api.js";
-import { byId, fill, h, pageData, signInPath } from "./page.js";
+import { byId, fill, h, signInPath } from "./page.js";
 
 /** @typedef {{date: string, deal: string, goal: {description: string}}} Day */
 
@@ -26,7 +26,7 @@ function show({ date, deal, goal }) {
   return [h("p", { class: "goal" }, goal.description), h("p", {}, "Deal ", h("b", {}, deal))];
 }
 
-const given = pageData();
+const given = JSON.parse(byId("data").textContent);
 /** @type {Day} */
 let day;
 

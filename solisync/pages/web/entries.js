@@ -7,7 +7,7 @@ import { ago, clock, counted, h, score, table, words } from "./page.js";
 export function entryTable(entries, caption, shown) {
   const row = (/** @type {any} */ entry) => h("tr", { class: entry.own && "own" },
     h("th", {},
-      h("span", { class: "rank" }, entry.rank ?? "…"),
+      h("span", { class: "rank" }, entry.rank ?? "…"), " ",
       h("a", { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" }, entry.display_name),
       entry.own && h("b", { class: "tag" }, "You")),
     h("td", { class: "number" }, score(entry.score)),

@@ -38,7 +38,7 @@ async function showAvatar() {
   const { username: name, avatar_url: path } = await readOwn("/api/me");
   if (path) local?.setItem("solisync.avatar", path); // for the header of all pages
   dispatchEvent(new Event("session"));
-  byId("avatar").replaceChildren((await avatar(path, "Your avatar")) ?? initial(name));
+  byId("avatar").replaceChildren(path ? await avatar(path, "Your avatar") : initial(name));
 }
 
 function crop() {

@@ -24,9 +24,6 @@ export function h(tag, properties = {}, ...children) {
 /** The element of an id, which the page has. @param {string} id @returns {any} */
 export const byId = (id) => document.getElementById(id);
 
-/** What the server put into the page. @returns {any} */
-export const pageData = () => JSON.parse(byId("data").textContent);
-
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
@@ -178,9 +175,8 @@ export function submits(form, action) {
   };
 }
 
-/** The player's own avatar as an element, and null without one. @param {string | null} path @param {string} alt */
+/** An avatar as an element. @param {string} path @param {string} alt */
 export async function avatar(path, alt) {
-  if (!path) return null;
   const bytes = await (await ask("GET", path)).blob(); // the route wants a token, which an img can't send
   return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
 }
@@ -191,7 +187,7 @@ function header() {
   const link = byId("me");
   link.replaceChildren(...(name ? [initial(name), name] : ["Sign in"]));
   const path = name && local?.getItem("solisync.avatar");
-  if (path) avatar(path, "").then((image) => image && link.firstChild?.replaceWith(image), () => {});
+  if (path) avatar(path, "").then((image) => link.firstChild?.replaceWith(image), () => {});
 }
 
 for (const link of document.querySelectorAll("nav a")) {

@@ -2,10 +2,10 @@
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
 import { ask, read, readOwn, Refusal, username } from "./api.js";
-import { ago, byId, clock, counted, fill, h, pageData, refuse, say, score, signInPath, words } from "./page.js";
+import { ago, byId, clock, counted, fill, h, refuse, say, score, signInPath, words } from "./page.js";
 import { Player } from "./playback.js";
 
-const { replay, verdict } = pageData();
+const { replay, verdict } = JSON.parse(byId("data").textContent);
 const path = `/api/replays/${replay.id}`;
 
 /** Why there is nothing to play, by the verdict's status and reason. */
@@ -38,6 +38,8 @@ function judged(told) {
 
 /** @param {any} told */
 function showVerdict(told) {
+  const claim = told.status === "refuted" ? "claims" : "won with";
+  byId("title").textContent = `${replay.username} ${claim} ${counted(replay.final_score, "point")}`;
   byId("verdict").textContent = judged(told);
   byId("verdict").dataset.status = told.status;
   byId("moves").textContent = told.moves === null ? "" : counted(told.moves, "move") + (told.undos ? `, ${told.undos} taken back` : "");
@@ -63,6 +65,7 @@ async function open(told) {
     const { searchParams } = new URL(location.href);
     player = new Player(timeline, Number(searchParams.get("move") ?? 0), remember);
     byId("felt").hidden = true;
+    byId("why").replaceChildren();
   } catch (error) {
     const long = error instanceof Refusal && error.code === "not_playable";
     if (long) byId("why").textContent = "This game is verified, but has too many moves to be shown here.";
@@ -103,7 +106,6 @@ function summarize() {
     mode: words(replay.mode), deal: replay.deal ?? "unknown",
   });
   for (const [id, text] of Object.entries(facts)) byId(id).textContent = text;
-  byId("title").textContent = `${replay.username} won with ${score(replay.final_score)} points`;
   byId("played").replaceChildren(ago(replay.received_at));
   showVerdict(verdict);
   const download = byId("download");

@@ -1,0 +1,55 @@
+"""Pictures of all pages for docs/pages.md, made anew where SCREENSHOTS says."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.checking.uploads import game
+from tests.pages.visitor import Game, picture
+
+NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
+
+
+@pytest.mark.limit(120)
+def test_pictures_of_all_pages(visit, site, tmp_path):
+    """Each on a wide screen in the light scheme, and on a narrow one in the dark."""
+    from PIL import Image
+
+    target = Path(os.environ.get("SCREENSHOTS") or tmp_path)
+    target.mkdir(exist_ok=True)
+    for number, name in enumerate(NAMES):
+        player = Game(site, name.lower())
+        player.seen_as(name)
+        shared = player.upload(game(number, undo=number > 3))
+    ann = Game(site, "ann", login=True)
+    watched = ann.upload(game(1))
+    ann.upload(game(2))
+    for width, scheme, kind in ((1280, "light", "wide"), (390, "dark", "narrow")):
+        visitor = visit(width=width, scheme=scheme, reduced_motion="reduce")
+
+        def take(name, path, act=None, visitor=visitor, kind=kind):
+            page = visitor.open(path)
+            if act:
+                act(page)
+                visitor.settle()
+            page.evaluate("document.activeElement.blur()")
+            image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+            image.save(target / f"{name}-{kind}.webp", quality=72, method=6)
+
+        take("home", "/")
+        take("replays", "/replays")
+        take("missing", f"/replays/{shared[:-1]}")
+        take("sign-in", "/account")
+        visitor.sign_in()
+        if kind == "wide":
+            visitor.page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+            visitor.page.click("#crop button.main")
+            visitor.page.wait_for_selector("#me img")
+        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player:not([hidden])"))
+        take("leaderboard", "/leaderboard")
+        take("daily", "/daily")
+        take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))
+    assert len(list(target.glob("*.webp"))) == 16
+    assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000
