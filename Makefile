@@ -55,7 +55,7 @@ test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs c
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire
 
 lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
-	npm exec --yes --package='typescript@>=5.9' -- tsc --project solisync/pages/tsconfig.json
+	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
 
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
