@@ -32,7 +32,9 @@ class Stats(Checked, frozen=True, kw_only=True):
     win_streak_current: U32
     win_streak_best: U32
     avg_time_seconds: U64
-    fastest_win_seconds: Annotated[U64, Meta(description=f"{NEVER} means never")]
+    fastest_win_seconds: Annotated[
+        U64, Meta(description=f"{NEVER} means never", extra_json_schema={"maximum": NEVER_AS_DOUBLE})
+    ]
     lifetime_score: U64
     best_single_score: U32
     draw_one_wins: U32
