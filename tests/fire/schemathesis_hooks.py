@@ -117,8 +117,8 @@ def _as_the_service_reads_it(value):
 def filter_failure(context, failure, case, response):
     """What is no failure.
 
-    Invalid analytics events are rejected one by one, in an answer that is a 200. And "recent" could be the id of a replay,
-    by its route, which one may delete.
+    Invalid analytics events are rejected one by one, in an answer that is a 200. And "recent" could be the id of a
+    replay, by its route, which one may delete.
     """
     if case.operation.path == "/api/analytics" and response.status_code == 200:
         return not response.json()["rejected"]
