@@ -46,7 +46,7 @@ fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium 
 test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer, prometheus, node)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
-test-ha: venv  ## try deploy/patroni under load, and lose what can be lost (needs patroni, etcd, haproxy, pgbouncer; 10 minutes)
+test-ha: venv  ## try deploy/patroni under load, and lose what can be lost (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
 	@$(BIN)/python -m tests.ha $(OPTIONS)
 
 test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)

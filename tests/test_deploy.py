@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_every_file_that_the_docs_name_is_there():
     for name in re.findall(r"^\| (`.+?) \|", text.partition("The commands below")[0], re.M):
         for file in re.findall(r"`(.+?)`", name):
             assert (DEPLOY / file).exists(), file
+
+
+def test_missing_programs_are_named():
+    """`make test-ha` says in one line what it needs."""
+    done = run(sys.executable, "-m", "tests.ha", cwd=ROOT, PATH="/nonexistent")
+    assert (done.status, len(done.err)) == (2, 1)
+    assert re.match(r"make test-ha needs patroni, etcd, haproxy, pgbouncer.*: apt-get install patroni ", done.err[0])
 
 
 # systemd.

@@ -3,8 +3,9 @@
 Failures come out as the exceptions of solisync.errors, which tell those that may be retried from those that may not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 import psycopg2
 from psycopg2 import extensions
@@ -92,18 +93,18 @@ class Connection:
             raise ConnectionFailed(_failure(error)) from None
         return cls(connection, server, prepared=bool(statements))
 
-    async def run(self, *steps: Step, before: str = "", after: str = "") -> list[Row]:
+    def run(self, *steps: Step, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
         if self._prepared:
             sql = "; ".join(statement.execution for statement, *_ in steps)
-            return await self.execute(before + sql + after, [value for _, *values in steps for value in values])
+            return self.execute(before + sql + after, [value for _, *values in steps for value in values])
         sql = "; ".join(statement.inline(number) for number, (statement, *_) in enumerate(steps))
         named = {
             f"{number}.{position}": value
             for number, (_, *values) in enumerate(steps)
             for position, value in enumerate(values, 1)
         }
-        return await self.execute(before + sql + after, named)
+        return self.execute(before + sql + after, named)
 
     async def execute(self, sql: str, parameters: Parameters = None) -> list[Row]:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.

@@ -1,8 +1,8 @@
 """A transaction on one connection, and the two ways to run work: inside BEGIN and COMMIT, or committed by itself."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import ConnectionLost, DatabaseError, Interrupted
 from .connection import Connection
@@ -23,13 +23,13 @@ class Transaction:
         self._opening = "BEGIN; " if begin else ""
         self._committed = False
 
-    async def run(self, statement: Statement, *parameters: object) -> list[Row]:
+    def run(self, statement: Statement, *parameters: object) -> Coroutine[Any, Any, list[Row]]:
         """Run `statement` and return its rows."""
-        return await self.run_all((statement, *parameters))
+        return self._send(((statement, *parameters),))
 
-    async def run_all(self, *steps: Step) -> list[Row]:
+    def run_all(self, *steps: Step) -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters in one round trip; returns the rows of the last."""
-        return await self._send(steps)
+        return self._send(steps)
 
     async def commit_with(self, *steps: Step) -> None:
         """Run statements and COMMIT in one round trip; no other statement may follow.
@@ -54,10 +54,10 @@ class Transaction:
             raise DatabaseError("work went on after a statement had failed")
         await self.commit_with()
 
-    async def _send(self, steps: tuple[Step, ...], after: str = "") -> list[Row]:
+    def _send(self, steps: tuple[Step, ...], after: str = "") -> Coroutine[Any, Any, list[Row]]:
         assert not self._committed, "the transaction has ended"
         before, self._opening = self._opening, ""
-        return await self._connection.run(*steps, before=before, after=after)
+        return self._connection.run(*steps, before=before, after=after)
 
 
 Work = Callable[[Transaction], Awaitable[T]]

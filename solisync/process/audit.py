@@ -3,9 +3,10 @@
 See docs/security.md "Logs".
 """
 
+from time import time
 from typing import Literal
 
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 
 Event = Literal[
     "register",
@@ -35,4 +36,18 @@ def audit(event: Event, *, user_id: str | None = None, reason: str | None = None
     The username of a failed login is never logged: it may be a password that was typed into the wrong field.
     """
     about = "".join(f", {what}" for what in (user_id and f"user {user_id}", reason) if what)
-    _log.info("{event}{about}", event=event, about=about, user_id=user_id, reason=reason)
+    # Fast path: Logger.info(), 30,000 instructions, see docs/performance.md
+    _log.observer(
+        {
+            "log_logger": _log,
+            "log_level": LogLevel.info,
+            "log_namespace": _log.namespace,
+            "log_source": None,
+            "log_format": "{event}{about}",
+            "log_time": time(),
+            "event": event,
+            "about": about,
+            "user_id": user_id,
+            "reason": reason,
+        }
+    )

@@ -7,7 +7,6 @@ are added to every line that is logged while it is being handled.
 import json
 import os
 import re
-from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -87,8 +86,10 @@ def _message(event: LogEvent) -> str:
     # them, and for events that don't fit their format.
     template = event.get("log_format")
     if isinstance(template, str) and "()" not in template:
-        with suppress(Exception):
+        try:
             return template.format_map(event)
+        except Exception:
+            return formatEvent(event)
     return formatEvent(event)
 
 

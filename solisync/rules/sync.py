@@ -4,7 +4,7 @@ Fields that this version doesn't know, such as those of a newer client, are kept
 that an old server never loses a new client's data.
 """
 
-from datetime import date
+from datetime import UTC, date
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -160,9 +160,14 @@ def read_known(raw: bytes) -> Document | None:
     see docs/performance.md.
     """
     try:
-        return Document(_decode_known(raw), NO_UNKNOWN_FIELDS)
+        payload = _decode_known(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    for record in payload.achievements:
+        unlocked = record.unlock_date
+        if unlocked is not None and unlocked.tzinfo is not UTC:
+            return None
+    return Document(payload, NO_UNKNOWN_FIELDS)
 
 
 def read_unknown(raw: bytes) -> UnknownFields:
@@ -212,8 +217,13 @@ class _KnownStats(Stats, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class _KnownAchievement(Achievement, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
+class _KnownAchievement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An Achievement, unchecked: there are many of them, and `read_known` looks for what would have to be converted."""
+
+    id: Key
+    unlocked: bool
+    unlock_date: Time | None
+    reward_granted: bool
 
 
 class _KnownProgress(Progress, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ again. A dispatcher stands in front of klein, which is left with HEAD, other met
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from klein import Klein
@@ -29,6 +30,7 @@ from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Json, Route, Upload
 from .same_origin import session_cookie
+from .time_limit import TimeLimit
 from .wire.reply import Reply
 from .wire.request import Request
 
@@ -50,13 +52,13 @@ class App:
         metrics: Metrics,
         now: Callable[[], datetime],
     ) -> None:
-        self._reactor = reactor
         self._limiter = limiter
         self._tokens = tokens
         self._metrics = metrics
         self._now = now
         self._large_bodies = LargeBodies(seconds=reactor.seconds)
         self._writes = OneAtATime(reactor=reactor)
+        self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()
         self._klein.url_map.merge_slashes = False  # else "//api/me" is redirected
@@ -100,20 +102,10 @@ class App:
     def _serve(self, route: Route, request: Request, variables: dict[str, str]) -> Deferred[Reply]:
         work = Deferred.fromCoroutine(self._reply(route, request, variables))
         # Fast path: a timer for a reply that is there at once, 60,000 instructions, see docs/performance.md
-        return work if work.called else self._bounded(work, request)
-
-    def _bounded(self, work: Deferred[Reply], request: Request) -> Deferred[Reply]:
-        """The result of `work`, or a TimeoutError in time, even while `work` is in a transaction that can't stop."""
-        outcome: Deferred[Reply] = Deferred(lambda _: work.cancel())
-
-        def deliver(result: Reply | Failure) -> None:
-            if not outcome.called:
-                outcome.callback(result)
-            elif isinstance(result, Failure):
-                error_reply(request, result)  # for the log: the client has gone, or has its reply
-
-        work.addBoth(deliver)
-        return outcome.addTimeout(HANDLER_SECONDS, self._reactor)
+        if work.called:
+            return work
+        # a failure after that is for the log alone: the client has gone, or has its reply
+        return self._time_limit.bound(work, HANDLER_SECONDS, on_late_failure=partial(error_reply, request))
 
     async def _reply(self, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
         request.route = route.path
@@ -212,7 +204,7 @@ class _Resource(KleinResource):
             return super().render(request)
         work = self._serve(route, request, variables)
         if not work.called:
-            request.notifyFinish().addErrback(lambda _: work.cancel())  # the client has gone
+            request.on_gone = work.cancel
         work.addBoth(self._answer, request)
         return NOT_DONE_YET
 

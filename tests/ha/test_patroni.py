@@ -18,8 +18,8 @@ from tests.fire.acknowledged import Players
 from tests.ha.cluster import Cluster
 from tests.ha.watching import Promotions, Readiness, Refreshing
 from tests.harness.concurrency import until, wait_for
-from tests.harness.entry_points import launch_service
-from tests.harness.processes import launching
+from tests.harness.entry_points import SOLISYNC, launch_service
+from tests.harness.processes import launching, run
 from tests.harness.service import ready
 
 PROGRAMS = ("patroni", "etcd", "haproxy", "pgbouncer")
@@ -215,6 +215,15 @@ async def test_behind_pgbouncer(settled, pooled_nodes, reactor, figure):
         f" ready {ready - promoted:.2f} s later"
     )
     await scene.check(figure)
+
+
+async def test_a_standby_gives_a_backup(settled, nodes, reactor, tmp_path):
+    """As docs/high-availability.md "Backups" says."""
+    await ready(reactor, nodes[0].client(), 60)
+    url = settled.url.replace("read-write", "prefer-standby")
+    done = await deferToThread(run, *SOLISYNC, "backup", tmp_path / "dump", DATABASE_URL=url)
+    assert (done.status, done.err) == (0, [])
+    assert (tmp_path / "dump").stat().st_size > 10_000
 
 
 def count_sessions(cluster):

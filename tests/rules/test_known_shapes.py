@@ -1,0 +1,40 @@
+"""Payloads without unknown fields are decoded by shapes of their own, and come to the same."""
+
+from datetime import UTC
+
+import msgspec
+import pytest
+from msgspec import inspect, structs
+
+from solisync.rules import sync
+from solisync.rules.pushed import read_pushed
+from solisync.rules.sync import Achievement, Payload, Progress, Stats, read_known
+from tests.harness.payloads import encode, progress_of
+
+
+@pytest.mark.parametrize(
+    ("shape", "known"),
+    [
+        (Stats, sync._KnownStats),
+        (Achievement, sync._KnownAchievement),
+        (Progress, sync._KnownProgress),
+        (Payload, sync._KnownPayload),
+    ],
+)
+def test_both_have_the_same_fields_in_the_same_order(shape, known):
+    """With the same bounds and defaults."""
+    assert [field.name for field in structs.fields(shape)] == [field.name for field in structs.fields(known)]
+    if shape is not Payload:
+        assert inspect.type_info(shape).fields == inspect.type_info(known).fields
+
+
+@pytest.mark.parametrize("date", ["2026-01-02T10:00:00Z", "2026-01-02T10:00:00+00:00", "2026-01-02T12:00:00+02:00"])
+def test_the_dates_of_achievements_are_converted_to_utc(date):
+    """In whatever spelling they come."""
+    record = {"id": "a", "unlocked": True, "unlock_date": date, "reward_granted": False}
+    raw = encode(progress_of() | {"achievements": [record]})
+    (read,) = read_pushed(raw).payload.achievements
+    assert read.unlock_date.isoformat() == "2026-01-02T10:00:00+00:00"
+    assert read.unlock_date.tzinfo is UTC
+    assert (read_known(raw) is None) == date.endswith("2:00")
+    assert msgspec.json.encode(read).count(b"2026-01-02T10:00:00Z") == 1

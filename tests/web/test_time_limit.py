@@ -1,0 +1,76 @@
+"""Handlers end in time, whether or not their work can be cancelled."""
+
+import pytest
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
+from twisted.internet.task import Clock
+
+from solisync.web.time_limit import TimeLimit
+
+
+@pytest.fixture
+def clock():
+    clock = Clock()
+    yield clock
+    clock.advance(100)
+    assert not clock.getDelayedCalls()
+
+
+class Bounded:
+    """Work with a limit, and all that became of it."""
+
+    def __init__(self, limit, seconds=15, canceller=None):
+        self.work, self.results, self.late = Deferred(canceller), [], []
+        self.outcome = limit.bound(self.work, seconds, on_late_failure=lambda failure: self.late.append(failure.type))
+        self.outcome.addCallbacks(self.results.append, lambda failure: self.results.append(failure.type))
+
+
+def test_work_that_ends_in_time_has_its_own_outcome(clock):
+    """A result as well as a failure."""
+    limit = TimeLimit(reactor=clock)
+    good, bad = Bounded(limit), Bounded(limit)
+    good.work.callback("reply")
+    bad.work.errback(LookupError())
+    clock.advance(20)
+    assert (good.results, bad.results, good.late, bad.late) == (["reply"], [LookupError], [], [])
+
+
+def test_each_work_has_its_own_deadline(clock):
+    """To the moment, though there is one timer; also one whose limit is shorter than those before."""
+    limit = TimeLimit(reactor=clock)
+    first = Bounded(limit)
+    clock.advance(10)
+    second, short = Bounded(limit), Bounded(limit, 0.5)
+    assert len(clock.getDelayedCalls()) == 1
+    clock.advance(0.5)
+    assert (first.results, second.results, short.results) == ([], [], [TimeoutError])
+    clock.advance(4.5)
+    assert (first.results, second.results) == ([TimeoutError], [])
+    clock.advance(9.9)
+    assert second.results == []
+    clock.advance(0.2)
+    assert second.results == [TimeoutError]
+
+
+def test_work_that_can_not_be_cancelled_does_not_delay_the_outcome(clock):
+    """Its result comes too late, and a failure of it is told for the log."""
+    limit = TimeLimit(reactor=clock)
+    stubborn = [Bounded(limit) for _ in range(2)]
+    for each in stubborn:
+        each.work.cancel = lambda: None
+    clock.advance(15)
+    assert [each.results for each in stubborn] == [[TimeoutError]] * 2
+    stubborn[0].work.callback("late")
+    stubborn[1].work.errback(LookupError())
+    assert [each.results for each in stubborn] == [[TimeoutError]] * 2
+    assert (stubborn[0].late, stubborn[1].late) == ([], [LookupError])
+
+
+def test_a_client_that_goes_cancels_the_work(clock):
+    """That is no TimeoutError; nor is a failure of its own with which the work answers a timeout."""
+    limit = TimeLimit(reactor=clock)
+    gone = Bounded(limit)
+    gone.outcome.cancel()
+    assert (gone.results, gone.work.called) == ([CancelledError], True)
+    other = Bounded(limit, canceller=lambda work: work.errback(LookupError()))
+    clock.advance(15)
+    assert other.results == [LookupError]
