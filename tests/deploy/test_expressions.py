@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import smoke
 from tests.deploy.promql import named, panels, queries, rules
@@ -24,6 +25,7 @@ async def after_a_session(serve, reactor, dsn):
     process = await serve(dsn, SOLISYNC_METRICS_LISTEN=f"tcp:{port}:interface=127.0.0.1")
     await smoke(process.url, reactor)
     await process.ask("GET", "/nowhere")
+    await deferLater(reactor, 1.5)  # gauges are set once a second
     found = {}
     for name, labels in await Scraped(process, port).numbers():
         found.setdefault(name, []).append(dict(labels))
