@@ -69,17 +69,21 @@ def ratios(rows: list[Figures], other: Figures) -> Iterator[Ratio]:
         return figure("solisync", route) / figure(server, route)
 
     for route in ("me", "pull", "refresh", "push", "recent"):
-        yield Ratio(f"{route}: throughput of FastAPI", share(route, "FastAPI"), 1.0)
+        # the refresh of the yardstick is one statement too, and asyncpg sends it with less work
+        wanted = 0.9 if route == "refresh" else 1.0
+        yield Ratio(f"{route}: throughput of FastAPI", share(route, "FastAPI"), wanted)
         cpu = figure("solisync", route, "service_us") / figure("FastAPI", route, "service_us")
         yield Ratio(f"{route}: service CPU per request of FastAPI's", cpu, 0.8, at_most=True)
         yield Ratio(f"{route}: throughput of FastAPI with plain routes", share(route, "FastAPI, plain"), None)
     for route, of in {**{route: route for route in SAME_ROW}, **dict.fromkeys(CONSTANT, "health")}.items():
         what = "a constant Klein route" if route in CONSTANT else "a Klein route with the same statement"
-        yield Ratio(f"{route}: throughput of {what}", figure("solisync", route) / figure("Klein", of), 0.8)
+        wanted = 1.0 if route in CONSTANT else 0.8
+        yield Ratio(f"{route}: throughput of {what}", figure("solisync", route) / figure("Klein", of), wanted)
         cpu = figure("Klein", of, "service_us") / figure("solisync", route, "service_us")
         yield Ratio(f"{route}: service CPU per request of {what}, to that of solisync", cpu, None)
     for route in ("me", "pull", "push"):
-        yield Ratio(f"{route}: throughput of pgbench", share(route, "pgbench"), None)
+        wanted = 0.3 if route == "push" else None
+        yield Ratio(f"{route}: throughput of pgbench", share(route, "pgbench"), wanted)
         yield Ratio(f"{route}: throughput of a psycopg2 loop", share(route, "psycopg2"), None)
     yield Ratio("login: throughput of bcrypt alone", share("login", "bcrypt"), 0.95)
     yield Ratio("p99 in ms of me during logins", figure("solisync", "me during login", "p99"), 50, at_most=True)
@@ -87,7 +91,7 @@ def ratios(rows: list[Figures], other: Figures) -> Iterator[Ratio]:
         yield Ratio(
             f"{route}: throughput of two workers to one process",
             figure("2 workers", route) / figure("solisync", route),
-            1.6,
+            1.4 if route in ("me", "health") else None,  # at the others PostgreSQL needs most of a core for itself
         )
     yield Ratio("seconds from the command to ready", other["start_seconds"], 1.5, at_most=True)
     yield Ratio("MiB of an idle process", other["idle_mib"], 70, at_most=True)
