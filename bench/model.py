@@ -22,25 +22,25 @@ REQUESTS_A_DAY = {
 }
 # Microseconds of processor time for a request: of a process of solisync, and of PostgreSQL.
 SERVICE_US = {
-    "refresh": 1041,
-    "me": 400,
-    "pull": 459,
-    "push": 941,
-    "upload": 1000,
-    "recent": 186,
-    "challenge": 170,
-    "leaderboard": 190,
-    "analytics": 700,
-    "login": 220_000,  # bcrypt
+    "refresh": 667,
+    "me": 232,
+    "pull": 292,
+    "push": 740,
+    "upload": 981,
+    "recent": 158,
+    "challenge": 114,
+    "leaderboard": 139,
+    "analytics": 1_869,  # of 50 events
+    "login": 346_000,  # bcrypt
 }
 DATABASE_US = {
-    "refresh": 729,
-    "me": 64,
-    "pull": 247,
-    "push": 667,
-    "upload": 800,
-    "analytics": 700,
-    "login": 900,
+    "refresh": 809,
+    "me": 52,
+    "pull": 125,
+    "push": 528,
+    "upload": 936,
+    "analytics": 1_486,
+    "login": 1_765,
 }
 CHECK_US = 12_000  # of a checker, for a replay: most literally, one of eight by a search
 COMMITS = ("refresh", "push", "upload", "analytics", "login")
