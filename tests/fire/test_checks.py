@@ -64,15 +64,14 @@ def bodies(count):
     return [encoded(game(number % 4, undo=True) if number % 10 == 0 else kinds[number % 5]) for number in range(count)]
 
 
-@pytest.mark.short
 @pytest.mark.limit(600)
-async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, full, figure):
+async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, figure):
     """Checkers, workers, whole services and PostgreSQL are killed meanwhile."""
     chance = random.Random(20261122)
     settings = {"SOLISYNC_WORKERS": "2", "SOLISYNC_CHECKERS": "2"}
     current = [await serve(durable.dsn, **settings)]
     ((_, _, token),) = players(durable.dsn, 1)
-    uploads = 500 if full else 20
+    uploads = 500
     uploading = [Uploading(lambda: current[0].port, token, bodies(uploads // 4)) for _ in range(4)]
     kills = dict.fromkeys(("checker", "worker", "service", "PostgreSQL"), 0)
 
@@ -83,7 +82,7 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, ful
                 return 1
         return 0
 
-    while any(thread.is_alive() for thread in uploading) or min(kills.values()) < (5 if full else 1):
+    while any(thread.is_alive() for thread in uploading) or min(kills.values()) < 5:
         what = min(kills, key=kills.get)
         if what == "checker":
             kills[what] += kill({pid for worker in workers(current[0]) for pid in checkers(worker)})
@@ -103,8 +102,6 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, ful
     acknowledged = {replay_id for thread in uploading for replay_id in thread.acknowledged}
     assert len(acknowledged) == uploads // 4 * 4
 
-    if not full:  # claims of those that were killed would lapse by themselves
-        run_sql(durable.dsn, "UPDATE replay_checks SET claimed_until = NULL")
     await until(reactor, lambda: run_sql(durable.dsn, "SELECT 1 FROM replay_checks") == [], 300)
     stored = {str(row[0]) for row in run_sql(durable.dsn, "SELECT id FROM replays")}
     found = dict(run_sql(durable.dsn, "SELECT replay_id::text, status FROM verdicts"))
@@ -115,19 +112,18 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, ful
     assert current[0].stop() == 0
 
 
-@pytest.mark.short
 @pytest.mark.limit(180)
-async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, shared_dsn, full, figure):
+async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, shared_dsn, figure):
     """With the queues full of hard searches and literal checks, /health is answered as ever."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_CHECKERS="2")
     ((ann, _, _), (bob, _, _)) = players(shared_dsn, 2)
-    seconds = 20 if full else 2
+    seconds = 20
     request = head("GET", "/health")
     before = Watch(process, {"before": request})
     with running(before):
         await deferLater(reactor, seconds)
-    for player, body, count in ((ann, endless(), 20), (bob, game(), 20_000 if full else 2_000)):
+    for player, body, count in ((ann, endless(), 20), (bob, game(), 20_000)):
         process.sql(
             "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), %s, %s, 'Zen', 'DrawOne', '1', '1', NULL,"
             " '2026-01-01' FROM generate_series(1, %s)",

@@ -57,11 +57,10 @@ def digest(dsn):
     return {table: run_sql(dsn, DIGEST.format(table)) for table in TABLES}
 
 
-@pytest.mark.short
 @pytest.mark.limit(900)
-async def test_a_large_server_moves_in_within_a_minute(reactor, empty_database, place, full, figure):
+async def test_a_large_server_moves_in_within_a_minute(reactor, empty_database, place, figure):
     """10,000 players, 50,000 replays of 8 kB and as many events, 1,000 avatars; and again, when nothing is new."""
-    size = (10_000, 50_000, 1_000) if full else (200, 500, 20)
+    size = (10_000, 50_000, 1_000)
     path, images = fill(place, *size)
     await migrate(reactor, empty_database, load_migrations())
     words = ["import-original", path, "--avatars", images]

@@ -33,11 +33,10 @@ NTH = (
 MILLISECONDS = 5
 
 
-@pytest.mark.short
 @pytest.mark.limit(600)
-async def test_no_page_of_a_board_reads_the_evidence(reactor, empty_database, full, figure):
+async def test_no_page_of_a_board_reads_the_evidence(reactor, empty_database, figure):
     """The first page, a deep one and around oneself are read by index; ranks are counted to 10,000 and no further."""
-    players, replays = (100_000, 1_000_000) if full else (20_000, 60_000)
+    players, replays = 100_000, 1_000_000
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, FILL, {"players": players, "replays": replays})
     run_sql(empty_database, "CHECKPOINT")  # before the commit is on disk, no page is marked as visible to all

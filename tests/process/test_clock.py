@@ -27,6 +27,7 @@ DOORS = {
     "twistd --reactor=asyncio": (TWISTD[0], "--reactor=asyncio", *TWISTD[1:]),
     "workers": (*SOLISYNC, "--workers=2"),
 }
+DAILY = ("solisync", "twistd -n", "workers")
 
 
 class SteppedClock:
@@ -50,7 +51,10 @@ def clock(place):
 
 
 @pytest.mark.limit(60)
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize(
+    "door",
+    [pytest.param(door, id=name, marks=() if name in DAILY else pytest.mark.long) for name, door in DOORS.items()],
+)
 async def test_a_step_of_the_clock_delays_no_healing(reactor, launch, initialized, place, clock, door):
     """A database that restarts beside a step of the clock, back or forth, is soon used again, whatever the door."""
     data_dir = initialized(place / "data")
