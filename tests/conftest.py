@@ -54,8 +54,8 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """What `-n auto` means: a process more than there are cores, because many tests wait for servers."""
-    return min(len(os.sched_getaffinity(0)) + 1, WORKERS_MAX)
+    """What `-n auto` means: a process for each core, and two on one core, where the tests of one wait half the time."""
+    return min(max(2, len(os.sched_getaffinity(0))), WORKERS_MAX)
 
 
 def pytest_addoption(parser):
