@@ -22,7 +22,6 @@ from psycopg2.extras import execute_values
 from solisync.housekeeping import BATCH
 from solisync.klondike import ENGINE_VERSION, check, make_timeline
 from solisync.rules.boards import boards_of
-from solisync.rules.counting import NO_GAMES
 from solisync.storage import analytics
 
 from . import model
@@ -152,15 +151,6 @@ def _store_replays(cursor: Any, players: Sequence[str], count: int, games: Seque
 
 
 def _store_the_rest(cursor: Any, players: Sequence[str]) -> None:
-    counted = NO_GAMES.encode()
-    execute_values(
-        cursor,
-        "INSERT INTO known_states (session_id, user_id, pushed, answers) VALUES %s",
-        [
-            (identity("session", number), player, counted, [counted, counted + " "])
-            for number, player in enumerate(players)
-        ],
-    )
     execute_values(
         cursor,
         "INSERT INTO avatars (user_id, image) VALUES %s",
@@ -168,7 +158,7 @@ def _store_the_rest(cursor: Any, players: Sequence[str]) -> None:
     )
     cursor.execute(
         """
-        INSERT INTO replay_usage (user_id, used_bytes) SELECT id, 1048576 FROM users;
+        INSERT INTO replay_usage (user_id, used_bytes) SELECT id, 1048576 FROM users ON CONFLICT DO NOTHING;
         INSERT INTO analytics_names (name, seen_on) SELECT id::text, current_date FROM users;
         INSERT INTO analytics_events (id, session_id, name_id, event_type, payload, client_time, received_at)
         SELECT gen_random_uuid(), gen_random_uuid()::text, id, 'game_finished', %s, now(), now()

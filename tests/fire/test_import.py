@@ -74,11 +74,10 @@ async def test_a_large_server_moves_in_within_a_minute(reactor, empty_database, 
         assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(size[1],)]
 
 
-@pytest.mark.short
 @pytest.mark.limit(900)
-async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, place, launch, full, figure):
+async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, place, launch, figure):
     """kill -9 at any moment, again and again: the last run leaves what a single one does."""
-    path, images = fill(place, *((2_000, 5_000, 200) if full else (100, 200, 5)))
+    path, images = fill(place, 2_000, 5_000, 200)
     words = [*SOLISYNC, "import-original", path, "--avatars", images]
     await migrate(reactor, empty_database, load_migrations())
     began = time.monotonic()
@@ -86,7 +85,7 @@ async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, plac
     seconds, expected = time.monotonic() - began, digest(empty_database)
     tables = ", ".join({*TABLES, "analytics_events", "analytics_names"})
     run_sql(empty_database, f"TRUNCATE {tables} CASCADE")
-    kills = 40 if full else 2
+    kills = 40
     for number in range(1, kills + 1):
         running = launch(*words, DATABASE_URL=empty_database)
         time.sleep(seconds * number / kills * random.uniform(0.5, 1))
