@@ -11,17 +11,8 @@ import shutil
 import signal
 import socket
 
-QUIET = (
-    "--headless",
-    "--no-sandbox",  # which it could not have as root
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no name leads out of this machine
-)
+from tests.harness.chromium import FLAGS
+
 READ, WRITE = 3, 4  # where --remote-debugging-pipe expects its two ends
 PATIENCE_SECONDS = 30
 
@@ -45,7 +36,7 @@ class Browser:
         self.events = []
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(PATIENCE_SECONDS)
-        words = ["chromium", *QUIET, f"--user-data-dir={place / 'profile'}", "--remote-debugging-pipe"]
+        words = ["chromium", "--headless", *FLAGS, f"--user-data-dir={place / 'profile'}", "--remote-debugging-pipe"]
         log = os.open(place / "chromium.log", os.O_WRONLY | os.O_CREAT, 0o600)
         self._pid = os.posix_spawn(
             shutil.which("chromium"),

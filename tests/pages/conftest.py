@@ -8,11 +8,12 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
+from tests.harness.chromium import FLAGS
 from tests.harness.entry_points import launch_service
 from tests.harness.postgres import truncate
 from tests.harness.processes import launching
 from tests.harness.service import ready
-from tests.pages.visitor import QUIET, Visitor
+from tests.pages.visitor import Visitor
 
 HERE = Path(__file__).resolve().parent
 
@@ -47,7 +48,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         yield browser
         browser.close()
 

@@ -9,16 +9,6 @@ import urllib.request
 from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import new_address
 
-QUIET = (
-    "--no-sandbox",  # which it could not have as root
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no name leads out of this machine
-)
 SIZES = {390: 844, 1280: 860}
 REPORTS = "addEventListener('securitypolicyviolation', event => console.error('policy', event.violatedDirective))"
 # What the browser itself says of an answer that is no success; tests look at what the page makes of it.
