@@ -14,7 +14,7 @@ import socket
 from tests.harness.chromium import FLAGS
 
 READ, WRITE = 3, 4  # where --remote-debugging-pipe expects its two ends
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 90  # the page of the interface unfolds some forty routes in one go
 
 # Resolves once `found()` is neither false nor null nor undefined.
 WAIT = """new Promise(resolve => {

@@ -46,7 +46,7 @@ def ours(url, server):
     return url.startswith((f"{server.url}/api/", "data:"))
 
 
-@pytest.mark.limit(90)
+@pytest.mark.limit(240)
 async def test_the_page_shows_every_route_and_breaks_no_rule(server, browser, figure):
     """With everything on it unfolded there is no error, no warning and no request to elsewhere."""
     paths = (await server.ask("GET", "/api/openapi.json")).json["paths"]
