@@ -8,7 +8,7 @@ PORT_FILE := .dev/port
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run test fire test-pages lint-pages test-deploy test-ha soak bench bench-growth bench-scale bench-instructions lint format smoke clean
+.PHONY: help venv runnable benchable python run test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -56,6 +56,9 @@ test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs c
 
 lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
+
+test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and say what failed
+	$(BIN)/python -m tests.repeat --times $(or $(TIMES),5) --busy $(or $(BUSY),3) $(if $(ONLY),--only $(ONLY))
 
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)

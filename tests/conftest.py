@@ -22,14 +22,14 @@ from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import launching, reset_ignored_interrupt
 from tests.harness.service import ready, start
 
-TEST_SECONDS = 60
+TEST_SECONDS = 5 * PATIENCE
 WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
 
 _numbers = itertools.count(1)
@@ -60,6 +60,14 @@ def pytest_xdist_auto_num_workers():
 
 def pytest_addoption(parser):
     parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
+    parser.addoption("--times", type=int, default=1, help="run each test so many times (see tests/repeat.py)")
+
+
+def pytest_generate_tests(metafunc):
+    times = metafunc.config.getoption("--times")
+    if times > 1:
+        metafunc.fixturenames.append("repetition")
+        metafunc.parametrize("repetition", range(times), ids=["repeated"] * times)
 
 
 def pytest_configure(config):

@@ -1,9 +1,24 @@
 """What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
+import ast
 import sys
 
 from tests.harness.constants import ROOT
 from tests.harness.processes import run
+
+EVERY_DAY = (
+    ".",
+    "access",
+    "checking",
+    "commands",
+    "harness",
+    "klondike",
+    "postgres",
+    "process",
+    "rules",
+    "web",
+    "wire",
+)
 
 LOST = """
 from twisted.internet.defer import Deferred
@@ -20,6 +35,7 @@ def test_after(): pass
 
 INTERRUPTIBLE = """
 import os, signal, subprocess, sys
+from tests.harness.constants import PATIENCE
 from tests.harness.processes import Process, run
 
 CHILD = (sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGINT))")
@@ -27,7 +43,7 @@ CHILD = (sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIG
 def test_children_can_be_interrupted(tmp_path):
     assert "default_int_handler" in run(*CHILD).out[0]
     process = Process(CHILD, dict(os.environ), tmp_path / "log")
-    assert process.popen.wait(30) == 0
+    assert process.popen.wait(PATIENCE) == 0
     assert "default_int_handler" in process.log
 
 def test_the_tests_cannot():
@@ -77,3 +93,23 @@ def test_what_two_processes_log_and_measure_is_seen(tmp_path):
     for worker in ("gw0", "gw1"):
         assert f"{{'{worker}.log': ['canary-secret-" in shown
     assert {f"figure {number} of" in shown.partition("= figures =")[2] for number in range(4)} == {True}
+
+
+def waits(tree):
+    """The bounds of the waits in a module: a `timeout`, or the second argument of a function of the harness."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        yield from (word.value for word in call.keywords if word.arg in ("timeout", "patience"))
+        yield from call.args[{"wait_for": 1, "until": 2, "ready": 2}.get(name, len(call.args)) :]
+
+
+def test_every_wait_has_the_one_bound():
+    """No wait has a number of seconds of its own: beside other work, each of them would be too few one day."""
+    modules = [path for name in EVERY_DAY for path in (ROOT / "tests" / name).glob("*.py")]
+    own = [
+        f"{path.name}:{bound.lineno}"
+        for path in modules
+        for bound in waits(ast.parse(path.read_text("utf-8")))
+        if isinstance(bound, ast.Constant) and isinstance(bound.value, int | float) and bound.value >= 1
+    ]
+    assert own == []

@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.supervisor import LIFELINE, READY, Worker
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC, TWISTD, start
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, free_port, replaced, run, wait_until_ready, workers
@@ -47,7 +47,7 @@ async def test_workers_leave_with_their_parent(launch, reactor, initialized, pla
     variables = {"SOLISYNC_LISTEN": f"tcp:{process.port}:interface=127.0.0.1", "SOLISYNC_WORKERS": "2"}
     again = start(launch, *SOLISYNC, data_dir=data, **variables)
     again.port, again.url = process.port, process.url
-    await ready(reactor, again.client(), 30)
+    await ready(reactor, again.client())
     assert again.stop() == 0
 
 
@@ -148,7 +148,9 @@ async def test_workers_speak_tls(launch, reactor, shared_dsn, place):
         context = client_ssl.create_default_context(cafile=str(pem))
         context.check_hostname = False
         context.verify_flags &= ~client_ssl.VERIFY_X509_STRICT
-        connections = [http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10) for _ in range(10)]
+        connections = [
+            http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=PATIENCE) for _ in range(10)
+        ]
         for connection in connections:
             connection.request("GET", "/health/ready")
         return [connection.getresponse().status for connection in connections]

@@ -17,6 +17,7 @@ from solisync.checking.checker import CPU_SECONDS, MEMORY_BYTES
 from solisync.checking.messages import FRAME_MAX, READY, Answer, Frames, Job, frame
 from solisync.klondike import ENGINE_VERSION, Reason, Status, check, check_literally, make_timeline
 from tests.checking.uploads import encoded, endless, game, refuted
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.processes import PROC, cpu_ticks
@@ -191,7 +192,7 @@ def test_it_ends_when_nobody_is_there_any_more():
         time.sleep(0.2)
         assert checker.popen.poll() is None
         checker.popen.stdin.close()
-        assert checker.popen.wait(10) == 0
+        assert checker.popen.wait(PATIENCE) == 0
 
 
 def test_the_kernel_ends_what_takes_too_long():

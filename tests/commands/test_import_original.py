@@ -17,7 +17,7 @@ from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness import original_server as there
 from tests.harness.concurrency import until
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.original_server import ANN, BEN, CEM
 from tests.harness.payloads import IMAGES, NIL, U64
@@ -514,7 +514,7 @@ async def test_it_can_be_interrupted(reactor, empty_database, launch, file):
     assert running.log == "interrupted\n"
     assert run_sql(empty_database, "SELECT count(*) FROM leaderboard") == [(3,)]
     assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(0,)]
-    assert launch(*words, DATABASE_URL=empty_database).popen.wait(30) == 0
+    assert launch(*words, DATABASE_URL=empty_database).popen.wait(PATIENCE) == 0
     assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(2,)]
 
 

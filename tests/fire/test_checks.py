@@ -18,6 +18,7 @@ from tests.checking.uploads import checkers, encoded, endless, game, refuted
 from tests.fire.raw import Watch, head, running
 from tests.fire.servers import is_back
 from tests.harness.concurrency import until, wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.http_requests import Connection
 from tests.harness.players import players
 from tests.harness.postgres import run_sql, truncate
@@ -91,7 +92,7 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, fig
         elif what == "PostgreSQL":
             old = postmaster(durable.data_dir)
             os.kill(old, signal.SIGKILL)
-            await deferToThread(wait_for, lambda old=old: is_back(durable, old), 60)
+            await deferToThread(wait_for, lambda old=old: is_back(durable, old))
             kills[what] += 1
         else:
             current[0].stop(signal.SIGKILL)
@@ -102,7 +103,7 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, fig
     acknowledged = {replay_id for thread in uploading for replay_id in thread.acknowledged}
     assert len(acknowledged) == uploads // 4 * 4
 
-    await until(reactor, lambda: run_sql(durable.dsn, "SELECT 1 FROM replay_checks") == [], 300)
+    await until(reactor, lambda: run_sql(durable.dsn, "SELECT 1 FROM replay_checks") == [], 5 * PATIENCE)
     stored = {str(row[0]) for row in run_sql(durable.dsn, "SELECT id FROM replays")}
     found = dict(run_sql(durable.dsn, "SELECT replay_id::text, status FROM verdicts"))
     assert acknowledged <= stored
@@ -112,7 +113,6 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, fig
     assert current[0].stop() == 0
 
 
-@pytest.mark.limit(180)
 async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, shared_dsn, figure):
     """With the queues full of hard searches and literal checks, /health is answered as ever."""
     truncate(shared_dsn)
@@ -129,7 +129,7 @@ async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, s
             " '2026-01-01' FROM generate_series(1, %s)",
             (player, encoded(body).decode(), len(encoded(body)), count),
         )
-    await until(reactor, lambda: process.sql("SELECT 1 FROM verdicts LIMIT 1"), 90)
+    await until(reactor, lambda: process.sql("SELECT 1 FROM verdicts LIMIT 1"), 2 * PATIENCE)
     watch = Watch(process, {"full": request})
     done = process.sql("SELECT count(*) FROM verdicts")[0][0]
     with running(watch):

@@ -187,7 +187,6 @@ def tried(strategy, count, try_one):
 
 
 @pytest.mark.short
-@pytest.mark.limit(200)
 async def test_any_well_formed_request_leaves_its_connection_usable(serve, shared_dsn, full, figure):
     """Whatever stands in its fields and its body, it is answered with less than 500, and so is the next one."""
     truncate(shared_dsn)
@@ -206,7 +205,6 @@ async def test_any_well_formed_request_leaves_its_connection_usable(serve, share
 
 
 @pytest.mark.short
-@pytest.mark.limit(200)
 async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full, figure):
     """One fault among any fields is answered with one 4xx, and what follows is not served."""
     truncate(shared_dsn)
@@ -224,7 +222,6 @@ async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full
 
 
 @pytest.mark.short
-@pytest.mark.limit(200)
 async def test_no_bytes_do_harm(serve, shared_dsn, full, figure):
     """Any mixture of requests and rubbish is answered with less than 500 or not at all, and no connection hangs."""
     process = await serve(shared_dsn)

@@ -55,7 +55,6 @@ ATTACKS = {
 }
 
 
-@pytest.mark.limit(90)
 @pytest.mark.parametrize("connections", [1, 8])
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_one_client_takes_nothing_from_the_others(serve, shared_dsn, figure, attack, connections):

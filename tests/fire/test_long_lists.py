@@ -28,7 +28,6 @@ NTH = "SELECT received_at, id::text FROM replays WHERE user_id = %s ORDER BY 1 D
 
 
 @pytest.mark.short
-@pytest.mark.limit(300)
 async def test_no_list_reads_more_than_it_shows(reactor, empty_database, full, figure):
     """Each is read by an index in its own order, and touches as little with many replays as with few."""
     count, unlisted = (1_000_000, 100_000) if full else (20_000, 2_000)
@@ -61,7 +60,6 @@ async def test_no_list_reads_more_than_it_shows(reactor, empty_database, full, f
             assert ("Sort" in found.text) == (name in ("recent", "export, beginning"))
 
 
-@pytest.mark.limit(300)
 async def test_what_was_unlisted_just_now_costs_little(reactor, empty_database, full, figure):
     """Before any vacuum the index still has entries of what was unlisted: they are passed by without being read."""
     count, unlisted = (1_000_000, 100_000) if full else (20_000, 2_000)

@@ -1,4 +1,4 @@
-"""Where the repository is, and the secrets that every service under test gets."""
+"""Where the repository is, how long a test waits, and the secrets that every service under test gets."""
 
 from pathlib import Path
 
@@ -8,3 +8,7 @@ PREVIOUS_SECRET = "canary-previous-secret-0123456789abcdef"
 PASSWORD = "canary password"
 DSN_PASSWORD = "canary-dsn-password"
 FAST_BCRYPT = 4
+
+# The bound of every wait for something that must happen, in seconds. A wait ends when it has happened, so that this
+# says nothing about speed: it only ends what hangs, and is long enough for a machine that is busy with other things.
+PATIENCE = 60

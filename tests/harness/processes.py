@@ -10,6 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from tests.harness.concurrency import wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.service import Reachable
 
 PROC = Path("/proc")
@@ -46,7 +47,7 @@ def run(*words, stdin=b"", cwd=None, **variables):
         capture_output=True,
         env=clean_environment(**variables),
         cwd=cwd,
-        timeout=60,
+        timeout=PATIENCE,
         start_new_session=True,
     )
     done.status = done.returncode
@@ -73,7 +74,7 @@ class Process:
         """What it has written so far."""
         return self.log_path.read_text("utf-8", "replace")
 
-    def stop(self, how=signal.SIGTERM, seconds=30):
+    def stop(self, how=signal.SIGTERM, seconds=PATIENCE):
         """Send a signal, wait for the end, return the status."""
         if self.popen.poll() is None:
             self.popen.send_signal(how)
@@ -109,7 +110,7 @@ def launching(logs):
         for process in started:
             if process.popen.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.popen.wait(30)
+                process.popen.wait(PATIENCE)
 
 
 def free_port():
@@ -187,4 +188,4 @@ def wait_until_ready(process, count):
 
 def replaced(process, times=1):
     """Wait until all workers have been replaced so many times."""
-    wait_for(lambda: process.log.count("all workers are new") >= times, 60)
+    wait_for(lambda: process.log.count("all workers are new") >= times)

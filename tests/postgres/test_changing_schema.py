@@ -26,8 +26,6 @@ WINS = 400
 OTHERS = 20_000  # players who do nothing, so that to rewrite a table takes a while
 REWRITE = "ALTER TABLE sync_states ADD COLUMN updated_at timestamptz NOT NULL DEFAULT clock_timestamp()"
 
-pytestmark = pytest.mark.limit(60)
-
 
 def fill(dsn):
     """Make many players with progress."""
@@ -67,7 +65,7 @@ def old_nodes(empty_database, reactor):
 async def all_push_on(reactor, nodes):
     """Wait until each node has had some more pushes acknowledged."""
     before = [node.acknowledged for node in nodes]
-    await until(reactor, lambda: all(node.acknowledged > n + 10 for node, n in zip(nodes, before, strict=True)), 20)
+    await until(reactor, lambda: all(node.acknowledged > n + 10 for node, n in zip(nodes, before, strict=True)))
 
 
 def check_wins(dsn, nodes):
@@ -128,7 +126,7 @@ class Pushing:
     async def end(self, reactor):
         """Let them push some more, and see that nothing failed and nothing is lost."""
         enough = len(self.statuses) + 20
-        await until(reactor, lambda: len(self.statuses) > enough, 20)
+        await until(reactor, lambda: len(self.statuses) > enough)
         self._ended = True
         await self.pushing
         assert set(self.statuses) == {200}

@@ -19,7 +19,7 @@ from twisted.internet.threads import deferToThread
 from solisync.access.tokens import Tokens
 from solisync.storage import avatars
 from solisync.web.wire.channel import MAX_BODY
-from tests.harness.constants import SECRET
+from tests.harness.constants import PATIENCE, SECRET
 from tests.harness.http_requests import Connection
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
 from tests.harness.postgres import truncate
@@ -218,7 +218,7 @@ async def test_a_byte_more_is_refused_unread(server, authorization, chunked):
     )
 
     def talk():
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
             connection.sendall(beginning)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 

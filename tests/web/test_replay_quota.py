@@ -138,7 +138,6 @@ async def test_who_has_been_counted_is_not_counted_again(small):
     assert "never executed" in plan()[0]
 
 
-@pytest.mark.limit(60)
 async def test_the_count_is_right_whoever_stores_and_deletes_at_once(small, no_deadlocks):
     """Uploads, deletions by operators of both versions, deletions of accounts, and first counts: nothing gets lost."""
     clients = await gather(4, lambda number: small.player(f"player_{number}"), range(4))

@@ -215,7 +215,6 @@ def replays(draw):
     return body.replace('"HUGE"', draw(st.sampled_from(["1e400", "-1E+9999", "1" * 400, "0.1e-999"]))).encode()
 
 
-@pytest.mark.limit(240)
 async def test_whatever_is_stored_can_be_read(server, full):
     """Many odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
     client = await server.player("ann")

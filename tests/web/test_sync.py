@@ -377,7 +377,6 @@ async def test_simultaneous_pushes_of_one_player_are_all_kept(nodes, has_row):
     assert set(merged["progress"]["weekly_goal_progress"]) == {f"goal {number}" for number in acknowledged}
 
 
-@pytest.mark.limit(90)
 async def test_pushes_of_many_players_do_not_deadlock(nodes, no_deadlocks, full):
     """Many pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
     tokens = [access for _, _, access in players(nodes[0].dsn, 100)]

@@ -1,7 +1,5 @@
 """Large bodies, which each account sends within a budget (docs/security.md "Bounds")."""
 
-import pytest
-
 from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES
 from solisync.web.wire.request import MAX_BODY
 from tests.harness.payloads import IMAGES
@@ -20,7 +18,6 @@ async def send(server, player, size):
     return await server.ask("PUT", "/api/me/avatar", headers, image(size), bearer=player.tokens.access_token)
 
 
-@pytest.mark.limit(60)
 async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(server):
     """More get 429 with Retry-After, from whatever address; small ones and those of others pass as ever."""
     ann, bob = await server.player("ann"), await server.player("bob")
@@ -34,7 +31,6 @@ async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(serv
     assert (await send(server, bob, MAX_BODY)).status == 200
 
 
-@pytest.mark.limit(60)
 async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
     """Its size is not known when it becomes large; a small one is free. After a 429 the connection goes on."""
     ann = await server.player("ann")
