@@ -8,7 +8,7 @@ PORT_FILE := .dev/port
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions lint format smoke clean
+.PHONY: help venv runnable benchable python run test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions schema lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -74,6 +74,9 @@ bench-scale: benchable  ## measure the constants of docs/scaling.md
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)
+
+schema: venv  ## write docs/schema.sql, the schema as it is after all migrations
+	WRITE_SCHEMA=1 $(BIN)/python -m pytest -q tests/postgres/test_schema.py
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .
