@@ -4,8 +4,16 @@ import os
 import re
 import subprocess
 
+import pytest
+
+from solisync.klondike.verdict import Status
 from solisync.postgres.binaries import ENVIRONMENT, find_binaries
+from solisync.rules.boards import OWN
+from solisync.rules.counting import MOST_ANSWERS
+from solisync.rules.replays import CHARGE_MIN
+from solisync.storage.checks import OLD
 from tests.harness.constants import ROOT
+from tests.harness.postgres import run_sql
 
 SCHEMA = ROOT / "docs" / "schema.sql"
 HEAD = """\
@@ -29,3 +37,33 @@ def test_the_schema_is_written_down(shared_dsn, place):
     if os.environ.get("WRITE_SCHEMA"):
         SCHEMA.write_text(found, "utf-8")
     assert found == SCHEMA.read_text("utf-8"), "run make schema"
+
+
+def test_each_trigger_and_function_is_explained():
+    """docs/architecture.md says what each of them keeps true or decides."""
+    section = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("\n## What the database decides")[2]
+    explained = set(re.findall(r"`(\w+)`", section.partition("\n## ")[0]))
+    text = SCHEMA.read_text("utf-8")
+    triggers = set(re.findall(r"^CREATE (?:CONSTRAINT )?TRIGGER (\w+)", text, re.M))
+    functions = set(re.findall(r"^CREATE FUNCTION (\w+)", text, re.M))
+    run_by_triggers = set(re.findall(r"EXECUTE FUNCTION (\w+)", text))
+    assert triggers | (functions - run_by_triggers) <= explained
+
+
+@pytest.mark.parametrize(
+    ("function", "pattern", "value"),
+    [
+        ("replay_charge", r"greatest\(size, (\d+)\)", CHARGE_MIN),
+        ("remember_states", r"<= (\d+) THEN known.pushed", MOST_ANSWERS),
+        ("remember_states", r"<= (\d+) THEN known.answers", MOST_ANSWERS),
+        ("old_check", r"SELECT (\d+) \+", OLD),
+        ("place_replay", r"status = '(\w+)'", Status.VERIFIED),
+        ("place_replay", r"board = '(\w+)'", OWN),
+        ("rank_player", r"name <> '(\w+)'", OWN),
+        ("rank_whoever_opts", r"board <> '(\w+)'", OWN),
+    ],
+)
+def test_numbers_that_the_database_knows_too(shared_dsn, function, pattern, value):
+    """A number or word in a function is the same as the constant in Python."""
+    ((source,),) = run_sql(shared_dsn, "SELECT prosrc FROM pg_proc WHERE proname = %s", (function,))
+    assert re.findall(pattern, source) == [str(value)]
