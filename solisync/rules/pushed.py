@@ -7,11 +7,10 @@ from msgspec import Struct
 
 from ..errors import BadRequest
 from .doubles import with_integers
-from .fields import NO_OFFSET, SpelledTime, without_leap_second
+from .fields import NO_OFFSET, SpelledTime
 from .json_body import decode, read_json
 from .sync import Document, Payload, read_known, read_unknown
 
-_TIME = re.compile(rb'("(?:last_modified|unlock_date)"[ \t\r\n]*:[ \t\r\n]*")([0-9Tt :.Zz+-]{20,64})"')
 _NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
 
 
@@ -35,16 +34,10 @@ def _read_payload(body: bytes) -> Payload:
         if error.code != "bad_field":
             raise
         try:
-            spelled = with_integers(_without_leap_seconds(body), "stats", "progress")
+            spelled = with_integers(body, "stats", "progress")
         except (msgspec.DecodeError, RecursionError):
             raise error from None
         return read_json(spelled, Payload)
-
-
-def _without_leap_seconds(body: bytes) -> bytes:
-    if b":60" not in body:
-        return body
-    return _TIME.sub(lambda time: time[1] + without_leap_second(time[2].decode()).encode() + b'"', body)
 
 
 class _Times(Struct, frozen=True):
