@@ -86,10 +86,10 @@ class Sync:
         bests = bests_of(merged.payload.stats)
         improved = saved.standing.improved_by(bests)
         try:
-            answer = counts_of(merged.payload).told_after(saved.counts or before)
+            answer = counts_of(merged.payload).with_most_draws(saved.counts or before)
             steps = sync.saving(player, payload, answer, bests if improved else None, now, first=stored is None)
             known = saved.known.after(mine, answer, basis)
-            await transaction.commit_with(*steps, sync.remembering(player, saved, known, mine))
+            await transaction.commit_with(*steps, sync.remembering(player, saved, known))
         finally:
             if improved:
                 self._board.invalidate()
