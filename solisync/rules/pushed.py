@@ -1,6 +1,7 @@
 """Progress as a device pushed it, in all the spellings that clients have (docs/sync.md "The payload")."""
 
 import re
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +13,18 @@ from .json_body import decode, read_json
 from .sync import Document, Payload, read_known, read_unknown
 
 _NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
+
+
+class Pushed(NamedTuple):
+    """What a device pushed, and in how many bytes."""
+
+    document: Document
+    size: int
+
+
+def read_push(body: bytes) -> Pushed:
+    """Decode the body of a push; raises BadRequest with the path of the field that is wrong."""
+    return Pushed(read_pushed(body), len(body))
 
 
 def read_pushed(body: bytes) -> Document:
