@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from .escapes import without_surrogates
-from .fields import SpelledTime, Time, without_leap_second
+from .fields import SpelledTime, Time
 from .ids import is_id
 
 Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it
@@ -44,7 +44,7 @@ def uuid(row: Row, column: str) -> str:
 
 def time(row: Row, column: str) -> datetime:
     """A time in UTC."""
-    spelled = without_leap_second(text(row, column))
+    spelled = text(row, column)
     try:
         msgspec.convert(spelled, SpelledTime)
         return msgspec.convert(spelled, Time).astimezone(UTC)

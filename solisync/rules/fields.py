@@ -1,7 +1,5 @@
 """Field types of several message shapes: integers with exact ranges, and times."""
 
-import re
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated
@@ -21,24 +19,7 @@ Time = Annotated[datetime, Meta(tz=True)]
 SpelledTime = Annotated[str, Meta(pattern=r"(?:[Zz]|[+-]\d\d:\d\d)$")]  # msgspec accepts offsets without a colon
 NO_OFFSET = "a time must end in Z or an offset like +01:00"
 
-_LEAP_SECOND = re.compile(r"([0-9-]{10}[Tt ][0-9]{2}:[0-9]{2}):60(?:\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})")
-
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def without_leap_second(text: str) -> str:
-    """The last microsecond before a leap second (23:59:60 in UTC, RFC 3339 §5.6), which no datetime can be.
-
-    Any other text is returned as it is.
-    """
-    match = _LEAP_SECOND.fullmatch(text)
-    if match is not None:
-        before = f"{match[1]}:59.999999{match[2]}"
-        with suppress(msgspec.ValidationError, OverflowError):
-            moment = msgspec.convert(before, Time).astimezone(UTC)
-            if (moment.hour, moment.minute) == (23, 59):
-                return before
-    return text
 
 
 class Checked(Struct, frozen=True):

@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import without_surrogates
-from .fields import U64, U64_MAX, SpelledTime, Time, without_leap_second
+from .fields import U64, U64_MAX, SpelledTime, Time
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
 from .position import Position
@@ -223,7 +223,7 @@ def _moment(fields: Fields) -> str:
     text = _text(fields, "recorded_at")
     for kind in (date, Time):
         with suppress(msgspec.ValidationError, OverflowError):
-            moment = msgspec.convert(without_leap_second(text), kind)
+            moment = msgspec.convert(text, kind)
             if isinstance(moment, datetime):
                 msgspec.convert(text, SpelledTime)
                 moment.astimezone(UTC)

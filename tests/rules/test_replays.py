@@ -68,6 +68,8 @@ def test_every_mode_there_is(mode, draw_mode):
         ("recorded_at", "2026-11-20T12:59:60Z"),
         ("recorded_at", 20261120),
         ("recorded_at", "\ud800"),
+        ("recorded_at", "2026-12-31T23:59:60Z"),
+        ("recorded_at", "2026-12-31t15:59:60.25-08:00"),
         *((name, None) for name in GOOD),
     ],
 )
@@ -77,9 +79,9 @@ def test_what_is_wrong_is_named(field, value):
         header(**{field: value})
 
 
-@pytest.mark.parametrize("moment", ["2026-12-31T23:59:60Z", "2026-12-31t15:59:60.25-08:00", "2026-12-31T23:59:59z"])
+@pytest.mark.parametrize("moment", ["2026-12-31t15:59:59.25-08:00", "2026-12-31T23:59:59z"])
 def test_times_keep_their_spelling(moment):
-    """A leap second is a time too."""
+    """A time is shown as it was uploaded."""
     assert header(recorded_at=moment).recorded_at == moment
 
 
