@@ -69,7 +69,7 @@ class Checker:
 
     def _search(self, body: bytes, began: float) -> tuple[Verdict, float]:
         self._deadline = began + SEARCH_SECONDS
-        verdict = self._bounded(lambda: check(body, keep_going=self._keep_going))
+        verdict = self._bounded(lambda: check(body, used=self._used))
         interrupted = self._deadline - began - SEARCH_SECONDS
         return verdict, time.process_time() - began - interrupted
 
@@ -89,8 +89,8 @@ class Checker:
             self._stoppable = False
             raise _OutOfTimeError
 
-    def _keep_going(self) -> bool:
-        """Check what has come meanwhile, in time of its own; whether there is time left for the search."""
+    def _used(self) -> float:
+        """Check what has come meanwhile, in time of its own; which share of the time for the search is used up."""
         self._stoppable = False
         began = time.process_time()
         self._interrupt()
@@ -102,7 +102,7 @@ class Checker:
             self._deadline += now - began
             _allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
         self._stoppable = True
-        return now < self._deadline
+        return 1 - (self._deadline - now) / SEARCH_SECONDS
 
     def _interrupt(self) -> None:
         """Check what waits behind the search."""

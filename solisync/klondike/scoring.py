@@ -56,5 +56,5 @@ MAY_1 = Ruleset(
     card_turned_up=0,
     fines={1: (0, 0), 3: (0, 0)},
 )
-RULESETS = (MAY_19, MAY_1)
-"""The preferred one first."""
+PREFERRED, OLDER = RULESETS = (MAY_19, MAY_1)
+"""The preferred ruleset explains a replay wherever it can. The older one is for games that only it explains."""
