@@ -121,7 +121,7 @@ def _literal_verdict(recording: Recording) -> Verdict:
 
 
 def _rulesets(recording: Recording) -> tuple[Ruleset, ...]:
-    """Those to search under: each recorded move was accepted, and without scores they differ in nothing else."""
+    """The rulesets to search under: each recorded move was accepted, and mode Zen scores the same in both."""
     if any(map(needs_leniency, recording.moves)):
         return (OLDER,)
     return (PREFERRED,) if recording.is_zen else RULESETS
