@@ -1,9 +1,9 @@
 """The program of a checker process: checks the replays that come on standard input, until that ends.
 
 It has what the check needs and nothing else: no settings, no database, no Twisted. Its priority is the lowest, its
-processor time for each replay and its memory are limited; it can gain no privileges, and gives up those of root, once
-its modules are loaded, which nobody else may be able to read. While it searches for undos it looks every few milliseconds
-whether a replay has come that is to be checked literally, and checks that first.
+processor time for each replay and its memory are limited. It gives up privileges only once its modules are loaded,
+because root's files may be readable for root alone. While it searches for undos it looks every few milliseconds whether
+a replay has come that is to be checked literally, and checks that first.
 """
 
 import ctypes

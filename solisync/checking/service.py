@@ -139,8 +139,8 @@ class Checking:
         while process.alive and not self._stopping:
             try:
                 claim = await self._patiently(claim_next)
-            except Exception:  # it stays claimed, and so has one attempt less
-                self._log.failure("a replay can't be read")
+            except Exception as error:  # whatever it is, the claim stands, and so counts as an attempt
+                self._log.error("a replay that is to be checked can't be read: {error!r}", error=error)
                 claim = None
             if claim is None:
                 await self._pause(POLL_SECONDS)
