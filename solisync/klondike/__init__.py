@@ -6,11 +6,13 @@
 
 from .drawing import draw_game
 from .recording import Reason, UnreadableError, read_recording
+from .scoring import PREFERRED
 from .timeline import Timeline, make_timeline, undo_places
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
 
 __all__ = [
     "ENGINE_VERSION",
+    "PREFERRED",
     "Reason",
     "Status",
     "Timeline",

@@ -41,8 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.literally:
         verdict = check_literally(body)
     else:
-        deadline = time.process_time() + options.seconds
-        verdict = check(body, keep_going=lambda: time.process_time() < deadline)
+        began = time.process_time()
+        verdict = check(body, used=lambda: (time.process_time() - began) / max(options.seconds, 0.001))
     try:
         _show(body, verdict, options)
         sys.stdout.flush()

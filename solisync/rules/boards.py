@@ -122,9 +122,10 @@ def boards_of(*, mode: str, draw_mode: str, seed: int | None, received_at: datet
         return boards
     boards.append(f"deal/{seed}/{draw_mode}")
     received_on = received_at.astimezone(UTC).date()
-    for day in (received_on, received_on - timedelta(days=1)):
-        begins = datetime.combine(day, time(), UTC)
-        if received_at < begins + timedelta(hours=DAILY_HOURS) and daily_challenge(day).seed == seed:
+    day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # an import may bring the year 1, or 9999
+    for day in dict.fromkeys((received_on, day_before)):
+        since = received_at - datetime.combine(day, time(), UTC)
+        if since < timedelta(hours=DAILY_HOURS) and daily_challenge(day).seed == seed:
             boards.append(f"daily/{day}")
     return boards
 

@@ -40,7 +40,7 @@ FILL_EVENTS = """
 
 # What the document leaves out, and why.
 SECRET = {("users", "password_hash"), ("users", "password_cut"), ("refresh_tokens", "jti")}
-LIMITS = {"rate_limits"}
+LIMITS = {"rate_limits", "recent_searches"}
 KNOWN_STATES = {"known_states"}
 MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # and public, at the replay's verdict and on boards
 ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id")}
