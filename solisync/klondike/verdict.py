@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from .budget import STEPS, Budget, OutOfBudgetError
@@ -57,7 +57,7 @@ def check_literally(body: bytes) -> Verdict:
         recording = read_recording(body)
     except UnreadableError as error:
         return Verdict(status=Status.UNREADABLE, reason=error.reason)
-    return _literal_verdict(recording)
+    return _blaming_seed(recording, _literal_verdict(recording))
 
 
 def check(body: bytes, *, keep_going: Callable[[], bool] = lambda: True, steps: int = STEPS) -> Verdict:
@@ -70,10 +70,13 @@ def check(body: bytes, *, keep_going: Callable[[], bool] = lambda: True, steps: 
         recording = read_recording(body)
     except UnreadableError as error:
         return Verdict(status=Status.UNREADABLE, reason=error.reason)
+    return _blaming_seed(recording, _whole_verdict(recording, Budget(steps=steps, keep_going=keep_going)))
+
+
+def _whole_verdict(recording: Recording, budget: Budget) -> Verdict:
     verdict = _literal_verdict(recording)
     if verdict.status is not Status.PENDING:
         return verdict
-    budget = Budget(steps=steps, keep_going=keep_going)
     try:
         explanation = Search(recording, deal(recording.seed), budget.spend).run()
     except OutOfBudgetError:
@@ -103,6 +106,13 @@ def _literal_verdict(recording: Recording) -> Verdict:
     if not recording.allows_undo:
         return Verdict(status=Status.REFUTED, reason=max(flaws, key=_CLOSEST_LAST.index))
     return Verdict(status=Status.PENDING)
+
+
+def _blaming_seed(recording: Recording, verdict: Verdict) -> Verdict:
+    """The verdict, with another reason where the moves may be those of a deal whose seed was rounded."""
+    if recording.seed_may_be_rounded and verdict.status in (Status.REFUTED, Status.UNDECIDED):
+        return replace(verdict, reason=Reason.SEED_ROUNDED)
+    return verdict
 
 
 def _verified(recording: Recording, ruleset: Ruleset, undo_places: tuple[int, ...] = ()) -> Verdict:
