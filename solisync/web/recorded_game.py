@@ -34,5 +34,6 @@ class RecordedGame(Replay, frozen=True, kw_only=True):
     ] = UNSET
 
 
-EXAMPLE: dict[str, Any] = msgspec.json.decode(Path(__file__).with_name("example_replay.json").read_bytes())
+EXAMPLE_FILE = Path(__file__).with_name("example_replay.json")
+EXAMPLE: dict[str, Any] = msgspec.json.decode(EXAMPLE_FILE.read_bytes())
 """A short won game, which is verified."""
