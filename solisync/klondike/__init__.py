@@ -5,7 +5,7 @@
 """
 
 from .drawing import draw_game
-from .recording import Reason, UnreadableError, read_recording
+from .recording import Reason, RecordedMove, UnreadableError, read_recording
 from .scoring import PREFERRED
 from .timeline import Timeline, make_timeline, undo_places
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
@@ -14,6 +14,7 @@ __all__ = [
     "ENGINE_VERSION",
     "PREFERRED",
     "Reason",
+    "RecordedMove",
     "Status",
     "Timeline",
     "UnreadableError",

@@ -27,6 +27,7 @@ EXPLANATIONS = {
     Reason.NO_EXPLANATION: "no undos make the moves a won game with that score",
     Reason.BUDGET: "it takes too long to tell",
     Reason.CRASHED: "the search found something that the game doesn't accept",
+    Reason.SEED_ROUNDED: "its seed looks rounded, so the moves may be those of another deal",
 }
 
 

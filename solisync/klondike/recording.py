@@ -1,6 +1,7 @@
 """A replay as uploaded: JSON text that may hold anything, read into a `Recording`, or refused as unreadable."""
 
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal, NoReturn
@@ -12,6 +13,8 @@ from .deal import SEED_MAX
 from .rules import COLUMNS, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move
 
 _DIGITS_MAX = 100
+_SEED_TEXT = re.compile("0|[1-9][0-9]{0,19}")
+_EXACT_MAX = 2**53  # a double holds every integer up to it
 
 
 class Reason(StrEnum):
@@ -26,6 +29,7 @@ class Reason(StrEnum):
     NO_EXPLANATION = "no_explanation"
     BUDGET = "budget"
     CRASHED = "crashed"
+    SEED_ROUNDED = "seed_rounded"
 
 
 class UnreadableError(ValueError):
@@ -49,6 +53,11 @@ class Recording:
     moves: tuple[Move, ...]
 
     @property
+    def seed_may_be_rounded(self) -> bool:
+        """Whether the seed is one of those that a client whose numbers are doubles makes of larger seeds."""
+        return self.seed > _EXACT_MAX and int(float(self.seed)) == self.seed
+
+    @property
     def draw(self) -> int:
         """How many cards a click on the stock deals."""
         return 3 if self.draw_mode == "DrawThree" else 1
@@ -64,22 +73,33 @@ class Recording:
         return self.mode != "Challenge"
 
 
-class _Pile(Struct, frozen=True, forbid_unknown_fields=True):
+class Pile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A foundation or a column, counted from 0, the left one."""
+
     foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
     tableau: Annotated[int, Meta(ge=0, lt=len(COLUMNS))] | UnsetType = field(default=UNSET, name="Tableau")
 
 
-_Place = Literal["Stock", "Waste"] | _Pile
+# names one pile: JSON Schema says so, and `_pile` checks it
+_Place = Annotated[Literal["Stock", "Waste"] | Pile, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
 
 
-class _Cards(Struct, frozen=True):
+class Cards(Struct, frozen=True):
+    """So many cards from the top of one pile to another."""
+
     source: _Place = field(name="from")
     target: _Place = field(name="to")
-    count: Annotated[int, Meta(ge=0)]
+    count: Annotated[int, Meta(ge=0, examples=[1])]
 
 
-class _Moved(Struct, frozen=True, forbid_unknown_fields=True):
-    cards: _Cards = field(name="Move")
+class CardsMoved(Struct, frozen=True, forbid_unknown_fields=True):
+    """A move that is no click on the stock."""
+
+    cards: Cards = field(name="Move")
+
+
+# clients of schema version 1 wrote "Draw" and "Recycle" for the two things that a click on the stock does
+RecordedMove = Literal["StockClick", "Draw", "Recycle"] | CardsMoved
 
 
 class _Level(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,8 +110,7 @@ class _Replay(Struct, frozen=True, kw_only=True):
     mode: Literal["Classic", "Zen", "Challenge", "TimeAttack", "Difficulty"] | _Level
     draw_mode: Literal["DrawOne", "DrawThree"]
     final_score: int | float
-    # clients of schema version 1 wrote "Draw" and "Recycle" for the two things that a click on the stock does
-    moves: list[Literal["StockClick", "Draw", "Recycle"] | _Moved]
+    moves: list[RecordedMove]
 
 
 def read_recording(body: bytes) -> Recording:
@@ -105,8 +124,8 @@ def read_recording(body: bytes) -> Recording:
         raise UnreadableError(Reason.SHAPE) from None
     if not isinstance(fields, dict):
         raise UnreadableError(Reason.SHAPE)
-    seed = fields.get("seed")
-    if type(seed) is not int or not 0 <= seed <= SEED_MAX:
+    seed = _seed(fields.get("seed"))
+    if seed is None:
         raise UnreadableError(Reason.NO_SEED)
     if not fields.get("moves"):
         raise UnreadableError(Reason.NO_MOVES)
@@ -135,18 +154,24 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _seed(value: object) -> int | None:
+    if isinstance(value, str) and _SEED_TEXT.fullmatch(value):
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= SEED_MAX else None
+
+
 def _whole(score: float) -> int | None:
     return int(score) if isinstance(score, int) or score.is_integer() else None
 
 
-def _move(recorded: str | _Moved) -> Move:
+def _move(recorded: str | CardsMoved) -> Move:
     if isinstance(recorded, str):
         return STOCK_CLICK
     cards = recorded.cards
     return Move(_pile(cards.source), _pile(cards.target), cards.count)
 
 
-def _pile(place: str | _Pile) -> int:
+def _pile(place: str | Pile) -> int:
     """The index of a pile in a board; raises ValueError for an object that names no pile, or two."""
     if isinstance(place, str):
         return STOCK if place == "Stock" else WASTE

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from .budget import STEPS, Budget, OutOfBudgetError
@@ -60,7 +60,7 @@ def check_literally(body: bytes) -> Verdict:
         recording = read_recording(body)
     except UnreadableError as error:
         return Verdict(status=Status.UNREADABLE, reason=error.reason)
-    return _literal_verdict(recording)
+    return _blaming_seed(recording, _literal_verdict(recording))
 
 
 def check(body: bytes, *, used: Callable[[], float] = lambda: 0.0, steps: int = STEPS) -> Verdict:
@@ -74,10 +74,14 @@ def check(body: bytes, *, used: Callable[[], float] = lambda: 0.0, steps: int = 
         recording = read_recording(body)
     except UnreadableError as error:
         return Verdict(status=Status.UNREADABLE, reason=error.reason)
+    return _blaming_seed(recording, _whole_verdict(recording, Budget(steps=steps, used=used)))
+
+
+def _whole_verdict(recording: Recording, budget: Budget) -> Verdict:
     verdict = _literal_verdict(recording)
     if verdict.status is not Status.PENDING:
         return verdict
-    return _search(recording, Budget(steps=steps, used=used))
+    return _search(recording, budget)
 
 
 def _search(recording: Recording, budget: Budget) -> Verdict:
@@ -125,6 +129,13 @@ def _rulesets(recording: Recording) -> tuple[Ruleset, ...]:
     if any(map(needs_leniency, recording.moves)):
         return (OLDER,)
     return (PREFERRED,) if recording.is_zen else RULESETS
+
+
+def _blaming_seed(recording: Recording, verdict: Verdict) -> Verdict:
+    """The verdict, with another reason where the moves may be those of a deal whose seed was rounded."""
+    if recording.seed_may_be_rounded and verdict.status in (Status.REFUTED, Status.UNDECIDED):
+        return replace(verdict, reason=Reason.SEED_ROUNDED)
+    return verdict
 
 
 def _verified(recording: Recording, ruleset: Ruleset, undo_places: tuple[int, ...] = ()) -> Verdict:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import without_surrogates
-from .fields import U64, U64_MAX, SpelledTime, Time
+from .fields import U64, U64_MAX, SpelledTime, Time, read_seed
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
 from .position import Position
@@ -54,7 +54,10 @@ class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """What a replay must have at its top level; everything else in it is the game's own and kept to the byte."""
+    """What a replay must have at its top level; everything else in it is the game's own and kept to the byte.
+
+    RecordedGame is a replay that can be verified.
+    """
 
     mode: Annotated[Literal[MODES] | DifficultyMode, Meta(examples=["Classic"])]  # type: ignore[valid-type]
     draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
@@ -63,7 +66,10 @@ class Replay(Struct, frozen=True, kw_only=True):
     recorded_at: Moment
     seed: Annotated[
         Any,
-        Meta(description="an integer from 0 to 2^64-1; anything else counts as absent", examples=[1364344768803968]),
+        Meta(
+            description="an integer from 0 to 2^64-1, or that integer as text; anything else counts as absent",
+            examples=[1364344768803968],
+        ),
     ] = UNSET
 
 
@@ -213,9 +219,11 @@ def _value(spelling: str) -> float | Decimal:
 
 def _seed(fields: Fields) -> int | None:
     try:
-        seed = msgspec.json.decode(fields["seed"], type=int)
+        seed = msgspec.json.decode(fields["seed"], type=int | str)
     except (KeyError, msgspec.ValidationError):
         return None
+    if isinstance(seed, str):
+        return read_seed(seed)
     return seed if 0 <= seed <= U64_MAX else None
 
 

@@ -206,6 +206,33 @@ def test_unreadable_replays_have_their_reason():
         assert verdict == check_literally(body) == Verdict(status=Status.UNREADABLE, reason=Reason(reason))
 
 
+ROUNDED = 2**60 + 2**8  # a double, as each of a rounded seed's neighbours is not
+
+
+@pytest.mark.parametrize("seed", [ROUNDED, str(ROUNDED), 2**53 + 2, 2**63])
+def test_a_seed_that_looks_rounded_is_the_reason(seed):
+    """It is named instead of any other reason, where a replay is refuted or undecided; the status stays."""
+    clicks = ["StockClick"] * (verdicts.MOVES_MAX + 1)
+    for changes, status in (({}, "refuted"), ({"final_score": 92}, "refuted"), ({"moves": clicks}, "undecided")):
+        verdict = check(encoded(won(seed=seed, **changes)))
+        assert verdict == Verdict(status=Status(status), reason=Reason.SEED_ROUNDED)
+    assert check_literally(encoded(won(seed=seed))) == Verdict(status=Status.PENDING)
+    assert check_literally(encoded(won(seed=seed, mode="Challenge"))).reason is Reason.SEED_ROUNDED
+    assert check_literally(encoded(won(seed=seed, moves=[]))).reason is Reason.NO_MOVES
+
+
+@pytest.mark.parametrize("seed", [0, 1364344768803968, 2**53, 2**53 + 1, ROUNDED + 1, 2**64 - 1])
+def test_other_seeds_are_not_blamed(seed):
+    """Up to 2^53 nothing is rounded, and a rounded seed is a double."""
+    assert check(encoded(won(seed=seed, final_score=92))).reason is Reason.SCORE
+
+
+def test_a_rounded_seed_is_no_reason_against_a_proof(monkeypatch):
+    """What is verified needs no reason: some seeds are doubles by chance."""
+    monkeypatch.setattr(verdicts, "deal", lambda seed, real=verdicts.deal: real(won()["seed"]))
+    assert (check(encoded(won(seed=ROUNDED))).status, check(encoded(won(seed=ROUNDED))).reason) == ("verified", None)
+
+
 def test_a_search_that_is_stopped_is_undecided():
     """By its caller, or by the number of steps; a recording that no game comes near isn't even played."""
     body = encoded(wins("2026-05-19", undo=True)[2]["replay"])

@@ -7,6 +7,7 @@ from ...rules.replays import Count, Listed, OwnReplays, Recent, Replay, Uploaded
 from ...rules.shapes import Ok
 from ...rules.verdicts import VerdictAnswer
 from ..boards import Boards
+from ..recorded_game import EXAMPLE
 from ..replays import Replays
 from ..route import Json, Route
 from ..verdicts import Verdicts
@@ -24,7 +25,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             handler=replays.upload,
             summary="Store a replay, to the byte",
             protected=True,
-            body=Json(Replay, read_replay),
+            body=Json(Replay, read_replay, EXAMPLE),
             answer=Uploaded,
             errors=("replay_storage_full", "user_not_found"),
             links={
