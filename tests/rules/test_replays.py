@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, recent_count
+from solisync.rules.replay_lists import recent_count, verified_only
+from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, read_replay
 
 I32 = 2**31 - 1
 GOOD = {
