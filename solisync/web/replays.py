@@ -53,7 +53,7 @@ class Replays:
         self._new_id = new_id
 
     async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
-        """Store a replay byte for byte, unless it is there; a Classic one may improve its player's leaderboard entry."""
+        """Store a replay byte for byte, unless it is there; a new Classic one may improve its player's entry."""
         return Uploaded(await self._database.transact(self._store, player, self._new_id(), body))
 
     async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
