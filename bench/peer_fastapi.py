@@ -35,7 +35,7 @@ from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
 from solisync.rules.pushed import read_pushed
-from solisync.rules.replays import Recent, recent_count
+from solisync.rules.replay_lists import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody

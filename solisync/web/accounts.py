@@ -19,7 +19,7 @@ from ..rules.accounts import (
     check_username,
     me,
 )
-from ..rules.replays import Recent
+from ..rules.replay_lists import Recent
 from ..rules.sessions import PasswordChange, RefreshRecord
 from ..rules.shapes import Ok
 from ..storage import accounts, sessions

@@ -11,7 +11,8 @@ from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..rules.replays import Recent
+from ..rules.health import Features
+from ..rules.replay_lists import Recent
 from ..settings import ServingSettings
 from .accounts import Accounts
 from .analytics import Analytics
@@ -78,7 +79,12 @@ def make_site(
         verdicts=Verdicts(database=database),
         boards=Boards(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
-        health=Health(database=database, schema_number=schema, reactor=reactor),
+        health=Health(
+            features=Features(pages=settings.pages, public_avatars=settings.public_avatars),
+            database=database,
+            schema_number=schema,
+            reactor=reactor,
+        ),
         docs=Docs(),
         pages=Pages(database=database),
         browser_sessions=BrowserSessions(

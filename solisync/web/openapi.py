@@ -56,6 +56,7 @@ _VARIABLES = {
     "user_id": _UUID,
     "replay_id": _UUID,
     "session_id": _UUID,
+    "username": {"type": "string", "pattern": "^[A-Za-z0-9_]{3,32}$"},
     "day": {"type": "string", "format": "date"},
     "seed": {"type": "string", "pattern": SEED_PATTERN},
     "draw_mode": {"type": "string", "enum": list(DRAW_MODES)},

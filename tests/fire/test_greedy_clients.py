@@ -92,7 +92,6 @@ def large_progress():
     return progress_of(achievements=records, **{f"zz{number}": 70 * [100] for number in range(1_990)})
 
 
-@pytest.mark.limit(90)
 async def test_tiny_pushes_onto_large_progress_take_nothing_from_the_others(serve, shared_dsn, figure):
     """Four accounts, on two connections each, have large progress that each of their pushes has to be merged with."""
     truncate(shared_dsn)

@@ -30,7 +30,7 @@ async def play(dsn, client, name):
     await client.opt_in(name)
     await client.upload_avatar(PIXEL, "image/png")
     head = '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 7.50, "time_seconds": 98765, "seed": 123456789'
-    body = f'{head}, "recorded_at": "2026-11-20", "player": "{name}", "id": "{player}"}}'
+    body = f'{head}, "recorded_at": "2026-11-20", "player": "{name}", "id": "{player}", "game_id": "{uuid4()}"}}'
     replay_id = await client.upload_replay(body.encode())
     await client.set_listed(replay_id, False)
     check(dsn, replay_id, 7)

@@ -1,6 +1,7 @@
 """What is read out of a replay (docs/protocol.md "Replays")."""
 
 import json
+from hashlib import sha256
 
 import msgspec
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, recent_count
+from solisync.rules.replay_lists import recent_count, verified_only
+from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, read_replay
 from tests.harness.payloads import OTHER_SPELLINGS
 
 I32 = 2**31 - 1
@@ -183,3 +185,27 @@ def test_what_is_no_number_of_replays(values):
     """Signs, spaces, other digits, nothing, or twice: a 400."""
     with pytest.raises(BadRequest):
         recent_count(values)
+
+
+@pytest.mark.parametrize("value", ['"{}"', '"urn:uuid:{}"', '"{{{}}}"', '"\\u0035d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"'])
+def test_a_replay_of_a_game_has_a_digest(value):
+    """It is that of all bytes, and not of what they mean."""
+    game = value.format("5D2C8F8E-6f0a-4c53-9b1e-3a7d0c9e4b21")
+    body = json.dumps(GOOD).replace("}", f', "game_id": {game}}}').encode()
+    assert read_replay(body).digest == sha256(body).digest()
+    assert read_replay(body + b" ").digest == sha256(body + b" ").digest()
+
+
+@pytest.mark.parametrize("value", ['"x"', "1", "null", "[]", '"\\ud800"', '"5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b2"'])
+def test_a_replay_without_the_id_of_a_game_has_none(value):
+    """No UUID, or nothing at all, is no error."""
+    assert read_replay(json.dumps(GOOD).replace("}", f', "game_id": {value}}}').encode()).digest is None
+    assert read_replay(json.dumps(GOOD).encode()).digest is None
+
+
+def test_verified_replays_are_asked_for_by_that_word():
+    """Nothing means all; anything else, or the word twice, is a 400."""
+    assert (verified_only([]), verified_only(["verified"])) == (False, True)
+    for wrong in ([""], ["refuted"], ["Verified"], ["verified", "verified"], ["verified "]):
+        with pytest.raises(BadRequest):
+            verified_only(wrong)

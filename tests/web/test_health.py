@@ -7,18 +7,39 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock, deferLater
 
 from solisync import __version__
+from solisync.commands.smoke import PIXEL
 from solisync.errors import DatabaseError, Unavailable
+from solisync.rules.health import Features
 from solisync.web.health import ANSWER_SECONDS, EVERY_SECONDS, Health
 from tests.fire.servers import servers
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import run_sql, truncate
 from tests.harness.service import start
+
+FEATURES = Features(pages=True, public_avatars=False)
 
 
 @pytest.mark.parametrize("path", ["/api/health", "/health"])
 async def test_liveness_tells_the_version(server, path):
-    """Both spellings answer the same."""
+    """Both spellings answer the same; and what an operator can turn on and off, as it is by default."""
     answer = await server.ask("GET", path)
-    assert (answer.status, answer.json) == (200, {"status": "ok", "version": __version__})
+    features = {"pages": True, "public_avatars": False}
+    assert (answer.status, answer.json) == (200, {"status": "ok", "version": __version__, "features": features})
+
+
+async def test_the_features_are_those_that_there_are(reactor, shared_dsn):
+    """Each is what the service does, in both settings; the client reads them."""
+    for pages, public in (("off", "on"), ("on", "off")):
+        truncate(shared_dsn)
+        settings = {"SOLISYNC_PAGES": pages, "SOLISYNC_PUBLIC_AVATARS": public}
+        running = await start(reactor, shared_dsn, settings=settings)
+        try:
+            features = (await running.client().live()).features
+            assert (await running.ask("GET", "/daily/2026-01-01")).status == (200 if features.pages else 404)
+            url = (await (await running.player()).upload_avatar(PIXEL, "image/png")).avatar_url
+            assert (await running.ask("GET", url)).status == (200 if features.public_avatars else 401)
+            assert (features.pages, features.public_avatars) == (pages == "on", public == "on")
+        finally:
+            await running.service.stopService()
 
 
 @pytest.mark.parametrize("path", ["/api/health/ready", "/health/ready"])
@@ -108,7 +129,7 @@ async def status(request):
 def test_probes_are_shared_and_few():
     """One at a time, one a second; an outcome stands for a second, and a probe without one is a no after a while."""
     clock, database, answers = Clock(), Counting(), []
-    health = Health(database=database, schema_number=1, reactor=clock)
+    health = Health(features=FEATURES, database=database, schema_number=1, reactor=clock)
 
     def ask(times):
         for _ in range(times):
@@ -141,7 +162,7 @@ def test_probes_are_shared_and_few():
 def test_who_hangs_up_ends_no_probe():
     """It is shared: a client that goes away leaves it to the others."""
     database = Counting()
-    health = Health(database=database, schema_number=1, reactor=Clock())
+    health = Health(features=FEATURES, database=database, schema_number=1, reactor=Clock())
     gone, stays = (Deferred.fromCoroutine(status(health.ready())) for _ in range(2))
     gone.addErrback(lambda failure: failure.trap(CancelledError))
     gone.cancel()

@@ -2,7 +2,7 @@
 
 from ...access.rate_limit import OPT_IN
 from ...rules.challenge import DailyChallenge
-from ...rules.leaderboard import Entry, OptIn
+from ...rules.leaderboard import Entry, OptIn, OwnEntry
 from ...rules.pushed import read_push
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
@@ -49,6 +49,17 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             summary="List the best players who want to be seen",
             protected=True,
             answer=list[Entry],
+        ),
+        Route(
+            method="GET",
+            path="/api/leaderboard/opt-in",
+            name="own_entry",
+            tag="leaderboard",
+            handler=leaderboard.own,
+            summary="Show one's own entry, and whether others see it",
+            protected=True,
+            answer=OwnEntry,
+            errors=("user_not_found",),
         ),
         Route(
             method="POST",
