@@ -249,7 +249,7 @@ def challenge_difference(row: Row) -> str | None:
     if seed != challenge.seed:
         return f"the seed there is {seed!r:.64}, here {challenge.seed}"
     here = structs.asdict(challenge)
-    for field in ("description", "target_score", "max_time_secs"):
+    for field in ("target_score", "max_time_secs"):  # the description is that server's own words
         if goal.get(field, here[field]) != here[field]:
             return f"{field} there is {goal[field]!r:.64}, here {here[field]!r}"
     return None
