@@ -131,7 +131,7 @@ def _read_event(raw: bytes, now: datetime) -> Event:
         _decode_spelling(raw)
     except msgspec.ValidationError:
         raise ValueError(f"`client_time`: {NO_OFFSET}") from None
-    if event.client_time > now + AHEAD_MAX:
+    if event.client_time - now > AHEAD_MAX:
         raise ValueError("`client_time` is more than 24 hours ahead")
     return event
 

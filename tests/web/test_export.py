@@ -96,6 +96,17 @@ async def test_the_document_has_all_parts(server):
     assert [event["name"] for event in document["analytics"]] in ([player] * 3 + ["ann"], ["ann"] + [player] * 3)
 
 
+async def test_expired_sessions_are_left_out(server):
+    """As in the list of sessions, also one that expired before there were dates to begin it at."""
+    client = await server.player("ann")
+    record = "INSERT INTO refresh_tokens (jti, user_id, expires_at) SELECT gen_random_uuid(), id, %s FROM users"
+    for expired in ("0001-01-15T00:00:00Z", datetime.now(UTC) - timedelta(seconds=1)):
+        server.sql(record, (expired,))
+    answer = await download(server, client)
+    (session,) = await client.sessions()
+    assert (answer.status, [each["id"] for each in answer.json["sessions"]]) == (200, [session.id])
+
+
 async def test_a_new_player_has_little(server):
     """What there is not is null or empty."""
     client = await server.player("ann")
