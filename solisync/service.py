@@ -237,6 +237,7 @@ class Solisync(Daemon):
         super().startService()
         if self._inherited is None:
             self._log_start("", self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
+            self._on_hangup(lambda: self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)"))
         self._sampler.start()
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
 

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -18,12 +19,12 @@ from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings_table import TABLE
-from tests.harness.concurrency import wait_for
+from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
-from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run
+from tests.harness.processes import alive, clean_environment, free_port, kill, postmaster, processes_in, run
 from tests.harness.service import Reachable, ready
 
 DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
@@ -78,6 +79,45 @@ async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_ds
     assert "stopped" in service.log
     assert "Traceback" not in service.log
     assert SECRET not in service.log
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, TWISTD, TAC], ids=["solisync", "twistd -n", "twistd -ny"])
+async def test_one_process_goes_on_after_sighup(reactor, launch, shared_dsn, door):
+    """The log says that reloading needs workers; requests are served as before, and SIGTERM still stops it."""
+    service = start(launch, *door, dsn=shared_dsn)
+    await ready(reactor, service.client())
+    os.kill(service.pid, signal.SIGHUP)
+    await until(reactor, lambda: "ignored SIGHUP: only a service with workers can reload" in service.log)
+    await served(reactor, service)
+    assert service.stop() in (0, -signal.SIGTERM)
+    assert "Traceback" not in service.log
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_closed_terminal_stops_the_service(reactor, shared_dsn, place, workers):
+    """A terminal that goes away sends SIGHUP too: then nothing stays behind at the port."""
+    terminal, its_end = os.openpty()
+    port, log = free_port(), place / "log"
+    given = {"DATABASE_URL": shared_dsn, "JWT_SECRET": SECRET, "SOLISYNC_LISTEN": f"tcp:{port}:interface=127.0.0.1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*SOLISYNC, "--workers", str(workers)],
+            stdin=its_end,
+            stdout=output,
+            stderr=output,
+            env=clean_environment(**given),
+            start_new_session=True,
+        )
+    os.close(its_end)
+    try:
+        await ready(reactor, Reachable(port).client())
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        await until(reactor, lambda: process.poll() is not None)
+        assert process.returncode == 0
+        assert "stopped" in log.read_text("utf-8")
+    finally:
+        kill(process.pid)
 
 
 @pytest.mark.parametrize(
