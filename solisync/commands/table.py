@@ -60,7 +60,7 @@ COMMANDS = (
     Command(
         "users list",
         users.show_list,
-        "list the players by name",
+        "list the players, with their last use and the space that they take",
         (
             _argument(
                 "--name",
@@ -70,6 +70,12 @@ COMMANDS = (
                 default="",
             ),
             _argument("--since", "only those who registered then or later", metavar="DATE", type=moment),
+            _argument(
+                "--order",
+                "by name (the default), or with the newest, the last used or the largest first: at most 1000 then",
+                choices=("name", "registered", "used", "bytes"),
+                default="name",
+            ),
             _argument("--limit", "at most so many", metavar="N", type=count),
         ),
     ),
