@@ -7,11 +7,12 @@ import signal
 import socket
 import stat
 import subprocess
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from twisted.internet.protocol import Factory, Protocol
+from twisted.python.usage import UsageError
 
 from solisync import __version__
 from solisync.client import ApiError, Client
@@ -19,6 +20,7 @@ from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings_table import TABLE
+from solisync.tap import Options
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
@@ -223,7 +225,10 @@ def test_usage_errors_exit_with_2(words, capsys):
         ("users list --lmit 3", "there is no option --lmit: did you mean --limit?"),
         ("serve --lisen x", "there is no option --lisen: did you mean --listen?"),
         ("--zzz", "there is no option --zzz"),
-        ("help users lst", "there is no command 'lst'"),
+        ("users lst", "there is no command 'lst': did you mean list?"),
+        ("--data-dir users sttus", "there is no command 'sttus': did you mean status?"),
+        ("help users lst", "there is no command 'lst': did you mean list?"),
+        ("zzz", "there is no command 'zzz'"),
         ("--migrate serve", "one command at a time"),
         ("--smoke http://x help", "one command at a time"),
     ],
@@ -234,6 +239,21 @@ def test_a_misspelt_word_names_itself(words, says, capsys):
         main(words.split())
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.endswith(f": error: {says}")
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("--wrkers=3", "option --wrkers not recognized: did you mean --workers?"),
+        ("--no-page", ""),
+        ("--zzz", "option --zzz not recognized"),
+        ("--listen", "option --listen requires argument"),
+    ],
+)
+def test_a_misspelt_option_of_twistd_names_itself(word, says):
+    """With what it may mean, as for `solisync`; a unique beginning is enough for twistd."""
+    with pytest.raises(UsageError, match=f"^{re.escape(says)}$") if says else nullcontext():
+        Options().parseOptions([word])
 
 
 @pytest.mark.parametrize("words", ["--reset-password users --data-dir /x", "users show --json -- --ann", "status"])

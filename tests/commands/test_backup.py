@@ -97,7 +97,9 @@ async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty
     assert [*place.iterdir()] == []
 
 
-async def test_backups_in_a_directory_are_named_by_time_and_the_newest_stay(administrate, filled, empty_database, place):
+async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
+    administrate, filled, empty_database, place
+):
     """--keep counts the command's own files alone: a link, a directory and other names stay, and so does the newest."""
     others = ["notes.txt", "solisync-20200101T000000.000000Z.dump.gz", "solisync.dump", "solisync-2020.dump"]
     for name in others:

@@ -21,7 +21,7 @@ from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port, replaced, workers
 from tests.harness.scraping import DOCUMENTED, Scraped
-from tests.harness.service import ready, refused
+from tests.harness.service import ready
 from tests.web.browser import Browser
 from tests.wire.sockets import exchange, parse
 
