@@ -237,8 +237,12 @@ class Solisync(Daemon):
         super().startService()
         if self._inherited is None:
             self._log_start("", self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
+            self._on_hangup(self._explain_reload)
         self._sampler.start()
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
+
+    def _explain_reload(self) -> None:
+        self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)")
 
     async def _stop(self) -> None:
         """Stop accepting, let running requests end for up to `stop_seconds`, then close the database."""

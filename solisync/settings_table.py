@@ -6,7 +6,7 @@ their own, because every user of a machine can list the arguments of processes.
 """
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,6 +230,12 @@ TABLE = (
 def without_option() -> str:
     """The variables that have no option, for the end of a help text."""
     return ", ".join(setting.variable for setting in TABLE if not setting.option)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: which of the `known` ones it may mean; "" if none is like it."""
+    near = difflib.get_close_matches(word, [*known], 1)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

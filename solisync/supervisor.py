@@ -101,7 +101,7 @@ class Supervisor(Daemon):
         self._log_start(text, self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
         if self._settings.metrics_listen is not None:
             self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
-        signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(self.replace_all))
+        self._on_hangup(self.replace_all)
         self._fill()
         if self._embedded is not None:
             Deferred.fromCoroutine(self._embedded.start()).addErrback(self._give_up)

@@ -1,8 +1,9 @@
 """The entry points for twistd: `twistd solisync` (through the plugin) and solisync.tac."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -10,6 +11,7 @@ from twisted.application.service import IService, MultiService
 from twisted.logger import ILogObserver
 from twisted.python.logfile import LogFile
 from twisted.python.usage import Options as TwistedOptions
+from twisted.python.usage import UsageError
 
 from twisted import __version__ as twisted_version
 
@@ -20,7 +22,9 @@ from .process.clock import monotonic_reactor
 from .process.daemon import Daemon
 from .service import make_daemon, make_service
 from .settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file
-from .settings_table import TABLE, without_option
+from .settings_table import TABLE, suggestion, without_option
+
+_UNKNOWN_OPTION = re.compile(r"option (\S+) not recognized")
 
 
 class Options(TwistedOptions):
@@ -42,6 +46,17 @@ class Options(TwistedOptions):
         " options win. JWT_SECRET or a file with it is required; without DATABASE_URL an embedded PostgreSQL is used."
         f" Without an option: {without_option()}."
     )
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """Parse; the error about an option that doesn't exist names the one that it may mean."""
+        try:
+            super().parseOptions(options)
+        except UsageError as error:
+            unknown = _UNKNOWN_OPTION.fullmatch(str(error))
+            if unknown is None:
+                raise
+            known = [f"--{name.rstrip('=')}" for name in self.longOpt]
+            raise UsageError(f"{error}{suggestion(unknown[1], known)}") from None
 
     def opt_version(self) -> NoReturn:
         """Display the versions of solisync and Twisted and exit."""

@@ -5,7 +5,9 @@ import re
 
 import yaml
 
+from solisync.web.route import Json
 from tests.harness.constants import ROOT
+from tests.harness.error_codes import table
 from tests.harness.scraping import DOCUMENTED
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "solisync.json"
@@ -42,6 +44,19 @@ def test_the_dashboard_is_in_order():
     ]
     assert sorted(cells) == [(x, y) for x in range(24) for y in range(max(y for _, y in cells) + 1)]
     assert {panel["datasource"]["uid"] for panel in everything if panel["type"] != "row"} == {"${datasource}"}
+
+
+def test_requests_with_a_password_are_no_slow_requests():
+    """SolisyncSlow and its panel leave out every route that takes a password, which bcrypt slows down, and no other."""
+    for text in (RULES.read_text("utf-8"), DASHBOARD.read_text("utf-8")):
+        (pattern,) = re.findall(r'route!~\\?"(/.+?)\\?"', text)
+        left_out = {route.path for route in table() if re.fullmatch(pattern, route.path)}
+        assert left_out == {route.path for route in table() if takes_password(route)}
+
+
+def takes_password(route):
+    """Whether a field of the body is a password."""
+    return isinstance(route.body, Json) and any("password" in name for name in route.body.shape.__struct_fields__)
 
 
 def test_every_alert_is_documented_and_tried():

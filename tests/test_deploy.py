@@ -134,6 +134,25 @@ def test_the_units_and_the_proxies_meet_at_one_socket():
     assert f"u {unit['User'][0]} " in (units.UNITS / "solisync.sysusers.conf").read_text("utf-8")
 
 
+def test_the_backup_unit_reads_the_database_of_the_service():
+    """It runs as the same user with the same settings and restrictions, and its command is one that solisync takes."""
+    service, backup = units.settings(units.SERVICE), units.settings(units.BACKUP)
+    for name in ("User", "Group", "StateDirectoryMode", "UMask", "EnvironmentFile"):
+        assert backup[name] == service[name], name
+    assert backup["Environment"] == [f"SOLISYNC_DATA_DIR={units.environment()['SOLISYNC_DATA_DIR']}"]
+    assert backup["SystemCallFilter"] == service["SystemCallFilter"][:2]
+    text = units.SERVICE.read_text("utf-8").partition("# What it can't do")[2].partition("\n[Install]")[0]
+    own = {"SystemCallFilter", "RemoveIPC"}  # the service's threads set priorities; IPC is removed when no unit is left
+    for name in {*re.findall(r"^(\w+)=", text, re.M)} - own:
+        assert backup[name] == service[name], name
+    (line,) = backup["ExecStart"]
+    assert service["ExecStart"] == [line.split()[0]]
+    chosen = command_parser().parse_args(line.split()[1:])
+    assert chosen.into.removeprefix("%S/") in backup["StateDirectory"][0].split()
+    assert chosen.keep >= 7
+    assert units.TIMER.stem == units.BACKUP.stem
+
+
 # Proxies.
 
 

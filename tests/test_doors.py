@@ -6,12 +6,14 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 import time
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from twisted.internet.protocol import Factory, Protocol
+from twisted.python.usage import UsageError
 
 from solisync import __version__
 from solisync.client import ApiError, Client
@@ -19,12 +21,13 @@ from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings_table import TABLE
-from tests.harness.concurrency import wait_for
+from solisync.tap import Options
+from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
-from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run
+from tests.harness.processes import alive, clean_environment, free_port, kill, postmaster, processes_in, run
 from tests.harness.service import Reachable, ready
 
 DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
@@ -79,6 +82,45 @@ async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_ds
     assert "stopped" in service.log
     assert "Traceback" not in service.log
     assert SECRET not in service.log
+
+
+@pytest.mark.parametrize("door", [SOLISYNC, TWISTD, TAC], ids=["solisync", "twistd -n", "twistd -ny"])
+async def test_one_process_goes_on_after_sighup(reactor, launch, shared_dsn, door):
+    """The log says that reloading needs workers; requests are served as before, and SIGTERM still stops it."""
+    service = start(launch, *door, dsn=shared_dsn)
+    await ready(reactor, service.client())
+    os.kill(service.pid, signal.SIGHUP)
+    await until(reactor, lambda: "ignored SIGHUP: only a service with workers can reload" in service.log)
+    await served(reactor, service)
+    assert service.stop() in (0, -signal.SIGTERM)
+    assert "Traceback" not in service.log
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_closed_terminal_stops_the_service(reactor, shared_dsn, place, workers):
+    """A terminal that goes away sends SIGHUP too: then nothing stays behind at the port."""
+    terminal, its_end = os.openpty()
+    port, log = free_port(), place / "log"
+    given = {"DATABASE_URL": shared_dsn, "JWT_SECRET": SECRET, "SOLISYNC_LISTEN": f"tcp:{port}:interface=127.0.0.1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*SOLISYNC, "--workers", str(workers)],
+            stdin=its_end,
+            stdout=output,
+            stderr=output,
+            env=clean_environment(**given),
+            start_new_session=True,
+        )
+    os.close(its_end)
+    try:
+        await ready(reactor, Reachable(port).client())
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        await until(reactor, lambda: process.poll() is not None)
+        assert process.returncode == 0
+        assert "stopped" in log.read_text("utf-8")
+    finally:
+        kill(process.pid)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +228,10 @@ def test_usage_errors_exit_with_2(words, capsys):
         ("users list --lmit 3", "there is no option --lmit: did you mean --limit?"),
         ("serve --lisen x", "there is no option --lisen: did you mean --listen?"),
         ("--zzz", "there is no option --zzz"),
-        ("help users lst", "there is no command 'lst'"),
+        ("users lst", "there is no command 'lst': did you mean list?"),
+        ("--data-dir users sttus", "there is no command 'sttus': did you mean status?"),
+        ("help users lst", "there is no command 'lst': did you mean list?"),
+        ("zzz", "there is no command 'zzz'"),
         ("--migrate serve", "one command at a time"),
         ("--smoke http://x help", "one command at a time"),
     ],
@@ -197,6 +242,21 @@ def test_a_misspelt_word_names_itself(words, says, capsys):
         main(words.split())
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.endswith(f": error: {says}")
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("--wrkers=3", "option --wrkers not recognized: did you mean --workers?"),
+        ("--no-page", ""),
+        ("--zzz", "option --zzz not recognized"),
+        ("--listen", "option --listen requires argument"),
+    ],
+)
+def test_a_misspelt_option_of_twistd_names_itself(word, says):
+    """With what it may mean, as for `solisync`; a unique beginning is enough for twistd."""
+    with pytest.raises(UsageError, match=f"^{re.escape(says)}$") if says else nullcontext():
+        Options().parseOptions([word])
 
 
 @pytest.mark.parametrize("words", ["--reset-password users --data-dir /x", "users show --json -- --ann", "status"])

@@ -10,6 +10,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from twisted.internet.task import LoopingCall
@@ -23,6 +24,7 @@ from ..postgres.transaction import Transaction
 from ..storage import counts, schema
 from .output import PROGRESS_SECONDS, bytes_shown
 from .programs import Programs, find_closest, find_newest
+from .rotation import new_name, prune
 from .running import with_dsn
 from .task import Task
 
@@ -41,8 +43,13 @@ _TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
 
 
 async def backup(task: Task) -> None:
-    """Write the database into a file, which appears when it is complete."""
-    settings, file = task.settings, Path(task.chosen.file).absolute()
+    """Write the database into a file, which appears when it is complete; into a directory, under a name of its own."""
+    settings, into, keep = task.settings, task.chosen.into, task.chosen.keep
+    if into is None and keep is not None:
+        raise FatalError("solisync: --keep is for backups in a directory: give it with --into")
+    if into is not None and task.chosen.force:
+        raise FatalError("solisync: --force replaces a FILE: with --into each backup has a name of its own")
+    file = (Path(into, new_name(datetime.now(UTC))) if into is not None else Path(task.chosen.file)).absolute()
 
     async def dump(dsn: str) -> None:
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
@@ -59,8 +66,12 @@ async def backup(task: Task) -> None:
             await programs.run(program, *words, heard=heard)
 
     await with_dsn(settings, task.reactor, dump, create=False)
-    size = file.stat().st_size
-    task.output.say(f"backed up to {file}, {bytes_shown(size)}", file=str(file), bytes=size)
+    facts: dict[str, object] = {"file": str(file), "bytes": file.stat().st_size}
+    text = f"backed up to {file}, {bytes_shown(file.stat().st_size)}"
+    if keep is not None:
+        facts["deleted"] = deleted = prune(file.parent, keep, made=file.name)
+        text += f"; deleted {len(deleted)} older" if deleted else ""
+    task.output.say(text, **facts)
 
 
 async def restore(task: Task) -> None:

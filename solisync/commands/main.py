@@ -1,7 +1,6 @@
 """The `solisync` command: the service in the foreground, and the commands of operators."""
 
 import argparse
-import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..process.clock import monotonic_reactor
 from ..settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
-from ..settings_table import TABLE, without_option
+from ..settings_table import TABLE, suggestion, without_option
 from . import completion, reset_password, running, table
 from .smoke import smoke
 
@@ -94,7 +93,7 @@ def _add_settings(parser: argparse.ArgumentParser, *, default: str | None) -> No
 
 
 def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """End with the usage if a word is no option, though it looks like one, and name the option that it may mean.
+    """End with the usage at an option or a command that doesn't exist, and name the one that it may mean.
 
     argparse would find fault with what follows first: it would take the 3 of `--wrkers 3` for a command.
     """
@@ -111,18 +110,23 @@ def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         if action is not None and action.nargs is None and not equals:
             next(rest, None)  # its value, which may look like a command
         if action is None and name.startswith("-") and name != "-":
-            near = difflib.get_close_matches(name, parser._option_string_actions, 1)
-            parser.error(f"there is no option {name}" + (f": did you mean {near[0]}?" if near else ""))
+            parser.error(f"there is no option {name}{suggestion(name, parser._option_string_actions)}")
+        if under and not word.startswith("-"):
+            _refuse_command(parser, word)
 
 
 def _help(parser: argparse.ArgumentParser, words: Sequence[str]) -> NoReturn:
     for word in words:
         under = table.subparsers(parser)
         if word not in under:
-            parser.error(f"there is no command {word!r}")
+            _refuse_command(parser, word)
         parser = under[word]
     parser.print_help()
     parser.exit()
+
+
+def _refuse_command(parser: argparse.ArgumentParser, word: str) -> NoReturn:
+    parser.error(f"there is no command {word!r}{suggestion(word, table.subparsers(parser))}")
 
 
 def _serve(settings: ServingSettings, options: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""`solisync status`: versions, the database, and the number of rows in it."""
+"""`solisync status`: versions, the database, whether a service uses it, and the number of rows in it."""
 
 from dataclasses import asdict
 
@@ -7,7 +7,7 @@ from ..postgres import introspection
 from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Transaction
-from ..storage import counts, schema
+from ..storage import checks, counts, schema
 from .output import bytes_shown
 from .running import with_connection
 from .task import Task
@@ -20,6 +20,7 @@ async def show(task: Task) -> None:
     async def look(connection: Connection) -> None:
         transaction = Transaction(connection)
         database = await introspection.database(connection)
+        service = await introspection.service_connections(connection)
         number, latest = await schema.number(transaction), load_migrations()[-1].number
         facts: dict[str, object] = {
             "version": __version__,
@@ -30,9 +31,18 @@ async def show(task: Task) -> None:
             "server_version": database.server_version,
             "database_name": database.name,
             "database_bytes": database.size if task.output.json else bytes_shown(database.size),
+            "service_running": service > 0,
+            "service_connections": service,
         }
         if number >= latest:  # else there may be no such tables
             facts |= asdict(await counts.everything(transaction))
+            waiting = await checks.waiting(transaction)
+            facts |= {
+                "checks_waiting": waiting.literal,
+                "searches_waiting": waiting.search,
+                "old_checks_waiting": waiting.old,
+                "longest_wait_seconds": round(waiting.oldest_seconds),
+            }
         task.output.facts(facts)
 
     await with_connection(settings, task.reactor, look)

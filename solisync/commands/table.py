@@ -37,7 +37,8 @@ class Argument:
 class Command:
     """A subcommand: its name in `words`, the function that runs it, and its arguments.
 
-    One that destroys data has a `question` to confirm first. `either`: exactly one of the arguments must be given.
+    One that destroys data has a `question` to confirm first. Of the arguments named in `either` exactly one must be
+    given.
     """
 
     words: str
@@ -45,7 +46,7 @@ class Command:
     help: str
     arguments: tuple[Argument, ...] = ()
     question: Callable[[argparse.Namespace], str] | None = None
-    either: bool = False
+    either: tuple[str, ...] = ()
 
 
 def _argument(name: str, help: str, **how: Any) -> Argument:
@@ -59,7 +60,7 @@ COMMANDS = (
     Command(
         "users list",
         users.show_list,
-        "list the players by name",
+        "list the players, with their last use and the space that they take",
         (
             _argument(
                 "--name",
@@ -69,6 +70,12 @@ COMMANDS = (
                 default="",
             ),
             _argument("--since", "only those who registered then or later", metavar="DATE", type=moment),
+            _argument(
+                "--order",
+                "by name (the default), or with the newest, the last used or the largest first: at most 1000 then",
+                choices=("name", "registered", "used", "bytes"),
+                default="name",
+            ),
             _argument("--limit", "at most so many", metavar="N", type=count),
         ),
     ),
@@ -102,7 +109,7 @@ COMMANDS = (
             _argument("--everyone", "all sessions of all players", action="store_true"),
         ),
         lambda chosen: f"End all sessions of {'everybody' if chosen.everyone else repr(chosen.user)}?",
-        either=True,
+        either=("user", "--everyone"),
     ),
     Command(
         "leaderboard hide",
@@ -157,10 +164,13 @@ COMMANDS = (
         backup.backup,
         "write the whole database, without sessions, into a file for pg_restore",
         (
-            _argument("file", "the file to write", metavar="FILE"),
+            _argument("file", "the file to write", metavar="FILE", nargs="?"),
+            _argument("--into", "a directory instead, in which the file gets the time as its name", metavar="DIR"),
+            _argument("--keep", "then delete all but the newest N of such files", metavar="N", type=some),
             _argument("--force", "replace the file if it exists", action="store_true"),
             _PROGRESS,
         ),
+        either=("file", "--into"),
     ),
     Command(
         "restore",
@@ -236,8 +246,9 @@ def subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argumen
 
 def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
     parser.set_defaults(command=command)
-    place = parser.add_mutually_exclusive_group(required=True) if command.either else parser
+    choice = parser.add_mutually_exclusive_group(required=True) if command.either else parser
     for argument in command.arguments:
+        place = choice if argument.name in command.either else parser
         place.add_argument(argument.name, help=argument.help, **argument.how)
     parser.add_argument("--json", action="store_true", help="write JSON: an object in each line")
     if command.question is not None:

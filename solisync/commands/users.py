@@ -1,30 +1,48 @@
 """`solisync users`: listing, showing, renaming and deleting players."""
 
-from ..errors import Conflict, DatabaseError
+from dataclasses import asdict
+
+from ..errors import Conflict, DatabaseError, FatalError
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
-from ..storage import accounts
-from ..storage.accounts import ListedPlayer, Summary
+from ..storage import accounts, players
+from ..storage.accounts import Summary
 from ..storage.paging import FIRST_TIME
-from .output import Column
+from ..storage.players import ListedPlayer
+from .output import Column, bytes_shown
 from .task import Task, no_such_player, player
 
-COLUMNS = (Column("username", 32), Column("id", 36), Column("created_at", 19), Column("avatar", 6))
+COLUMNS = (
+    Column("username", 32),
+    Column("id", 36),
+    Column("created_at", 19),
+    Column("used_at", 19),
+    Column("bytes", 10, right=True),
+    Column("avatar", 6),
+)
+MOST = 1_000  # players in an order that no index has: all of them are read for it, and these sorted
 
 
 async def show_list(task: Task) -> None:
-    """List the players by name, up to the limit that was given."""
-    left = task.chosen.limit
+    """List the players in the wanted order, up to the limit that was given."""
+    left, order = task.chosen.limit, task.chosen.order
+    chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME}
+    if order != "name" and (left or 0) > MOST:
+        raise FatalError(f"solisync: by {order}, at most {MOST:,} players are listed: give a --limit up to that")
 
     async def show(transaction: Transaction) -> None:
         nonlocal left
         write = task.output.table(COLUMNS)
-        async for page in accounts.by_name(transaction, prefix=task.chosen.name, since=task.chosen.since or FIRST_TIME):
+        if order != "name":
+            for each in await players.by(transaction, order, most=left or MOST, **chosen):
+                write(_line(each, task))
+            return
+        async for page in players.by_name(transaction, **chosen):
             for each in page[:left]:
-                write(_line(each))
+                write(_line(each, task))
             if left is not None:
                 left -= len(page)
                 if left <= 0:
@@ -78,8 +96,8 @@ async def delete(task: Task) -> None:
     await task.writing(change)
 
 
-def _line(each: ListedPlayer) -> dict[str, object]:
-    return {"username": each.username, "id": each.id, "created_at": each.created_at, "avatar": each.avatar}
+def _line(each: ListedPlayer, task: Task) -> dict[str, object]:
+    return asdict(each) | ({} if task.output.json else {"bytes": bytes_shown(each.bytes)})
 
 
 def _facts(user_id: str, summary: Summary) -> dict[str, object]:

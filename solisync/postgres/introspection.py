@@ -20,6 +20,13 @@ _SERVER = """
 
 _DATABASE = "SELECT current_setting('server_version'), current_database(), pg_database_size(current_database())"
 
+# A role sees the names of its own connections; a service and its commands have the same.
+_SERVICE_CONNECTIONS = """
+    SELECT count(*) FROM pg_stat_activity AS other JOIN pg_stat_activity AS own
+        USING (datid, usesysid, application_name)
+    WHERE own.pid = pg_backend_pid() AND other.pid <> own.pid
+"""
+
 _UNUSABLE = """
     SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
         AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
@@ -139,6 +146,12 @@ async def database(connection: Connection) -> Database:
     """The database of this connection."""
     (row,) = await connection.execute(_DATABASE)
     return Database(*row)
+
+
+async def service_connections(connection: Connection) -> int:
+    """How many connections to this database services have, and other commands that run at the moment."""
+    ((count,),) = await connection.execute(_SERVICE_CONNECTIONS)
+    return int(count)
 
 
 async def replication(connection: Connection) -> Replication:

@@ -65,6 +65,18 @@ class Daemon(Service):
         if data_dir is not None:
             self._log.info("the data is in {path}", path=str(data_dir))
 
+    def _on_hangup(self, reload: Callable[[], object]) -> None:
+        """Call `reload` on SIGHUP, but stop as on SIGTERM when it means that the terminal was closed."""
+        on_terminal = os.isatty(0)
+
+        def handle() -> None:
+            if on_terminal and not os.isatty(0):
+                signal.raise_signal(signal.SIGTERM)
+            else:
+                reload()
+
+        signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(handle))
+
     async def _stop_listening_for_scrapes(self) -> None:
         if self._scrapes is not None:
             await maybeDeferred(self._scrapes.stopListening)

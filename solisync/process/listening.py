@@ -28,6 +28,7 @@ from zope.interface import implementer
 from ..errors import FatalError
 
 BACKLOG = 1024  # connections that may wait to be accepted; with Twisted's 50, a burst of clients is slowed down
+UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, and peers at a unix socket may name any address as their client's
 PAUSE_SECONDS = 0.1  # before accepting is tried again when there were no file descriptors left
 
 
@@ -38,7 +39,10 @@ def listen(
 
     Raises FatalError, with one line that says why it is impossible.
     """
-    endpoint = serverFromString(_Adopting(reactor, inherited), description)
+    kind, colon, rest = description.partition(":")
+    if kind == "unix":  # what the description says comes later, and wins
+        rest = f"{UNIX_DEFAULTS}:{rest}"
+    endpoint = serverFromString(_Adopting(reactor, inherited), f"{kind}{colon}{rest}")
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint):
         _remove_stale_socket(endpoint._address)
     outcome: list[IListeningPort | Failure] = []

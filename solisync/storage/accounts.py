@@ -1,6 +1,5 @@
 """Players' accounts: docs/protocol.md "The player", docs/administration.md "Players"."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -10,8 +9,7 @@ from ..postgres.transaction import Transaction
 from ..rules.analytics import name_of
 from ..rules.ids import canonical_uuid
 from ..rules.sessions import RefreshRecord
-from . import paging
-from .rows import encoded, many, maybe, one
+from .rows import encoded, maybe, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +35,6 @@ class Player:
 
     id: str
     username: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPlayer:
-    """A line in the list of players; `avatar` is its extension."""
-
-    id: str
-    username: str
-    created_at: datetime
-    avatar: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +126,6 @@ REVOKE = Statement(
 
 FIND = Statement(
     "admin_find_player", "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False
-)
-
-# In a username no character comes after "~".
-LIST = Statement(
-    "admin_list_players",
-    """
-    SELECT id, username, created_at, avatar_extension FROM users
-    WHERE username > $1::text AND username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
-    ORDER BY username LIMIT $4::int
-    """,
-    prepared=False,
 )
 
 SUMMARY = Statement(
@@ -250,16 +227,6 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
 async def find(transaction: Transaction, user_id: str | None, username: str | None) -> Player | None:
     """The player of this id or of this name."""
     return maybe(Player, await transaction.run(FIND, user_id, username))
-
-
-def by_name(transaction: Transaction, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
-    """The players who registered at `since` or later, and whose names begin with `prefix`, by name, in pages."""
-
-    async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
-        name = after.username if after else ""
-        return many(ListedPlayer, await transaction.run(LIST, name, prefix, since, paging.PAGE))
-
-    return paging.pages(read, paging.PAGE)
 
 
 async def summary(transaction: Transaction, user_id: str) -> Summary | None:

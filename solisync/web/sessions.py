@@ -5,6 +5,7 @@ See docs/protocol.md "Sessions", docs/security.md "Tokens and sessions".
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Literal
 
 from ..access.passwords import Passwords
 from ..access.rate_limit import Admission
@@ -50,7 +51,7 @@ class Sessions:
             password, stored = b"", None
         against, cut = (stored.password_hash, stored.password_cut) if stored else (None, False)
         if not await self._passwords.verify(password, against, cut=cut) or stored is None:
-            audit("login failed", user_id=stored.user_id if stored else None)
+            self._attempted("wrong", stored.user_id if stored else None)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         record = self._tokens.record(self._now(), user_agent)
         expiry = await self._database.autocommit(self._begin, stored, record)
@@ -106,8 +107,13 @@ class Sessions:
 
     async def _begin(self, transaction: Transaction, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
         expiry = await sessions.begin(transaction, stored.user_id, record, verified_hash=stored.password_hash)
-        audit("login failed" if expiry is None else "login", user_id=stored.user_id)
+        self._attempted("wrong" if expiry is None else "ok", stored.user_id)
         return expiry
+
+    def _attempted(self, outcome: Literal["ok", "wrong"], user_id: str | None) -> None:
+        """Count and log an attempt to log in."""
+        self._metrics.logins.labels(outcome).inc()
+        audit("login" if outcome == "ok" else "login failed", user_id=user_id)
 
     async def _rotate(
         self,

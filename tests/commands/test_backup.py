@@ -1,9 +1,11 @@
 """`solisync backup` and `solisync restore`: all of it or nothing, and nobody is logged in afterwards."""
 
 import os
+import shlex
 import signal
 import stat
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
-from solisync.commands import programs
+from solisync.commands import programs, rotation
 from solisync.commands.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
 from solisync.errors import FatalError
@@ -93,6 +95,80 @@ async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty
     with pytest.raises(FileNotFoundError):
         await administrate("backup", place / "missing" / "dump")
     assert [*place.iterdir()] == []
+
+
+async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
+    administrate, filled, empty_database, place
+):
+    """--keep counts the command's own files alone: a link, a directory and other names stay, and so does the newest."""
+    others = ["notes.txt", "solisync-20200101T000000.000000Z.dump.gz", "solisync.dump", "solisync-2020.dump"]
+    for name in others:
+        (place / name).write_text("precious")
+    (place / "solisync-20200101T000000.000001Z.dump").mkdir()
+    (place / "solisync-20200101T000000.000002Z.dump").symlink_to(place / "notes.txt")
+    before = {each.name for each in place.iterdir()}
+    made = []
+    for _ in range(4):
+        done = (await administrate("backup", "--into", place, "--keep", "2", "--json")).json
+        made.append(Path(done["file"]).name)
+        assert stat.S_IMODE((place / made[-1]).stat().st_mode) == 0o600
+        assert done["deleted"] == made[-3:-2]
+    assert made == sorted(made)
+    assert {each.name for each in place.iterdir()} == before | {*made[-2:]}
+    await administrate("restore", place / made[-1], DATABASE_URL=empty_database)
+    assert content(empty_database) == content(filled.dsn)
+    await administrate("backup", "--into", place)
+    assert len([*place.iterdir()]) == len(before) + 3
+
+
+async def test_a_backup_that_fails_midway_costs_no_older_one(administrate, filled, place):
+    """With too little room for a file the command fails, leaves nothing, and the backup before it stays."""
+    await administrate("backup", "--into", place, "--keep", "1")
+    before = [*place.iterdir()]
+    words = " ".join(map(shlex.quote, [str(SOLISYNC[0]), "backup", "--into", str(place), "--keep", "1"]))
+    done = run("sh", "-c", f"ulimit -f 16; exec {words}", DATABASE_URL=filled.dsn)
+    assert (done.status, len(done.err)) == (1, 1)
+    assert "pg_dump failed" in done.err[0]
+    assert [*place.iterdir()] == before
+
+
+async def test_what_a_killed_backup_leaves_counts_as_none(administrate, launch, filled, place):
+    """Its unfinished file isn't one of those to keep; when a day old, it is deleted. One of a running backup stays."""
+    first = Path((await administrate("backup", "--into", place, "--json")).json["file"])
+    with closing(connect(filled.dsn)) as blocking, blocking.cursor() as cursor:
+        cursor.execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
+        backup = launch(*SOLISYNC, "backup", "--into", place, "--keep", "1", DATABASE_URL=filled.dsn)
+        pid = wait_for(lambda: started(filled.dsn, "pg_dump"))
+        backup.stop(signal.SIGKILL)
+        cursor.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        wait_for(lambda: not started(filled.dsn, "pg_dump"))
+    (unfinished,) = {*place.iterdir()} - {first}
+    assert unfinished.name.startswith(".")
+    second = Path((await administrate("backup", "--into", place, "--keep", "2", "--json")).json["file"])
+    assert {*place.iterdir()} == {first, second, unfinished}
+    yesterday = time.time() - rotation.ABANDONED_SECONDS - 1
+    os.utime(unfinished, (yesterday, yesterday))
+    await administrate("backup", "--into", place, "--keep", "3")
+    assert not unfinished.exists()
+    assert len([*place.iterdir()]) == 3
+
+
+async def test_two_backups_at_once_are_both_complete(administrate, filled, place):
+    """Each has a name of its own, and neither deletes what the other has just made or is about to."""
+    runs = [Deferred.fromCoroutine(administrate("backup", "--into", place, "--keep", "2", "--json")) for _ in range(2)]
+    made = {Path((await each).json["file"]) for each in runs}
+    assert {*place.iterdir()} == made
+    assert all(file.read_bytes().startswith(b"PGDMP") for file in made)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["--into", ".", "--force"], "--force replaces a FILE"), (["dump", "--keep", "3"], "give it with --into")],
+)
+async def test_options_that_would_do_nothing_are_refused(administrate, words, says):
+    """--keep belongs to a directory, --force to a file."""
+    with pytest.raises(FatalError, match=says):
+        await administrate("backup", *words)
 
 
 async def test_only_an_empty_database_is_restored_into(administrate, filled, empty_database, place, reactor):

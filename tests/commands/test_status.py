@@ -5,6 +5,7 @@ import pytest
 from solisync import __version__
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
+from tests.harness.payloads import replay
 from tests.harness.postgres import run_sql
 
 LATEST = load_migrations()[-1].number
@@ -28,10 +29,50 @@ async def test_everything_is_counted(administrate, server):
         "leaderboard_visible": 0,
         "leaderboard_hidden": 1,
         "avatars": 0,
+        "verified": 0,
+        "service_running": True,
     }
     assert {name: status[name] for name in expected} == expected
     assert status["database_bytes"] > 1_000_000
     assert "database bytes" in await administrate("status")
+
+
+async def test_the_queues_and_verdicts_of_replays_are_counted(administrate, server):
+    """Replays that wait for a check, by queue, how long the oldest upload has, and how many have which verdict."""
+    ann = await server.player("ann")
+    ids = [await ann.upload_replay(replay()) for _ in range(9)]
+    server.sql("UPDATE replay_checks SET search = true WHERE replay_id = %s", (ids[1],))
+    server.sql("UPDATE replay_checks SET ahead = 1000000 WHERE replay_id = %s", (ids[2],))
+    server.sql("UPDATE replay_checks SET received_at = received_at - interval '1 hour' WHERE replay_id = %s", (ids[0],))
+    for replay_id, status in zip(ids[3:], ["refuted"] * 3 + ["undecided"] * 2 + ["unreadable"], strict=True):
+        server.sql("DELETE FROM replay_checks WHERE replay_id = %s", (replay_id,))
+        server.sql(
+            "INSERT INTO verdicts (replay_id, status, engine, checked_at) VALUES (%s, %s, 1, now())",
+            (replay_id, status),
+        )
+    status = (await administrate("status", "--json")).json
+    expected = {
+        "replays": 9,
+        "verified": 0,
+        "refuted": 3,
+        "undecided": 2,
+        "unreadable": 1,
+        "checks_waiting": 1,
+        "searches_waiting": 1,
+        "old_checks_waiting": 1,
+    }
+    assert {name: status[name] for name in expected} == expected
+    assert status["longest_wait_seconds"] >= 3600
+
+
+async def test_a_service_is_seen_by_its_connections(administrate, shared_nodes, empty_database, reactor):
+    """Those of all its processes to this database count, and not the command's own; without any, no service runs."""
+    await migrate(reactor, empty_database, load_migrations())
+    status = (await administrate("status", "--json", DATABASE_URL=empty_database)).json
+    assert (status["service_running"], status["service_connections"]) == (False, 0)
+    status = (await administrate("status", "--json")).json
+    assert status["service_running"]
+    assert status["service_connections"] >= 2
 
 
 @pytest.mark.parametrize("applied", [0, LATEST - 1])

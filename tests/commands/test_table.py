@@ -76,6 +76,8 @@ def test_every_command_has_help(command, capsys, monkeypatch):
         ["replays", "delete", "--yes"],
         ["analytics", "export", "--format", "xml"],
         ["backup"],
+        ["backup", "file", "--into", "directory"],
+        ["backup", "--into", "directory", "--keep", "0"],
         ["--migrate", "status"],
         ["--smoke", "http://x", "status"],
         ["status", "--listen", "tcp:1"],

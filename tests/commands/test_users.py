@@ -1,15 +1,17 @@
 """`solisync users`: what it shows, and that it changes no more than it says."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
+import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 
+from solisync.commands import users
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
-from solisync.errors import BadRequest, Conflict, NotFound
+from solisync.errors import BadRequest, Conflict, FatalError, NotFound
 from solisync.rules.analytics import Batch, Event
 from solisync.storage import paging
 from tests.harness.constants import PASSWORD
@@ -95,9 +97,68 @@ async def test_people_get_a_table(administrate, fill):
     """Columns line up under their headings."""
     fill("ann", "x" * 32)
     lines = (await administrate("users", "list")).lines
-    assert lines[0].split() == ["USERNAME", "ID", "CREATED", "AT", "AVATAR"]
-    assert all(line.index("-", 60) and line.endswith("-") for line in lines[1:])
+    assert lines[0].split() == ["USERNAME", "ID", "CREATED", "AT", "USED", "AT", "BYTES", "AVATAR"]
+    assert all(line.index("-", 60) and line.endswith("0 B  -") for line in lines[1:])
     assert len({len(line) for line in lines[1:]}) == 1
+
+
+@pytest.fixture
+def four(server):
+    """ann, bob, cid and dan: registered in that order; bob was here last, then ann; cid stores most, then bob."""
+
+    async def register():
+        for name in ("ann", "bob", "cid", "dan"):
+            player = await server.player(name)
+            if name in ("bob", "cid"):
+                await player.upload_avatar(PIXEL, "image/png")
+            if name == "cid":
+                await player.upload_replay(REPLAY)
+            if name == "dan":
+                await player.logout()
+
+    pytest_twisted.blockon(Deferred.fromCoroutine(register()))
+    ago = "UPDATE refresh_tokens SET used_at = now() - %s FROM users WHERE users.id = user_id AND username = %s"
+    for name, hours in (("bob", 1), ("ann", 2), ("cid", 3)):
+        server.sql(ago, (timedelta(hours=hours), name))
+    return server
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("name", ["ann", "bob", "cid", "dan"]),
+        ("registered", ["dan", "cid", "bob", "ann"]),
+        ("used", ["bob", "ann", "cid", "dan"]),
+        ("bytes", ["cid", "bob", "ann", "dan"]),
+    ],
+)
+async def test_the_list_has_an_order(administrate, four, order, expected):
+    """By name, or the newest, the last used or the largest first; players without a session come last."""
+    done = await administrate("users", "list", "--json", "--order", order)
+    assert names(done) == expected
+    listed = {record["username"]: record for record in done.records}
+    assert [listed[name]["bytes"] for name in ("ann", "bob", "cid")] == [0, len(PIXEL), len(PIXEL) + 4096]
+    assert listed["bob"]["used_at"] > listed["ann"]["used_at"]
+    assert listed["dan"]["used_at"] is None
+    narrowed = await administrate("users", "list", "--json", "--order", order, "--limit", "1", "--name", expected[2])
+    assert names(narrowed) == expected[2:3]
+
+
+async def test_a_replay_that_was_never_counted_takes_space(administrate, four):
+    """Where the quota has no number of a player yet, replays are added up, each as at least 4 KiB."""
+    four.sql("DELETE FROM replay_usage")
+    for order in ("name", "bytes"):
+        done = await administrate("users", "list", "--json", "--order", order, "--name", "cid")
+        assert done.json["bytes"] == len(PIXEL) + 4096
+
+
+async def test_an_order_without_an_index_has_a_bound(administrate, fill, monkeypatch):
+    """Such a list ends after so many players; a larger --limit is refused rather than cut."""
+    monkeypatch.setattr(users, "MOST", 2)
+    fill("ann", "bob", "cid")
+    assert names(await administrate("users", "list", "--json", "--order", "bytes")) == ["ann", "bob"]
+    with pytest.raises(FatalError, match="by used, at most 2 players are listed"):
+        await administrate("users", "list", "--order", "used", "--limit", "3")
 
 
 async def test_a_player_is_found_by_name_and_by_id(administrate, server):

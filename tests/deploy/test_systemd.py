@@ -54,12 +54,11 @@ def activate(logs):
 @pytest.mark.needs("systemd-analyze")
 def test_systemd_understands_the_units(place):
     """`systemd-analyze verify` finds nothing to say about them, once the program is where they look for it."""
-    for unit in units.UNITS.glob("solisync.s*"):
-        if unit.suffix in (".service", ".socket"):
-            (place / unit.name).write_text(
-                unit.read_text("utf-8").replace("/opt/solisync/bin", str(SOLISYNC[0].parent))
-            )
-    words = ["systemd-analyze", "verify", place / "solisync.socket", place / "solisync.service"]
+    files = []
+    for unit in (units.SERVICE, units.SOCKET, units.BACKUP, units.TIMER):
+        files.append(place / unit.name)
+        files[-1].write_text(unit.read_text("utf-8").replace("/opt/solisync/bin", str(SOLISYNC[0].parent)))
+    words = ["systemd-analyze", "verify", *files]
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

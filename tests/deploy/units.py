@@ -6,6 +6,8 @@ from pathlib import Path
 UNITS = Path(__file__).resolve().parents[2] / "deploy" / "systemd"
 SERVICE = UNITS / "solisync.service"
 SOCKET = UNITS / "solisync.socket"
+BACKUP = UNITS / "solisync-backup.service"
+TIMER = UNITS / "solisync-backup.timer"
 
 
 def settings(file):

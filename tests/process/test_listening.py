@@ -4,6 +4,7 @@ import contextlib
 import os
 import resource
 import socket
+import stat
 from types import SimpleNamespace
 
 import pytest
@@ -46,6 +47,17 @@ async def test_a_socket_that_nobody_serves_is_replaced(reactor, place, factory):
         left.bind(str(path))
     await stop(reactor, listen(reactor, f"unix:{path}", factory))
     assert not path.exists()
+
+
+@pytest.mark.parametrize(("given", "mode"), [("", 0o660), (":mode=600", 0o600), (":mode=666:backlog=9", 0o666)])
+async def test_a_unix_socket_is_for_its_owner_and_group(reactor, place, factory, given, mode):
+    """Peers there are believed about clients' addresses, so its mode is 660 unless the description has another."""
+    path = place / "http.sock"
+    port = listen(reactor, f"unix:{path}{given}", factory)
+    try:
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+    finally:
+        await stop(reactor, port)
 
 
 async def test_a_port_about_to_close_accepts_what_waits(reactor, factory):

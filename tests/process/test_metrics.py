@@ -21,7 +21,8 @@ from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port, replaced, workers
 from tests.harness.scraping import DOCUMENTED, Scraped
-from tests.harness.service import ready, refused
+from tests.harness.service import ready
+from tests.web.browser import Browser
 from tests.wire.sockets import exchange, parse
 
 
@@ -75,7 +76,7 @@ async def test_requests_are_counted_by_route(scraped):
 
 
 async def test_what_happens_is_counted(scraped):
-    """Spent tokens, refusals, merges, conflicts, events, and passwords hashed."""
+    """Spent tokens, refusals, logins of games and pages, merges, conflicts, events, and passwords hashed."""
     service = await scraped()
     player = await service.process.player()
     token, spent = player.tokens.access_token, player.tokens.refresh_token
@@ -89,7 +90,9 @@ async def test_what_happens_is_counted(scraped):
     event = {"id": "11111111-1111-4111-8111-111111111111", "event_type": "won", "client_time": "2026-01-01T00:00:00Z"}
     batch = {"session_id": "s", "events": [event, event, event | {"event_type": "No"}]}
     assert (await service.process.ask("POST", "/api/analytics", body=batch)).status == 200
-    await refused(service.process.client().login("ann", PASSWORD + "!"))
+    for name, password in (("ann", PASSWORD), ("ann", PASSWORD + "!"), ("nobody", PASSWORD)):
+        await service.process.ask("POST", "/api/auth/login", body={"username": name, "password": password})
+        await Browser(service.process).begin(name, password)
     assert await service.value("refresh_token_reuse_total") == 1
     assert await service.value("rate_limit_refusals_total", limit="auth") == 2
     by = [await service.value("sync_merges_total", basis=basis) for basis in ("counted", "maximum", "stale")]
@@ -97,7 +100,8 @@ async def test_what_happens_is_counted(scraped):
     assert await service.value("sync_conflicts_total", field="win_streak_current") == 1
     counted = [await service.value("analytics_events_total", outcome=o) for o in ("accepted", "duplicate", "rejected")]
     assert counted == [1, 1, 1]
-    assert await service.value("hash_wait_seconds_count") == 2
+    assert [await service.value("logins_total", outcome=outcome) for outcome in ("ok", "wrong")] == [2, 4]
+    assert await service.value("hash_wait_seconds_count") == 7
 
 
 async def test_lost_connections_are_counted(scraped, shared_dsn):

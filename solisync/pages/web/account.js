@@ -4,11 +4,12 @@
 import { exchange, local, username } from "./api.js";
 import { byId, say, submits } from "./page.js";
 
-/** Where the player came from, if from here. */
+/** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
 function back() {
-  const next = new URLSearchParams(location.search).get("next") ?? "";
-  const { origin, pathname, search } = new URL(next || "/account", location.href);
-  return origin === location.origin ? pathname + search : "/account";
+  const next = new URLSearchParams(location.search).get("next");
+  if (!next || !URL.canParse(next, location.href)) return "";
+  const { href } = new URL(next, location.href);
+  return href.startsWith(`${location.origin}/`) ? href : "";
 }
 
 /** @param {HTMLFormElement} form @param {boolean} register */
@@ -16,7 +17,7 @@ function enters(form, register) {
   submits(form, async () => {
     const [username, password] = [form.username.value, form.password.value];
     await exchange("POST", "/api/session", { username, password, ...(register && { register }) });
-    if (back() !== "/account") location.assign(back());
+    if (back()) location.assign(back());
     for (const field of [form.username, form.password]) field.value = "";
     byId("title").focus();
     say(`Signed in as ${username}`);
