@@ -20,6 +20,7 @@ from solisync.access import passwords
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
+from tests.harness import forking
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
 from tests.harness.constants import ROOT
@@ -70,6 +71,8 @@ def pytest_configure(config):
     for profile in ("full", "short"):  # told apart by `costly`
         settings.register_profile(profile, deadline=None)  # a busy machine may take its time
     settings.load_profile("full" if config.getoption("--fire") else "short")
+    if config.getoption("--fire"):
+        forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,9 +1,18 @@
 """What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
+import json
+import signal
+import subprocess
 import sys
+import tempfile
 
+import pytest
+
+from tests.harness import surroundings
 from tests.harness.constants import ROOT
-from tests.harness.processes import run
+from tests.harness.entry_points import INSTALLED, SOLISYNC
+from tests.harness.forking import fork
+from tests.harness.processes import alive, clean_environment, run
 
 LOST = """
 from twisted.internet.defer import Deferred
@@ -77,3 +86,48 @@ def test_what_two_processes_log_and_measure_is_seen(tmp_path):
     for worker in ("gw0", "gw1"):
         assert f"{{'{worker}.log': ['canary-secret-" in shown
     assert {f"figure {number} of" in shown.partition("= figures =")[2] for number in range(4)} == {True}
+
+
+def test_a_forked_program_finds_what_a_started_one_does(tmp_path):
+    """Arguments, environment, directory, session, signals, descriptors and input; and the reactor is yet to be made."""
+    environment = clean_environment(SOLISYNC_LISTEN="tcp:1", ZOE="zoë")
+    found = []
+    for program in ("forked", "started"):
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(b"some input")
+            given.seek(0)
+            if program == "forked":
+                words = (surroundings.__file__, "a", "b")
+                process = fork("tests.harness.surroundings:main", words, environment, given, out, err, cwd=tmp_path)
+            else:
+                words = (sys.executable, surroundings.__file__, "a", "b")
+                process = subprocess.Popen(
+                    words, env=environment, stdin=given, stdout=out, stderr=err, cwd=tmp_path, start_new_session=True
+                )
+            assert process.wait(60) == 3
+            out.seek(0)
+            err.seek(0)
+            found.append((json.load(out), err.read()))
+    assert found[0] == found[1]
+    assert found[0][0]["environment"]["ZOE"] == "zoë"
+
+
+@pytest.mark.parametrize("words", [("--version",), ("nonsense",), ("users", "list", "--limit=x"), ("--migrate",)])
+def test_a_forked_command_ends_as_a_started_one(words):
+    """With the same status and the same words, on standard output and on standard error."""
+    variables = {"DATABASE_URL": "host=127.0.0.1 port=1"}
+    assert run(*SOLISYNC, *words, **variables) == run(*INSTALLED, *words, **variables)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_forked_process_that_a_signal_ends_says_so(number):
+    """As of a Popen, minus the number is the status; there is none while it runs."""
+    with tempfile.TemporaryFile() as file:
+        process = fork("signal:pause", ["pause"], clean_environment(), file, file, file)
+    assert process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.01)
+    process.send_signal(number)
+    assert process.wait() == process.poll() == -number
+    assert not alive(process.pid)
+    process.kill()

@@ -1,14 +1,13 @@
 """The commands that start solisync, as an operator would, and starting a service with each of them."""
 
 import sys
-from pathlib import Path
 
-from tests.harness.constants import ROOT, SECRET
+from tests.harness.constants import BIN, ROOT, SECRET
 from tests.harness.processes import free_port
 from tests.harness.service import environment
 
-BIN = Path(sys.executable).parent
-SOLISYNC = (BIN / "solisync",)
+SOLISYNC = (BIN / "solisync",)  # which is forked, see tests/harness/forking.py
+INSTALLED = (sys.executable, *SOLISYNC)  # which is not
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
 MODULE = (sys.executable, "-m", "solisync.commands.main")
