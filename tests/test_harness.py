@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness import surroundings
 from tests.harness.constants import ROOT
-from tests.harness.entry_points import INSTALLED, SOLISYNC
+from tests.harness.entry_points import SOLISYNC, anew
 from tests.harness.forking import fork
 from tests.harness.processes import alive, clean_environment, run
 
@@ -116,7 +116,7 @@ def test_a_forked_program_finds_what_a_started_one_does(tmp_path):
 def test_a_forked_command_ends_as_a_started_one(words):
     """With the same status and the same words, on standard output and on standard error."""
     variables = {"DATABASE_URL": "host=127.0.0.1 port=1"}
-    assert run(*SOLISYNC, *words, **variables) == run(*INSTALLED, *words, **variables)
+    assert run(*SOLISYNC, *words, **variables) == run(*anew(SOLISYNC), *words, **variables)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
 from tests.harness.constants import BIN, PASSWORD
-from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.entry_points import SOLISYNC, anew, start
 from tests.harness.processes import clean_environment, processes_in, run
 from tests.harness.service import ready
 
@@ -165,7 +164,7 @@ async def test_the_password_shows_nowhere(initialized, place):
     watching = threading.Thread(target=look)
     watching.start()
     try:
-        done = run(sys.executable, *SCRIPT, "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
+        done = run(*anew(SCRIPT), "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
     finally:
         over.set()
         watching.join()

@@ -6,13 +6,17 @@ from tests.harness.constants import BIN, ROOT, SECRET
 from tests.harness.processes import free_port
 from tests.harness.service import environment
 
-SOLISYNC = (BIN / "solisync",)  # which is forked, see tests/harness/forking.py
-INSTALLED = (sys.executable, *SOLISYNC)  # which is not
+SOLISYNC = (BIN / "solisync",)
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
 MODULE = (sys.executable, "-m", "solisync.commands.main")
 CHECKER = (sys.executable, "-P", str(ROOT / "tests" / "harness" / "checker.py"))
 SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")
+
+
+def anew(command):
+    """The same command in an interpreter that is started for it, and not forked: see tests/harness/forking.py."""
+    return (sys.executable, *command)
 
 
 def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):

@@ -22,10 +22,10 @@ def import_service():
     """Import what the programs will; the reactor is each one's own, since it holds descriptors."""
     sys.modules[REACTOR] = types.ModuleType(REACTOR)  # imported by klein for its `run`, which the service never calls
     try:
-        for name in ("commands.main", "commands.reset_password", "service", "supervisor", "worker"):
+        for name in ("commands.main", "commands.reset_password", "service", "supervisor", "tap", "worker"):
             importlib.import_module(f"solisync.{name}")
-        for name in ("epollreactor", "main", "task"):
-            importlib.import_module(f"twisted.internet.{name}")
+        for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
+            importlib.import_module(f"twisted.{name}")
     finally:
         del sys.modules[REACTOR]
     gc.collect()

@@ -17,6 +17,7 @@ READ_AT_START = ("PYTHON", "PROMETHEUS_")  # variables that the interpreter or a
 PROGRAMS = {  # what is forked: the words that start it, and its function
     (str(BIN / "solisync"),): "solisync.commands.main:main",
     (str(BIN / "solisync-reset-password"),): "solisync.commands.reset_password:main",
+    (str(BIN / "twistd"),): "twisted.scripts.twistd:run",
     (sys.executable, str(ROOT / "tests" / "harness" / "serve.py")): "tests.harness.serve:main",
 }
 
