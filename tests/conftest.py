@@ -68,8 +68,8 @@ def pytest_configure(config):
     passwords._thread.lowered = True  # what a test hashes in this thread must not lower the priority of all tests
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)
-    for profile in ("full", "short"):  # told apart by `costly`
-        settings.register_profile(profile, deadline=None)  # a busy machine may take its time
+    for profile, count in (("full", 100), ("short", 50)):  # told apart by `costly`
+        settings.register_profile(profile, deadline=None, max_examples=count)  # a busy machine may take its time
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
         forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
