@@ -131,3 +131,9 @@ def test_a_forked_process_that_a_signal_ends_says_so(number):
     assert process.wait() == process.poll() == -number
     assert not alive(process.pid)
     process.kill()
+
+
+def test_a_program_that_cannot_begin_fails_its_test(tmp_path):
+    """Such as one whose directory is missing: its status is not taken for a process id."""
+    with tempfile.TemporaryFile() as file, pytest.raises(AssertionError, match="ended with 1 before it began"):
+        fork("signal:pause", ["pause"], clean_environment(), file, file, file, cwd=tmp_path / "missing")

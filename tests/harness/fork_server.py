@@ -5,6 +5,7 @@ with the descriptors of a socket for reports and of the program's standard input
 process and the program is a third one, which waits for the program and reports its status.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -36,9 +37,8 @@ def next_program(requests):
     """Serve requests. Returns in the forked process of a program, with the function to call; None at the end."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES, 4)
-        reap(os.WNOHANG)
+        reap()
         if not request:
-            reap(0)
             return None
         if os.fork() == 0:
             return start(requests, json.loads(request), *descriptors)
@@ -46,13 +46,11 @@ def next_program(requests):
             os.close(descriptor)
 
 
-def reap(options):
+def reap():
     """Collect the processes that have reported, so that their processor time is counted."""
-    try:
-        while os.waitpid(-1, options)[0]:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        pass
 
 
 def start(requests, request, reports, *standard):
@@ -64,7 +62,7 @@ def start(requests, request, reports, *standard):
             for descriptor in (0, *standard):
                 os.close(descriptor)
             _, status = os.waitpid(pid, 0)
-            channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+            channel.send(f"status {os.waitstatus_to_exitcode(status)}".encode())
             os._exit(0)
         os.setsid()
         for number, descriptor in enumerate(standard):
@@ -78,7 +76,7 @@ def start(requests, request, reports, *standard):
         sys.argv[:] = request["words"]
         module, _, function = request["program"].partition(":")
         program = getattr(importlib.import_module(module), function)
-        channel.send(str(os.getpid()).encode())
+        channel.send(f"pid {os.getpid()}".encode())
     return program
 
 

@@ -68,7 +68,7 @@ class Forked:
     def __init__(self, words, reports):
         self.args = words
         self._reports = reports
-        self.pid = int(reports.recv(100))
+        self.pid = self._report("pid")
 
     def poll(self):
         """The status, or None while it runs."""
@@ -83,8 +83,14 @@ class Forked:
             poll.register(self._reports, select.POLLIN)
             if not poll.poll(None if timeout is None else 1000 * timeout):
                 raise subprocess.TimeoutExpired(self.args, timeout)
-            self.returncode = int(self._reports.recv(100, socket.MSG_PEEK))  # peeked at: two threads may wait
+            self.returncode = self._report("status", socket.MSG_PEEK)  # since two threads may wait
         return self.returncode
+
+    def _report(self, wanted, flags=0):
+        """The number of the next report, which is of this kind unless the program could not even begin."""
+        kind, number = self._reports.recv(100, flags).decode().split()
+        assert kind == wanted, f"{self.args} ended with {number} before it began"
+        return int(number)
 
     def send_signal(self, number):
         """Send a signal, unless the process has ended."""
