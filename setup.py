@@ -75,6 +75,7 @@ setup(
             "ruff>=0.17.5,<0.18",
             "mypy>=2.4,<3",
             "mypy-zope>=1.0.17",
+            "setuptools>=77",  # with which a test builds the wheel
         ],
         "pages": [
             "playwright>=1.65",

@@ -20,6 +20,7 @@ from solisync.access import passwords
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
+from tests.harness import forking
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE, ROOT
@@ -75,9 +76,11 @@ def pytest_configure(config):
     passwords._thread.lowered = True  # what a test hashes in this thread must not lower the priority of all tests
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)
-    for profile in ("full", "short"):  # told apart by `costly`
-        settings.register_profile(profile, deadline=None)  # a busy machine may take its time
+    for profile, count in (("full", 100), ("short", 50)):  # told apart by `costly`
+        settings.register_profile(profile, deadline=None, max_examples=count)  # a busy machine may take its time
     settings.load_profile("full" if config.getoption("--fire") else "short")
+    if config.getoption("--fire"):
+        forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
 
 
 def pytest_collection_modifyitems(config, items):

@@ -23,14 +23,14 @@ from solisync.errors import FatalError
 from solisync.settings_table import TABLE
 from solisync.tap import Options
 from tests.harness.concurrency import until, wait_for
-from tests.harness.constants import ROOT, SECRET
-from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
+from tests.harness.constants import BIN, ROOT, SECRET
+from tests.harness.entry_points import MODULE, SOLISYNC, TAC, TWISTD, anew, start
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, clean_environment, free_port, kill, postmaster, processes_in, run
 from tests.harness.service import Reachable, ready
 
-DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
+DOORS = {"solisync": anew(SOLISYNC), "python -m": MODULE, "twistd -n": anew(TWISTD), "twistd -ny": anew(TAC)}
 LOCAL = "tcp:0:interface=127.0.0.1"
 
 ASYNCIO = (BIN / "twistd", "--reactor=asyncio", "-n", "--pidfile=", "solisync")
@@ -192,7 +192,7 @@ async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_d
 # Help.
 
 
-@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd"])
+@pytest.mark.parametrize("door", [anew(SOLISYNC), anew(TWISTD)], ids=["solisync", "twistd"])
 def test_help_names_every_setting(door):
     """--help lists every option with its variable and its default, and all other variables; --version."""
     shown = run(*door, "--help")

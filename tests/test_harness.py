@@ -1,10 +1,19 @@
 """What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
 import ast
+import json
+import signal
+import subprocess
 import sys
+import tempfile
 
-from tests.harness.constants import ROOT
-from tests.harness.processes import run
+import pytest
+
+from tests.harness import surroundings
+from tests.harness.constants import PATIENCE, ROOT
+from tests.harness.entry_points import SOLISYNC, anew
+from tests.harness.forking import fork
+from tests.harness.processes import alive, clean_environment, run
 
 EVERY_DAY = (
     ".",
@@ -113,3 +122,54 @@ def test_every_wait_has_the_one_bound():
         if isinstance(bound, ast.Constant) and isinstance(bound.value, int | float) and bound.value >= 1
     ]
     assert own == []
+
+
+def test_a_forked_program_finds_what_a_started_one_does(tmp_path):
+    """Arguments, environment, directory, session, signals, descriptors and input; and the reactor is yet to be made."""
+    environment = clean_environment(SOLISYNC_LISTEN="tcp:1", ZOE="zoë")
+    found = []
+    for program in ("forked", "started"):
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(b"some input")
+            given.seek(0)
+            if program == "forked":
+                words = (surroundings.__file__, "a", "b")
+                process = fork("tests.harness.surroundings:main", words, environment, given, out, err, cwd=tmp_path)
+            else:
+                words = (sys.executable, surroundings.__file__, "a", "b")
+                process = subprocess.Popen(
+                    words, env=environment, stdin=given, stdout=out, stderr=err, cwd=tmp_path, start_new_session=True
+                )
+            assert process.wait(PATIENCE) == 3
+            out.seek(0)
+            err.seek(0)
+            found.append((json.load(out), err.read()))
+    assert found[0] == found[1]
+    assert found[0][0]["environment"]["ZOE"] == "zoë"
+
+
+@pytest.mark.parametrize("words", [("--version",), ("nonsense",), ("users", "list", "--limit=x"), ("--migrate",)])
+def test_a_forked_command_ends_as_a_started_one(words):
+    """With the same status and the same words, on standard output and on standard error."""
+    variables = {"DATABASE_URL": "host=127.0.0.1 port=1"}
+    assert run(*SOLISYNC, *words, **variables) == run(*anew(SOLISYNC), *words, **variables)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_forked_process_that_a_signal_ends_says_so(number):
+    """As of a Popen, minus the number is the status; there is none while it runs."""
+    with tempfile.TemporaryFile() as file:
+        process = fork("signal:pause", ["pause"], clean_environment(), file, file, file)
+    assert process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.01)
+    process.send_signal(number)
+    assert process.wait() == process.poll() == -number
+    assert not alive(process.pid)
+    process.kill()
+
+
+def test_a_program_that_cannot_begin_fails_its_test(tmp_path):
+    """Such as one whose directory is missing: its status is not taken for a process id."""
+    with tempfile.TemporaryFile() as file, pytest.raises(AssertionError, match="ended with 1 before it began"):
+        fork("signal:pause", ["pause"], clean_environment(), file, file, file, cwd=tmp_path / "missing")

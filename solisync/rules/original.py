@@ -192,7 +192,7 @@ def read_stored_replay(row: Row, now: datetime) -> tuple[Replay, list[str]]:
         header = odd.header(read_json(decodable(body), Fields), received_at)
     except BadRequest as error:
         raise Unusable(str(error).replace("request body", "replay_json")) from None
-    replay = ReceivedReplay(body, header)
+    replay = ReceivedReplay(body, header, digest=None)  # the original server keeps no `game_id`
     return Replay(cells.uuid(row, "id"), cells.uuid(row, "user_id"), received_at, replay), odd.warnings
 
 

@@ -15,8 +15,8 @@ import pytest
 from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
-from tests.harness.constants import PASSWORD, PATIENCE
-from tests.harness.entry_points import BIN, SOLISYNC, start
+from tests.harness.constants import BIN, PASSWORD, PATIENCE
+from tests.harness.entry_points import SOLISYNC, anew, start
 from tests.harness.processes import clean_environment, processes_in, run
 from tests.harness.service import ready
 
@@ -164,7 +164,7 @@ async def test_the_password_shows_nowhere(initialized, place):
     watching = threading.Thread(target=look)
     watching.start()
     try:
-        done = run(*SCRIPT, "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
+        done = run(*anew(SCRIPT), "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
     finally:
         over.set()
         watching.join()

@@ -20,8 +20,7 @@ from pathlib import Path
 import psycopg2
 
 from tests.fire.load import Player
-from tests.harness.constants import PATIENCE, SECRET
-from tests.harness.entry_points import BIN
+from tests.harness.constants import BIN, PATIENCE, SECRET
 from tests.harness.processes import clean_environment, free_port
 
 PLAYERS = 8

@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.threads import deferToThread
 
-from tests.harness.constants import ROOT
-from tests.harness.entry_points import BIN
+from tests.harness.constants import BIN, ROOT
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import truncate
 from tests.harness.processes import clean_environment

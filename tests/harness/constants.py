@@ -1,8 +1,10 @@
-"""Where the repository is, how long a test waits, and the secrets that every service under test gets."""
+"""Where the repository and its commands are, how long a test waits, and the secrets of every service under test."""
 
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
 SECRET = "canary-secret-0123456789abcdef0123456789"
 PREVIOUS_SECRET = "canary-previous-secret-0123456789abcdef"
 PASSWORD = "canary password"

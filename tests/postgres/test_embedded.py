@@ -17,8 +17,8 @@ from solisync.errors import FatalError
 from solisync.postgres.data_directory import DataDirBusy, DataDirectory
 from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, PATIENCE, SECRET
-from tests.harness.entry_points import BIN, SOLISYNC, start
+from tests.harness.constants import BIN, PASSWORD, PATIENCE, SECRET
+from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.postgres import run_sql
 from tests.harness.processes import kill, postmaster, processes_in, run
 from tests.harness.service import ready

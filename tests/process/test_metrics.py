@@ -53,14 +53,6 @@ async def test_a_scrape_and_the_documentation_agree(scraped):
     assert found == documented
 
 
-async def test_connections_are_counted_by_server(scraped, shared_dsn):
-    """By the host and port of the DSN; of all workers together."""
-    service = await scraped(SOLISYNC_WORKERS="2", SOLISYNC_DATABASE_CONNECTIONS="3")
-    place = parse_dsn(shared_dsn)
-    await service.reaches(6, "database_server_connections", server=f"{place['host']}:{place['port']}")
-    assert service.process.log.count(f"connected to the database: {place['host']}:{place['port']}") == 2
-
-
 async def test_requests_are_counted_by_route(scraped):
     """By method, template and status; what matched no route has no names that a client could choose."""
     service = await scraped()
@@ -117,8 +109,11 @@ async def test_lost_connections_are_counted(scraped, shared_dsn):
     await service.reaches(3, "database_connections", state="idle")
 
 
-async def test_one_scrape_tells_of_all_workers(scraped):
-    """Counters are summed over the workers, those that have left included; gauges over those that live."""
+async def test_one_scrape_tells_of_all_workers(scraped, shared_dsn):
+    """Counters are summed over the workers, those that have left included; gauges over those that live.
+
+    Connections are counted by server, which is the host and port of the DSN.
+    """
     service = await scraped(SOLISYNC_WORKERS="2")
     process = service.process
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
@@ -126,6 +121,9 @@ async def test_one_scrape_tells_of_all_workers(scraped):
     for _ in range(40):
         await process.ask("GET", "/api/daily-challenge")
     assert await service.value("http_requests_total", **labels) == 40
+    server = "{host}:{port}".format_map(parse_dsn(shared_dsn))
+    await service.reaches(16, "database_server_connections", server=server)
+    assert process.log.count(f"connected to the database: {server}") == 2
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)
     for _ in range(10):
@@ -148,13 +146,18 @@ def files_of_metrics(process):
 
 
 async def test_workers_leave_no_files(scraped):
-    """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone."""
+    """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone.
+
+    The files have all their room from the start: on a full disk, a memory map without it would end the process.
+    """
     service = await scraped(SOLISYNC_WORKERS="2", PROMETHEUS_MULTIPROC_DIR="/nonexistent")
     process = service.process
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
-    for times in (1, 2):
-        os.kill(process.pid, signal.SIGHUP)
-        await deferToThread(replaced, process, times)
+    files = files_of_metrics(process)
+    assert len(files) == 2 + 2 * 4
+    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(replaced, process)
     numbers = {re.search(r"_(\d+)\.db$", name)[1] for name in files_of_metrics(process)}
     assert numbers == {"0", *map(str, workers(process))}
 
@@ -164,15 +167,6 @@ async def test_a_leftover_variable_of_others_changes_nothing(scraped):
     service = await scraped(PROMETHEUS_MULTIPROC_DIR="/nonexistent")
     await service.process.ask("GET", "/health")
     assert await service.value("http_requests_total", method="GET", route="/health", status="200") == 1
-
-
-async def test_a_full_disk_does_not_end_workers(scraped):
-    """The files have all their room from the start: a memory map without it ends the process."""
-    service = await scraped(SOLISYNC_WORKERS="2")
-    await deferToThread(wait_for, lambda: service.process.log.count(" is ready") == 2)
-    files = files_of_metrics(service.process)
-    assert len(files) == 2 + 2 * 4
-    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
 
 
 async def test_a_worker_without_room_for_numbers_serves(scraped):
