@@ -6,9 +6,15 @@ CREATE FUNCTION checks_ahead(player uuid, searches boolean, received_at timestam
     LANGUAGE sql STABLE
     AS $$
     SELECT CASE WHEN received_at < now() - interval '1 day' THEN old_check(received_at) ELSE (
-        SELECT count(*)::int
-        FROM (SELECT FROM replay_checks WHERE user_id = player AND search = searches LIMIT 250) AS waiting
-    ) END
+        SELECT count(*)::int FROM (
+            SELECT FROM replay_checks WHERE user_id = player AND search = searches
+            UNION ALL
+            SELECT FROM recent_searches WHERE searches AND user_id = player AND ended_at > now() - interval '1 hour'
+            LIMIT 250
+        ) AS counted
+    ) + CASE WHEN searches AND (SELECT created_at > now() - interval '1 day' FROM users WHERE id = player)
+        THEN 500000 ELSE 0 END
+    END
 $$;
 
 CREATE FUNCTION count_replay() RETURNS trigger
@@ -117,7 +123,7 @@ BEGIN
         INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
         SELECT board, player, -score, received_at, replay, false
         FROM replays JOIN verdicts ON replay_id = id CROSS JOIN unnest(boards) AS board
-        WHERE id = replay AND status = 'verified' AND (unlisted IS NULL OR board = 'own')
+        WHERE id = replay AND status = 'verified' AND ruleset = '2026-05-19' AND (unlisted IS NULL OR board = 'own')
         RETURNING board
     )
     SELECT array_agg(board) INTO placed FROM new;
@@ -216,6 +222,15 @@ BEGIN
     UPDATE sync_states SET counted = answer
     WHERE user_id = player AND counted IS NULL AND encode(sha256(convert_to(payload, 'UTF8')), 'hex') = digest;
     PERFORM remember_answer(player, expiry, answer);
+END
+$$;
+
+CREATE FUNCTION remember_search() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO recent_searches (user_id, ended_at) SELECT id, clock_timestamp() FROM users WHERE id = OLD.user_id;
+    RETURN NULL;
 END
 $$;
 
@@ -320,6 +335,11 @@ CREATE UNLOGGED TABLE rate_limits (
     admitted boolean NOT NULL
 );
 
+CREATE UNLOGGED TABLE recent_searches (
+    user_id uuid NOT NULL,
+    ended_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE refresh_tokens (
     jti uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -366,7 +386,8 @@ CREATE TABLE replays (
     time_seconds text NOT NULL,
     seed text,
     recorded_at text NOT NULL,
-    unlisted boolean
+    unlisted boolean,
+    game_digest bytea
 );
 
 CREATE TABLE sync_states (
@@ -475,6 +496,10 @@ CREATE INDEX known_states_user ON known_states USING btree (user_id);
 
 CREATE INDEX leaderboard_ranking ON leaderboard USING btree (best_score DESC NULLS LAST, best_time_secs, recorded_at, user_id) WHERE visible;
 
+CREATE INDEX recent_searches_ended ON recent_searches USING btree (ended_at);
+
+CREATE INDEX recent_searches_player ON recent_searches USING btree (user_id, ended_at);
+
 CREATE INDEX refresh_tokens_expiry ON refresh_tokens USING btree (expires_at);
 
 CREATE INDEX refresh_tokens_user ON refresh_tokens USING btree (user_id);
@@ -485,6 +510,10 @@ CREATE INDEX replay_checks_player ON replay_checks USING btree (user_id, search)
 
 CREATE INDEX replays_listed ON replays USING btree (unlisted, received_at DESC, id DESC) WHERE (unlisted IS NULL);
 
+CREATE INDEX replays_listed_of_player ON replays USING btree (user_id, received_at, id) WHERE (unlisted IS NULL);
+
+CREATE INDEX replays_of_game ON replays USING btree (user_id, game_digest) WHERE (game_digest IS NOT NULL);
+
 CREATE INDEX replays_of_player ON replays USING btree (user_id, received_at, id);
 
 CREATE INDEX replays_recent ON replays USING btree (received_at DESC, id DESC);
@@ -492,6 +521,8 @@ CREATE INDEX replays_recent ON replays USING btree (received_at DESC, id DESC);
 CREATE INDEX replays_user ON replays USING btree (user_id) INCLUDE (size);
 
 CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (status <> 'verified'::text);
+
+CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
 
 CREATE TRIGGER foreign_delete BEFORE DELETE ON sync_states FOR EACH ROW EXECUTE FUNCTION forget_states();
 
@@ -519,6 +550,8 @@ CREATE TRIGGER replay_unlisted AFTER UPDATE OF unlisted ON replays FOR EACH ROW 
 
 CREATE TRIGGER replay_uploaded AFTER INSERT ON replays FOR EACH ROW EXECUTE FUNCTION enqueue_replay();
 
+CREATE TRIGGER search_ended AFTER DELETE ON replay_checks FOR EACH ROW WHEN ((old.search AND (old.attempts > 0) AND (old.ahead < 1000000))) EXECUTE FUNCTION remember_search();
+
 ALTER TABLE ONLY avatars
     ADD CONSTRAINT avatars_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
@@ -530,6 +563,9 @@ ALTER TABLE ONLY board_evidence
 
 ALTER TABLE ONLY leaderboard
     ADD CONSTRAINT leaderboard_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY recent_searches
+    ADD CONSTRAINT recent_searches_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Literal, NoReturn
 
@@ -51,6 +51,8 @@ class Recording:
     final_score: int | None
     """The score that is claimed, without the time bonus; None if it is not a whole number."""
     moves: tuple[Move, ...]
+    undo_places: tuple[int, ...] = ()
+    """Where the client says that moves were undone: for each undo, the index of the recorded move that came next."""
 
     @property
     def seed_may_be_rounded(self) -> bool:
@@ -136,13 +138,23 @@ def read_recording(body: bytes) -> Recording:
         moves = tuple(map(_move, replay.moves))
     except (msgspec.ValidationError, ValueError):
         raise UnreadableError(Reason.SHAPE) from None
-    return Recording(
+    recording = Recording(
         seed=seed,
         draw_mode=replay.draw_mode,
         mode=replay.mode if isinstance(replay.mode, str) else "Difficulty",
         final_score=_whole(replay.final_score),
         moves=moves,
     )
+    return _with_undo_places(recording, fields.get("undo_places"))
+
+
+def _with_undo_places(recording: Recording, places: object) -> Recording:
+    """The recording with the places that the client gave; without any where they are no such list."""
+    if not isinstance(places, list) or not recording.allows_undo or len(places) > len(recording.moves):
+        return recording
+    if not all(type(place) is int and 0 <= place < len(recording.moves) for place in places):
+        return recording
+    return replace(recording, undo_places=tuple(places)) if places == sorted(places) else recording
 
 
 def _integer(digits: str) -> int | float:

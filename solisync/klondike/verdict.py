@@ -89,17 +89,20 @@ def _search(recording: Recording, budget: Budget) -> Verdict:
     verdict = Verdict(status=Status.REFUTED, reason=Reason.NO_EXPLANATION)
     rulesets = _rulesets(recording)
     for ruleset in rulesets:
+        for undo_places in _told(recording):
+            if _flaw(recording, first, ruleset, undo_places) is None:
+                return _verified(recording, ruleset, undo_places)
         budget.share = 1.0 if ruleset is rulesets[-1] else PREFERRED_SHARE
         try:
-            undo_places = Search(recording, first, ruleset, budget.spend).run()
+            found = Search(recording, first, ruleset, budget.spend).run()
         except OutOfBudgetError:
             verdict = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
             continue
-        if undo_places is not None:
+        if found is not None:
             # the plain game has the last word, so that no mistake of the search can verify anything
-            if _flaw(recording, first, ruleset, undo_places):
+            if _flaw(recording, first, ruleset, found):
                 return Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
-            return _verified(recording, ruleset, undo_places)
+            return _verified(recording, ruleset, found)
     return verdict
 
 
@@ -109,12 +112,13 @@ def _literal_verdict(recording: Recording) -> Verdict:
     first = deal(recording.seed)
     flaws = []
     for ruleset in RULESETS:
-        flaw = _flaw(recording, first, ruleset)
-        if flaw is None:
-            if ruleset is OLDER and recording.allows_undo and PREFERRED in _rulesets(recording):
-                return Verdict(status=Status.PENDING)  # with undos it may be a game of the preferred one
-            return _verified(recording, ruleset)
-        flaws.append(flaw)
+        for undo_places in _told(recording):
+            flaw = _flaw(recording, first, ruleset, undo_places)
+            if flaw is None:
+                if ruleset is OLDER and recording.allows_undo and PREFERRED in _rulesets(recording):
+                    return Verdict(status=Status.PENDING)  # with undos it may be a game of the preferred one
+                return _verified(recording, ruleset, undo_places)
+            flaws.append(flaw)
     if not _can_be_score(recording):
         return Verdict(status=Status.REFUTED, reason=Reason.SCORE)
     if not all(map(can_be_legal, recording.moves)):
@@ -122,6 +126,11 @@ def _literal_verdict(recording: Recording) -> Verdict:
     if not recording.allows_undo:
         return Verdict(status=Status.REFUTED, reason=max(flaws, key=_CLOSEST_LAST.index))
     return Verdict(status=Status.PENDING)
+
+
+def _told(recording: Recording) -> tuple[tuple[int, ...], ...]:
+    """The places of undos to try without a search: first those that the client gave, then none."""
+    return (recording.undo_places, ()) if recording.undo_places else ((),)
 
 
 def _rulesets(recording: Recording) -> tuple[Ruleset, ...]:

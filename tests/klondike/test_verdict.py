@@ -55,6 +55,40 @@ def test_a_game_with_undos_is_verified_with_the_fewest(ruleset):
         assert is_explained(read(replay), BY_NAME[verdict.ruleset], verdict.undo_places)
 
 
+@pytest.mark.parametrize("ruleset", NAMES)
+def test_places_of_undos_that_explain_a_game_are_taken_as_they_are(ruleset):
+    """Without a search under the preferred ruleset; under the older one after a search by the preferred one."""
+    for win in wins(ruleset, undo=True)[:10]:
+        found = checked(encoded(win["replay"]))
+        body = encoded(win["replay"] | {"undo_places": list(found.undo_places)})
+        literally = found if found.ruleset == NAMES[0] else Verdict(status=Status.PENDING)
+        assert check_literally(body) == literally
+        assert check(body) == found
+
+
+def test_a_place_that_explains_a_game_is_taken_in_mode_zen_too():
+    """A click on the stock at the beginning that was undone."""
+    replay = won(mode="Zen", final_score=0)
+    replay["moves"] = ["StockClick", *replay["moves"]]
+    verdict = check_literally(encoded(replay | {"undo_places": [1]}))
+    assert (verdict.status, verdict.undos, verdict.undo_places) == ("verified", 1, (1,))
+
+
+@pytest.mark.parametrize(
+    "places", [None, {}, "0", [0], [5, 4], [-1], [10**6], [1.0], [True], ["1"], [0] * 10_000, [[0]]], ids=repr
+)
+def test_places_that_explain_nothing_count_as_absent(places):
+    """A list of the wrong form, or of other places, changes no verdict."""
+    assert check(encoded(won(undo_places=places))) == check(encoded(won()))
+
+
+def test_mode_challenge_has_no_places_of_undos():
+    """It knows no undo, so that a list there counts as absent."""
+    replay = won(mode="Challenge")
+    replay["moves"] = ["StockClick", *replay["moves"]]
+    assert check(encoded(replay | {"undo_places": [1]})) == check(encoded(replay))
+
+
 def explained_by_both():
     """The end of a won game with a move made there and back; the board it begins on, and the score it claims.
 

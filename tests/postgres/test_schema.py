@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from solisync.klondike.verdict import Status
+from solisync.klondike import PREFERRED, Status
 from solisync.postgres.binaries import ENVIRONMENT, find_binaries
 from solisync.rules.boards import OWN
 from solisync.rules.counting import MOST_ANSWERS
@@ -58,6 +58,7 @@ def test_each_trigger_and_function_is_explained():
         ("remember_states", r"<= (\d+) THEN known.answers", MOST_ANSWERS),
         ("old_check", r"SELECT (\d+) \+", OLD),
         ("place_replay", r"status = '(\w+)'", Status.VERIFIED),
+        ("place_replay", r"ruleset = '([\d-]+)'", PREFERRED.name),
         ("place_replay", r"board = '(\w+)'", OWN),
         ("rank_player", r"name <> '(\w+)'", OWN),
         ("rank_whoever_opts", r"board <> '(\w+)'", OWN),
