@@ -24,6 +24,7 @@ from solisync.tap import Options
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import ROOT, SECRET
 from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
+from tests.harness.error_codes import table
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, clean_environment, free_port, kill, postmaster, processes_in, run
@@ -31,6 +32,21 @@ from tests.harness.service import Reachable, ready
 
 DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
 LOCAL = "tcp:0:interface=127.0.0.1"
+
+# Routes without a step in the smoke check.
+NOT_PLAYED = {
+    "GET /health",  # the other name of one that it asks
+    "GET /health/ready",
+    "GET /api/docs",  # documents that no database or proxy changes
+    "GET /api/openapi.json",
+    "POST /api/auth/logout",  # ways to end or to continue a session of which it tries another
+    "DELETE /api/sessions",
+    "DELETE /api/session",
+    "POST /api/session/refresh",
+    "PUT /api/session/password",
+    "GET /api/boards/daily/{day}",  # boards, of which it reads one
+    "GET /api/boards/deals/{seed}/{draw_mode}",
+}
 
 ASYNCIO = (BIN / "twistd", "--reactor=asyncio", "-n", "--pidfile=", "solisync")
 
@@ -502,6 +518,14 @@ async def test_the_smoke_check(serve, shared_dsn, pages):
 
 
 @pytest.mark.limit(60)
+async def test_every_route_has_a_step_in_the_smoke_check(server, reactor, monkeypatch):
+    """The smoke check asks each route of the OpenAPI document but those of NOT_PLAYED, which have a reason."""
+    asked = set()
+    monkeypatch.setattr(server.service._metrics, "answered", lambda method, route, *_: asked.add(f"{method} {route}"))
+    await smoke(server.url, reactor)
+    assert {f"{route.method} {route.path}" for route in table() if route.listed} - asked == NOT_PLAYED
+
+
 async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(serve, shared_dsn):
     """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
     truncate(shared_dsn)
