@@ -5,10 +5,11 @@ BIN := .venv/bin
 SECRET := .dev/jwt-secret
 PORT ?= 8080
 PORT_FILE := .dev/port
+SERVE := $(BIN)/solisync
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions schema lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions schema lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -30,12 +31,15 @@ $(SECRET):
 	@mkdir -p $(@D) && chmod 700 $(@D)
 	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
 
-run: runnable $(SECRET)  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+run:  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
+run-pages:  ## the same, and show each edit of a page, a script or the code a moment later
+run-pages: SERVE := $(PYTHON) .ci/reload.py $(BIN)/solisync --workers 2
+run run-pages: runnable $(SECRET)
 	@$(PYTHON) .ci/free_port.py $(PORT)
 	@echo $(PORT) > $(PORT_FILE)
 	@echo 'One address may log in $(AUTH_LIMIT) (requests/seconds), to play with; by default it is 10/60.'
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
-	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(BIN)/solisync
+	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(SERVE)
 
 test: venv  ## run the tests of every day in a process for each core, each on a PostgreSQL of its own
 	$(BIN)/python -m pytest -n auto --dist worksteal

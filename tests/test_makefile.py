@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.harness.concurrency import wait_for
 from tests.harness.constants import ROOT
 from tests.harness.processes import free_port, run
 
@@ -20,6 +21,13 @@ fi
 SOLISYNC = """#!/bin/sh
 echo "$SOLISYNC_LISTEN $SOLISYNC_AUTH_LIMIT $@"
 exit ${STATUS:-0}
+"""
+HUNG_UP = f"""#!{sys.executable}
+import os, signal, sys, time
+signal.signal(signal.SIGHUP, lambda *_: print("reloaded", flush=True))
+print("serving", *sys.argv[1:], flush=True)
+while not os.path.exists("stop"):
+    time.sleep(0.01)
 """
 
 
@@ -104,6 +112,24 @@ def test_a_port_in_use_has_a_hint(make):
     assert refused.status != 0
     assert "make run PORT=" in refused.said
     assert "tcp:" not in refused.said
+
+
+def test_edits_are_taken_up_by_new_workers(make, launch, place):
+    """`make run-pages` sends SIGHUP to the service when a file of solisync/ was written, and ends with it."""
+    page = place / "solisync" / "pages" / "style.css"
+    page.parent.mkdir(parents=True)
+    page.write_text("a {}")
+    program = place / ".venv" / "bin" / "solisync"
+    program.write_text(HUNG_UP)
+    words = "make", "-C", place, f"PYTHON={sys.executable}", "run-pages", f"PORT={free_port()}"
+    running = launch(*words, HOME=place)
+    wait_for(lambda: "serving --workers 2" in running.log)
+    page.write_text("b {}")
+    wait_for(lambda: "reloaded" in running.log)
+    (place / "stop").touch()
+    wait_for(lambda: running.popen.poll() is not None)
+    assert running.popen.returncode == 0
+    assert running.log.count("reloaded") == 1
 
 
 def test_a_smoke_check_knows_the_port(make):
