@@ -59,6 +59,11 @@ class Done:
         """The lines of its standard error."""
         return self.stderr.decode("utf-8", "replace").splitlines()
 
+    @property
+    def said(self):
+        """All of it, as one text."""
+        return "\n".join(self.out + self.err)
+
 
 def run(*words, stdin=b"", cwd=None, **variables):
     """Run a command to its end."""
