@@ -10,8 +10,8 @@ PRUNE = Statement(
     "prune_recent_searches",
     """
     DELETE FROM recent_searches WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM recent_searches WHERE ended_at < clock_timestamp() - interval '1 hour'
-        LIMIT $1::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM recent_searches WHERE ended_at < now() - interval '1 hour'
+        ORDER BY ended_at LIMIT $1::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
 )
