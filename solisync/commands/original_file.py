@@ -4,7 +4,8 @@ What is read is a copy of the file, of one moment. So the file is read for as lo
 of the old kind that server waits no longer than that for its next write. The copy has no name, and is gone with the
 process, however that ends.
 
-It may be made to harm: a query of it may have no end, so all run in a thread, where they can be interrupted.
+The file may be hostile. It may make a query endless, so each query runs in a thread and can be interrupted.
+Values above VALUE_MAX_BYTES are not read. Views and computed columns are refused.
 """
 
 import sqlite3
