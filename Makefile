@@ -41,7 +41,7 @@ run run-pages: runnable $(SECRET)
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
 	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(SERVE)
 
-test: venv  ## run the tests of every day in a process for each core, each on a PostgreSQL of its own
+test: venv  ## run the default tests in parallel processes, each on a PostgreSQL of its own
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
