@@ -68,18 +68,23 @@ SEARCH = Statement(
     """,  # noqa: S608
 )
 
-# An older node, which still runs while a cluster is upgraded, leaves the verdict of a newer engine as it is.
+# An older node, which still runs while a cluster is upgraded, leaves the verdict of a newer engine as it is. A check
+# that ended without a result takes no proof away.
 SETTLE = Statement(
     "settle_check",
     """
     WITH settled AS (
         DELETE FROM replay_checks WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz RETURNING replay_id
+    ), proved AS (
+        UPDATE verdicts SET engine = greatest(engine, $9::int)
+        WHERE replay_id = (SELECT replay_id FROM settled) AND status = 'verified' AND $3::text = 'undecided'
+        RETURNING replay_id
     )
     INSERT INTO verdicts AS known
         (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline, boards)
     SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
         decode($10::text, 'base64'), $11::text[]
-    FROM settled
+    FROM settled WHERE NOT EXISTS (SELECT FROM proved)
     ON CONFLICT (replay_id) DO UPDATE SET
         status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
         score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,

@@ -19,6 +19,7 @@ from tests.harness.concurrency import at_once
 from tests.harness.players import players
 from tests.harness.postgres import connect
 
+UNDECIDED = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
 REFUTED = Verdict(status=Status.REFUTED, reason=Reason.SCORE)
 VERIFIED = Verdict(status=Status.VERIFIED, ruleset="2026-05-19", undos=2, score=650, moves=120)
 VERIFIED_OLDER = replace(VERIFIED, ruleset="2026-05-01")
@@ -231,6 +232,18 @@ async def test_a_verdict_stands_until_the_next(server, queue):
     await queue.run(checks.enqueue, [replay_id], again=True)
     await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline=b"x")
     assert verdicts(server) == {replay_id: "verified"}
+
+
+async def test_a_check_without_a_result_takes_no_proof_away(server, queue):
+    """A verified replay whose next check runs out of budget stays verified, and the newer engine is done with it."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann)
+    await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=1, timeline=b"x")
+    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 1
+    await queue.settle(await queue.claim(), UNDECIDED, engine=2)
+    assert verdicts(server) == {replay_id: "verified"}
+    assert waiting(server) == set()
+    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
 
 
 async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
