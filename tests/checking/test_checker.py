@@ -259,10 +259,8 @@ def test_each_job_has_processor_time_of_its_own():
 
 def test_a_clock_that_goes_back_counts_as_no_time():
     """The processor time of a check is never below 0, which a counter could not add."""
-    clock = (
-        "import itertools; ticks = itertools.count(10_000, -1); checker.time.process_time = lambda: next(ticks) / 1000"
-    )
-    program = f"from solisync.checking import checker; {back}; checker.main(0)"
+    back = "ticks = itertools.count(10_000, -1); checker.time.process_time = lambda: next(ticks) / 1000"
+    program = f"import itertools; from solisync.checking import checker; {back}; checker.main(0)"
     with running(sys.executable, "-P", "-c", program) as checker:
         for search in (False, True):
             assert checker.ask(encoded(game()), search=search).cpu_seconds == 0
