@@ -1,4 +1,4 @@
-"""The service in a process of its own, as the tests need it: bcrypt at its lowest cost, and no round of housekeeping."""
+"""The service in a process of its own, for tests: bcrypt at its lowest cost, and no round of housekeeping."""
 
 import os
 import sys
