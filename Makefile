@@ -9,7 +9,7 @@ SERVE := $(BIN)/solisync
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha soak bench bench-growth bench-scale bench-instructions lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions schema lint format smoke clean
 
 help:  ## show what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -41,7 +41,7 @@ run run-pages: runnable $(SECRET)
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
 	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(SERVE)
 
-test: venv  ## run the tests of every day in a process for each core, each on a PostgreSQL of its own
+test: venv  ## run the default tests in parallel processes, each on a PostgreSQL of its own
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
@@ -61,6 +61,9 @@ test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs c
 lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
 
+test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and say what failed
+	$(BIN)/python -m tests.repeat --times $(or $(TIMES),5) --busy $(or $(BUSY),3) $(if $(ONLY),--only $(ONLY))
+
 soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
@@ -75,6 +78,9 @@ bench-scale: benchable  ## measure the constants of docs/scaling.md
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)
+
+schema: venv  ## write docs/schema.sql, the schema as it is after all migrations
+	WRITE_SCHEMA=1 $(BIN)/python -m pytest -q tests/postgres/test_schema.py
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .

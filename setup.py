@@ -46,7 +46,7 @@ setup(
     python_requires=">=3.11",
     packages=[*find_packages(include=["solisync", "solisync.*"]), "twisted.plugins"],
     package_dir={"": "."},
-    package_data={"solisync": ["py.typed", "pages/*.html", "pages/web/*"]},
+    package_data={"solisync": ["py.typed", "pages/*.html", "pages/web/*", "web/*.json"]},
     zip_safe=False,
     cmdclass={"build_py": BuildWithMigrations},
     install_requires=[
@@ -75,6 +75,7 @@ setup(
             "ruff>=0.17.5,<0.18",
             "mypy>=2.4,<3",
             "mypy-zope>=1.0.17",
+            "setuptools>=77",  # with which a test builds the wheel
         ],
         "pages": [
             "playwright>=1.65",

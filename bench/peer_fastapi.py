@@ -35,7 +35,7 @@ from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
 from solisync.rules.pushed import read_pushed
-from solisync.rules.replays import Recent, recent_count
+from solisync.rules.replay_lists import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody
@@ -212,12 +212,10 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     if len(payload) > PAYLOAD_MAX_BYTES:
         raise BadRequest("sync_too_large", "sync payload too large")
     bests = bests_of(merged.payload.stats)
-    told = counts_of(merged.payload).told_after(saved.counts or before)
+    told = counts_of(merged.payload).with_most_draws(saved.counts or before)
     better = bests if saved.standing.improved_by(bests) else None
     saving = sync.saving(player, payload, told, better, now, first=stored is None)
-    steps = "; ".join(
-        map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, basis), mine)))
-    )
+    steps = "; ".join(map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, basis)))))
     await connection.execute(f"{steps}; COMMIT")
     return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
 

@@ -18,8 +18,9 @@ from .rules.browser_sessions import BrowserLogin, BrowserSession
 from .rules.challenge import DailyChallenge
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
-from .rules.leaderboard import Entry, OptIn
-from .rules.replays import RECENT_DEFAULT, Listed, OwnReplays, Recent, Uploaded
+from .rules.leaderboard import Entry, OptIn, OwnEntry
+from .rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
+from .rules.replays import Uploaded
 from .rules.sessions import PasswordChange, Session
 from .rules.shapes import ErrorBody, Ok
 from .rules.sync import Payload, SyncAnswer
@@ -111,6 +112,10 @@ class Client:
         """Replace the player's avatar by this image."""
         return await self._as_player("PUT", "/api/me/avatar", Me, body=image, content_type=media_type)
 
+    async def delete_avatar(self) -> Ok:
+        """Take the player's avatar away."""
+        return await self._as_player("DELETE", "/api/me/avatar", Ok)
+
     async def avatar(self, avatar_url: str) -> bytes:
         """The image at an `avatar_url`, this player's or another's."""
         return await self._as_player("GET", avatar_url, bytes)
@@ -137,6 +142,10 @@ class Client:
         """The best of the players who have opted in."""
         return await self._as_player("GET", "/api/leaderboard", list[Entry])
 
+    async def own_entry(self) -> OwnEntry:
+        """The player's own entry on the leaderboard, visible or not."""
+        return await self._as_player("GET", "/api/leaderboard/opt-in", OwnEntry)
+
     async def opt_in(self, display_name: str) -> Ok:
         """Show the player on the leaderboard, under this name."""
         return await self._as_player("POST", "/api/leaderboard/opt-in", Ok, body=OptIn(display_name))
@@ -146,12 +155,20 @@ class Client:
         return await self._as_player("DELETE", "/api/leaderboard/opt-in", Ok)
 
     async def upload_replay(self, replay: bytes) -> str:
-        """Store a replay byte for byte; returns its id."""
+        """Store a replay byte for byte; returns its id. One with a `game_id` can be sent again, and is stored once."""
         return (await self._as_player("POST", "/api/replays", Uploaded, body=msgspec.Raw(replay))).id
 
-    async def recent_replays(self, limit: int = RECENT_DEFAULT) -> list[Recent]:
-        """The newest replays of all players."""
-        return await self._call("GET", f"/api/replays/recent?limit={limit}", list[Recent])
+    async def recent_replays(self, limit: int = RECENT_DEFAULT, *, verified: bool = False) -> list[Recent]:
+        """The newest replays of all players; if so, of the `verified` ones."""
+        more = "&verdict=verified" if verified else ""
+        return await self._call("GET", f"/api/replays/recent?limit={limit}{more}", list[Recent])
+
+    async def player_replays(
+        self, username: str, limit: int = RECENT_DEFAULT, before: str | None = None
+    ) -> PlayerReplays:
+        """A page of a player's listed replays, newest first; `before` is `next` of the page before."""
+        more = f"&before={before}" if before is not None else ""
+        return await self._call("GET", f"/api/players/{username}/replays?limit={limit}{more}", PlayerReplays)
 
     async def replay(self, replay_id: str) -> bytes:
         """A replay as it was uploaded."""

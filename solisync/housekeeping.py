@@ -1,4 +1,4 @@
-"""Deleting expired rows in the background, in small batches, so that no request takes longer for it."""
+"""Deleting what has expired in the background, in small batches, so that no request takes longer for it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -11,18 +11,22 @@ from twisted.logger import Logger
 
 from .access.rate_limit import LIMITS, Limit
 from .errors import DatabaseError, Unavailable
+from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Transaction
-from .storage import analytics, rate_limits, sessions, sync
+from .storage import analytics, boards, rate_limits, recent_searches, sessions, sync
+from .storage.boards import Verified
 
 EVERY_SECONDS = 60.0
 BATCH = 1_000
+PAGE = 200  # of verdicts; if all are of one player, they are one transaction
 
 
 class Housekeeping:
     """Every minute deletes expired refresh tokens, what was known of their sessions, unused rate limits, old analytics.
 
-    A round that fails is logged, and the next one tries again.
+    Once after a start, takes games of older rulesets off the boards, where they stand from before migrations/0017. A
+    round that fails is logged, and the next one tries again.
     """
 
     _log = Logger()
@@ -40,6 +44,7 @@ class Housekeeping:
         self._analytics_days = analytics_days
         self._limits = limits
         self._now = now
+        self._withdrawn: Verified | None = Verified()
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
 
@@ -64,13 +69,25 @@ class Housekeeping:
         try:
             await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
             await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))
+            await self._prune_all(lambda transaction: recent_searches.prune(transaction, most=BATCH))
             await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
             if self._analytics_days is not None:
                 old = {"days": self._analytics_days, "most": BATCH}
                 await self._prune_all(lambda transaction: analytics.prune(transaction, self._now(), **old))
                 await self._prune_all(lambda transaction: analytics.prune_names(transaction, self._now(), **old))
+            await self._withdraw_evidence()
         except (DatabaseError, Unavailable) as error:
             self._log.warn("housekeeping is put off for a minute: {error}", error=error)
+
+    async def _withdraw_evidence(self) -> None:
+        """Go on to the end, one player after the other; what is done is done whenever this ends, and on any node."""
+        while self._withdrawn is not None:
+            found, last = await self._database.autocommit(
+                boards.older_evidence, self._withdrawn, engine=ENGINE_VERSION, most=PAGE
+            )
+            for player, replay_ids in found.items():
+                await self._database.autocommit(boards.place, player, replay_ids)
+            self._withdrawn = last
 
     async def _prune_all(self, prune: Callable[[Transaction], Awaitable[int]]) -> None:
         while await self._database.autocommit(prune) == BATCH:

@@ -117,7 +117,7 @@ def make_service(
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
-    recent = CoalescingCache(lambda: database.autocommit(replays.recent), reactor=reactor)
+    recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
     site = make_site(
         settings,
         reactor,

@@ -20,16 +20,17 @@ from solisync.access import passwords
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
+from tests.harness import forking
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import launching, reset_ignored_interrupt
 from tests.harness.service import ready, start
 
-TEST_SECONDS = 60
+TEST_SECONDS = 5 * PATIENCE
 WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
 
 _numbers = itertools.count(1)
@@ -54,12 +55,20 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """What `-n auto` means: a process for each core, and two on one core, where the tests of one wait half the time."""
-    return min(max(2, len(os.sched_getaffinity(0))), WORKERS_MAX)
+    """What `-n auto` means: a process more than there are cores, because a third of the time a test waits."""
+    return min(len(os.sched_getaffinity(0)) + 1, WORKERS_MAX)
 
 
 def pytest_addoption(parser):
     parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
+    parser.addoption("--times", type=int, default=1, help="run each test so many times (see tests/repeat.py)")
+
+
+def pytest_generate_tests(metafunc):
+    times = metafunc.config.getoption("--times")
+    if times > 1:
+        metafunc.fixturenames.append("repetition")
+        metafunc.parametrize("repetition", range(times), ids=["repeated"] * times)
 
 
 def pytest_configure(config):
@@ -67,9 +76,13 @@ def pytest_configure(config):
     passwords._thread.lowered = True  # what a test hashes in this thread must not lower the priority of all tests
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)
-    for profile in ("full", "short"):  # told apart by `costly`
-        settings.register_profile(profile, deadline=None)  # a busy machine may take its time
+    # No deadline, because a busy machine may take its time; without --fire the same examples each time, so that nothing
+    # fails by chance. The profiles are told apart by `costly`.
+    settings.register_profile("full", deadline=None, max_examples=100)
+    settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
     settings.load_profile("full" if config.getoption("--fire") else "short")
+    if config.getoption("--fire"):
+        forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
 
 
 def pytest_collection_modifyitems(config, items):

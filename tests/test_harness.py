@@ -1,9 +1,33 @@
 """What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
+import ast
+import json
+import signal
+import subprocess
 import sys
+import tempfile
 
-from tests.harness.constants import ROOT
-from tests.harness.processes import run
+import pytest
+
+from tests.harness import surroundings
+from tests.harness.constants import PATIENCE, ROOT
+from tests.harness.entry_points import SOLISYNC, anew
+from tests.harness.forking import fork
+from tests.harness.processes import alive, clean_environment, run
+
+EVERY_DAY = (
+    ".",
+    "access",
+    "checking",
+    "commands",
+    "harness",
+    "klondike",
+    "postgres",
+    "process",
+    "rules",
+    "web",
+    "wire",
+)
 
 LOST = """
 from twisted.internet.defer import Deferred
@@ -20,6 +44,7 @@ def test_after(): pass
 
 INTERRUPTIBLE = """
 import os, signal, subprocess, sys
+from tests.harness.constants import PATIENCE
 from tests.harness.processes import Process, run
 
 CHILD = (sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGINT))")
@@ -27,7 +52,7 @@ CHILD = (sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIG
 def test_children_can_be_interrupted(tmp_path):
     assert "default_int_handler" in run(*CHILD).out[0]
     process = Process(CHILD, dict(os.environ), tmp_path / "log")
-    assert process.popen.wait(30) == 0
+    assert process.popen.wait(PATIENCE) == 0
     assert "default_int_handler" in process.log
 
 def test_the_tests_cannot():
@@ -77,3 +102,74 @@ def test_what_two_processes_log_and_measure_is_seen(tmp_path):
     for worker in ("gw0", "gw1"):
         assert f"{{'{worker}.log': ['canary-secret-" in shown
     assert {f"figure {number} of" in shown.partition("= figures =")[2] for number in range(4)} == {True}
+
+
+def waits(tree):
+    """The bounds of the waits in a module: a `timeout`, or the second argument of a function of the harness."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        yield from (word.value for word in call.keywords if word.arg in ("timeout", "patience"))
+        yield from call.args[{"wait_for": 1, "until": 2, "ready": 2}.get(name, len(call.args)) :]
+
+
+def test_every_wait_has_the_one_bound():
+    """No wait has a number of seconds of its own: beside other work, each of them would be too few one day."""
+    modules = [path for name in EVERY_DAY for path in (ROOT / "tests" / name).glob("*.py")]
+    own = [
+        f"{path.name}:{bound.lineno}"
+        for path in modules
+        for bound in waits(ast.parse(path.read_text("utf-8")))
+        if isinstance(bound, ast.Constant) and isinstance(bound.value, int | float) and bound.value >= 1
+    ]
+    assert own == []
+
+
+def test_a_forked_program_finds_what_a_started_one_does(tmp_path):
+    """Arguments, environment, directory, session, signals, descriptors and input; and the reactor is yet to be made."""
+    environment = clean_environment(SOLISYNC_LISTEN="tcp:1", ZOE="zoë")
+    found = []
+    for program in ("forked", "started"):
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(b"some input")
+            given.seek(0)
+            if program == "forked":
+                words = (surroundings.__file__, "a", "b")
+                process = fork("tests.harness.surroundings:main", words, environment, given, out, err, cwd=tmp_path)
+            else:
+                words = (sys.executable, surroundings.__file__, "a", "b")
+                process = subprocess.Popen(
+                    words, env=environment, stdin=given, stdout=out, stderr=err, cwd=tmp_path, start_new_session=True
+                )
+            assert process.wait(PATIENCE) == 3
+            out.seek(0)
+            err.seek(0)
+            found.append((json.load(out), err.read()))
+    assert found[0] == found[1]
+    assert found[0][0]["environment"]["ZOE"] == "zoë"
+
+
+@pytest.mark.parametrize("words", [("--version",), ("nonsense",), ("users", "list", "--limit=x"), ("--migrate",)])
+def test_a_forked_command_ends_as_a_started_one(words):
+    """With the same status and the same words, on standard output and on standard error."""
+    variables = {"DATABASE_URL": "host=127.0.0.1 port=1"}
+    assert run(*SOLISYNC, *words, **variables) == run(*anew(SOLISYNC), *words, **variables)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_forked_process_that_a_signal_ends_says_so(number):
+    """As of a Popen, minus the number is the status; there is none while it runs."""
+    with tempfile.TemporaryFile() as file:
+        process = fork("signal:pause", ["pause"], clean_environment(), file, file, file)
+    assert process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.01)
+    process.send_signal(number)
+    assert process.wait() == process.poll() == -number
+    assert not alive(process.pid)
+    process.kill()
+
+
+def test_a_program_that_cannot_begin_fails_its_test(tmp_path):
+    """Such as one whose directory is missing: its status is not taken for a process id."""
+    with tempfile.TemporaryFile() as file, pytest.raises(AssertionError, match="ended with 1 before it began"):
+        fork("signal:pause", ["pause"], clean_environment(), file, file, file, cwd=tmp_path / "missing")

@@ -46,11 +46,9 @@ def make(place):
         (programs / name).chmod(0o755)
 
     def make(*words, **variables):
-        done = run(
+        return run(
             "make", "--no-print-directory", f"PYTHON={sys.executable}", *words, cwd=place, HOME=place, **variables
         )
-        done.said = "\n".join(done.out + done.err)
-        return done
 
     return make
 

@@ -3,7 +3,6 @@
 import random
 
 import bcrypt
-import pytest
 import pytest_twisted
 
 from solisync.postgres.database import Database
@@ -22,7 +21,6 @@ async def database(reactor, shared_dsn):
     await database.close(1)
 
 
-@pytest.mark.limit(120)
 async def test_pushes_among_deletions_resets_and_opt_ins(nodes, database, no_deadlocks, full):
     """Many rounds of everything at random on a few players: no 5xx, no deadlock, no row without its player."""
     rounds = 1_000 if full else 300

@@ -69,7 +69,6 @@ async def test_one_of_a_hundred_registrations_wins(two, shared_dsn):
     assert refresh(next(two), winner["refresh_token"])[0] == 200
 
 
-@pytest.mark.limit(90)
 async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn, database, no_deadlocks, reactor, full):
     """Again and again a reset, a login with the old password and a refresh at once: nothing is left to refresh with."""
     passwords = [PASSWORD, PASSWORD + " again"]
@@ -108,7 +107,6 @@ async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn,
     assert set(statuses) == {(kind, status) for kind in ("refresh", "login") for status in (200, 401)}
 
 
-@pytest.mark.limit(90)
 async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn, no_deadlocks, full):
     """Again and again a refresh and the deletion of its player at once: no deadlock, no 5xx, nothing left behind."""
     count = 1_000 if full else 200

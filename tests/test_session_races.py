@@ -98,7 +98,6 @@ async def test_more_than_sixty_tokens_a_minute_are_declined(nodes, shared_dsn):
     assert (await deferToThread(refresh, nodes[1], pair["refresh_token"]))[0] == 200
 
 
-@pytest.mark.limit(120)
 async def test_no_session_older_than_a_change_of_password_survives_it(
     nodes, shared_dsn, database, no_deadlocks, reactor, full
 ):

@@ -28,13 +28,23 @@ class Limit:
     most: int
     seconds: int
 
+    def bucket(self, client: str) -> str:
+        """Where the requests of an origin or a player are counted."""
+        return f"{self.name}:{client}"
+
 
 AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 PASSWORD = Limit("password", most=5, seconds=60)
 EXPORT = Limit("export", most=2, seconds=60)
 OPT_IN = Limit("opt_in", most=10, seconds=60)
-LIMITS = (AUTH, ANALYTICS, PASSWORD, EXPORT, OPT_IN)
+LIMITS_OF_PLAYERS = (PASSWORD, EXPORT, OPT_IN)
+LIMITS = (AUTH, ANALYTICS, *LIMITS_OF_PLAYERS)
+
+
+def buckets_of(player: str) -> list[str]:
+    """The buckets of one player."""
+    return [limit.bucket(player) for limit in LIMITS_OF_PLAYERS]
 
 
 class RateLimiter:
@@ -54,7 +64,7 @@ class RateLimiter:
 
     def expect(self, limit: Limit, client: str) -> "Admission":
         """A request of `client` that has yet to be counted; raises TooMany if it is known to be refused."""
-        hit = Hit(f"{limit.name}:{client}", limit.most, limit.seconds)
+        hit = Hit(limit.bucket(client), limit.most, limit.seconds)
         until = self._refused_until.get(hit.bucket)
         if until is not None:
             now = self._reactor.seconds()

@@ -1,12 +1,15 @@
 """The program of a checker process: checks the replays that come on standard input, until that ends.
 
 It has what the check needs and nothing else: no settings, no database, no Twisted. Its priority is the lowest, its
-processor time for each replay and its memory are limited. While it searches for undos it looks every few milliseconds
-whether a replay has come that is to be checked literally, and checks that first.
+processor time for each replay and its memory are limited. It gives up privileges only once its modules are loaded,
+because root's files may be readable for root alone. While it searches for undos it looks every few milliseconds whether
+a replay has come that is to be checked literally, and checks that first.
 """
 
+import ctypes
 import gc
 import os
+import pwd
 import resource
 import select
 import signal
@@ -28,9 +31,11 @@ LOWEST_PRIORITY = 19
 CPU_SECONDS = 5
 SEARCH_SECONDS = 4.8  # the rest is for what the search does between two looks at the clock, and for the timeline
 MEMORY_BYTES = 256 * 2**20
-KEPT_BYTES = 64 * 2**20  # a process that has more after a search begins anew, because Python gives little back
+KEPT_BYTES = 64 * 2**20  # a process that has more after a search ends, because Python gives little back
 
 _READ_BYTES = 65_536
+_PR_SET_NO_NEW_PRIVS = 38
+_NOBODY = 65_534  # where no user has that name
 _OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
 
 
@@ -49,7 +54,7 @@ class Checker:
         self._stoppable = False
 
     def run(self) -> None:
-        """Work until standard input ends."""
+        """Work until standard input ends, or until this process has become large: then another one takes its place."""
         signal.signal(signal.SIGXCPU, self._stop)
         self._send(READY)
         while True:
@@ -60,8 +65,8 @@ class Checker:
             verdict, cpu_seconds = (self._search if job.search else self._check_literally)(job.body, began)
             self._jobs.popleft()
             self._answer(job, verdict, cpu_seconds)
-            if job.search:
-                self._shrink()
+            if job.search and not self._jobs and self._frames.is_empty and _memory() > KEPT_BYTES:
+                return
 
     def _check_literally(self, body: bytes, began: float) -> tuple[Verdict, float]:
         verdict = self._bounded(lambda: check_literally(body))
@@ -69,7 +74,7 @@ class Checker:
 
     def _search(self, body: bytes, began: float) -> tuple[Verdict, float]:
         self._deadline = began + SEARCH_SECONDS
-        verdict = self._bounded(lambda: check(body, keep_going=self._keep_going))
+        verdict = self._bounded(lambda: check(body, used=self._used))
         interrupted = self._deadline - began - SEARCH_SECONDS
         return verdict, time.process_time() - began - interrupted
 
@@ -89,8 +94,8 @@ class Checker:
             self._stoppable = False
             raise _OutOfTimeError
 
-    def _keep_going(self) -> bool:
-        """Check what has come meanwhile, in time of its own; whether there is time left for the search."""
+    def _used(self) -> float:
+        """Check what has come meanwhile, in time of its own; which share of the time for the search is used up."""
         self._stoppable = False
         began = time.process_time()
         self._interrupt()
@@ -102,7 +107,7 @@ class Checker:
             self._deadline += now - began
             _allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
         self._stoppable = True
-        return now < self._deadline
+        return 1 - (self._deadline - now) / SEARCH_SECONDS
 
     def _interrupt(self) -> None:
         """Check what waits behind the search."""
@@ -135,13 +140,13 @@ class Checker:
         sys.stdout.buffer.write(frame(payload))
         sys.stdout.buffer.flush()
 
-    def _shrink(self) -> None:
-        """Begin anew, with the same pipes, if this process has become large; what waits in the pipe stays there."""
-        with suppress(OSError):  # where there is no /proc, it stays as it is
-            pages = int(Path("/proc/self/statm").read_text("utf-8").split()[1])
-            if pages * resource.getpagesize() > KEPT_BYTES and not self._jobs and self._frames.is_empty:
-                _allow(CPU_SECONDS)  # which goes on across exec
-                os.execv(sys.executable, sys.orig_argv)  # noqa: S606
+
+def _memory() -> int:
+    """Resident memory in bytes; 0 where there is no /proc."""
+    try:
+        return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _allow(seconds: float) -> None:
@@ -153,6 +158,23 @@ def _allow(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
 
 
+def _give_up_privileges() -> None:
+    """Never gain any by running a program, and be nobody instead of root, as far as the platform allows."""
+    with suppress(AttributeError):  # only Linux has it
+        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if os.geteuid():
+        return
+    try:
+        user = pwd.getpwnam("nobody")
+        uid, gid = user.pw_uid, user.pw_gid
+    except KeyError:
+        uid = gid = _NOBODY
+    with suppress(OSError):  # a container's root may lack the capability, or its namespace this user
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+
+
 def main(priority: int = LOWEST_PRIORITY) -> None:
     """Work at this priority, a nice value, until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service to act on
@@ -161,6 +183,7 @@ def main(priority: int = LOWEST_PRIORITY) -> None:
     for limit, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
         with suppress(OSError, ValueError):  # not every platform can
             resource.setrlimit(limit, (most, most))
+    _give_up_privileges()
     gc.disable()  # there are no cycles, and many tuples to look through
     with suppress(BrokenPipeError):
         Checker().run()

@@ -25,13 +25,15 @@ class CheckerProcess(ProcessProtocol):
     """Starts with its creation, and ends by `kill` or by itself.
 
     `ready` fires with True when it takes jobs, or with False when it ends before that; `ended` with how it ended, in
-    words. Neither ever fails.
+    words. Neither ever fails. `retired` is true when it has ended by itself and in order, having become too large: then
+    it has not begun with the jobs that it has not answered.
     """
 
     transport: IProcessTransport
 
     def __init__(self, reactor: ReactorBase, command: tuple[str, ...] = COMMAND) -> None:
         self.alive = True
+        self.retired = False
         self.ready: Deferred[bool] = Deferred()
         self.ended: Deferred[str] = Deferred()
         self._frames = Frames()
@@ -82,6 +84,7 @@ class CheckerProcess(ProcessProtocol):
         """Tell all who wait that no answer will come."""
         self.alive = False
         end = cast(ProcessTerminated | ProcessDone, reason.value)
+        self.retired = self.ready.called and end.signal is None and not end.exitCode
         how = f"by signal {end.signal}" if end.signal else f"with status {end.exitCode or 0}"
         last = self._words.decode("utf-8", "replace").strip().rpartition("\n")[2]
         if not self.ready.called:

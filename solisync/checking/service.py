@@ -27,7 +27,6 @@ CLAIM_SECONDS = 30.0
 RENEW_SECONDS = 10.0  # while a checker is at it: at its priority, on a busy machine, it may take its time
 LITERAL_SECONDS = 60.0  # then the checker hangs, and is killed
 SEARCH_SECONDS = 600.0  # 5 s of processor time, of which the lowest priority has a hundredth where all cores are busy
-ATTEMPTS = 3
 
 POLL_SECONDS = 0.5
 READY_SECONDS = 30.0  # for a new process to begin
@@ -123,7 +122,7 @@ class Checking:
                     process.kill()
             how = await process.ended
             self._processes.discard(process)
-            if not self._stopping:
+            if not self._stopping and not process.retired:
                 self._log.error("a checker ended {how}; starting another", how=how)
                 await self._pause(RESTART_SECONDS)
 
@@ -138,10 +137,14 @@ class Checking:
         """Check what is in one of the queues, one after the other, until the process ends."""
         claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=CLAIM_SECONDS)
         while process.alive and not self._stopping:
-            claim = await self._patiently(claim_next)
+            try:
+                claim = await self._patiently(claim_next)
+            except Exception as error:  # whatever it is, the claim stands, and so counts as an attempt
+                self._log.error("a replay that is to be checked can't be read: {error!r}", error=error)
+                claim = None
             if claim is None:
                 await self._pause(POLL_SECONDS)
-            elif claim.attempt > ATTEMPTS:
+            elif claim.attempt > checks.ATTEMPTS:
                 await self._store(claim, CRASHED, engine=ENGINE_VERSION, timeline=None)
             else:
                 await self._check(process, claim, search=search)
@@ -151,7 +154,7 @@ class Checking:
         claim = replace(claim, body=b"")
         claim, answer = await self._wait(process, claim, answered, SEARCH_SECONDS if search else LITERAL_SECONDS)
         if answer is None:
-            if self._stopping:
+            if self._stopping or process.retired:
                 with suppress(DatabaseError, Unavailable):
                     await self._database.autocommit(checks.release, claim)
             return  # else the claim lapses, and the replay is somebody's once more

@@ -5,16 +5,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
-from twisted.internet.task import deferLater
 
 from ..errors import FatalError
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..rules import original as rules
 from ..rules.cells import Row, Unusable
-from ..rules.original import Image, Progress, ReportedEvent, User
+from ..rules.original import BoardEntry, Image, Progress, Replay, ReportedEvent, User
 from ..storage import original_players as players
 from ..storage import original_records as records
 from .import_owners import Owners
@@ -48,7 +46,6 @@ async def bring(task: Task) -> None:
             avatars=avatars,
             tally=tally,
             dry=chosen.dry_run,
-            reactor=task.reactor,
         )
         await importing.run()
 
@@ -73,16 +70,16 @@ class Import:
         avatars: Path | None,
         tally: Tally,
         dry: bool,
-        reactor: ReactorBase,
     ) -> None:
         self._database = database
         self._original = original
         self._directory = avatars
         self._tally = tally
         self._dry = dry
-        self._reactor = reactor
         self._owners = Owners(tally)
         self._storing: Deferred[None] | None = None
+        self._now = datetime.now(UTC)
+        self._newest_classics: dict[object, datetime] = {}
 
     async def run(self) -> None:
         """Import everything; what belongs to players comes after them."""
@@ -96,13 +93,14 @@ class Import:
     async def _all(self) -> None:
         await self._users()
         await self._owned("sync_state", rules.read_progress, self._merge, self._merge)
-        await self._owned("leaderboard", rules.read_entry, players.look_at_entries, players.store_entries)
+        self._newest_classics = await self._original.read(rules.newest_classics, self._original.classics())
+        await self._owned("leaderboard", self._entry, players.look_at_entries, players.store_entries)
         await self._avatars()
-        await self._owned("replays", rules.read_stored_replay, records.fresh_replays, records.store_replays)
+        await self._owned("replays", self._replay, records.fresh_replays, records.store_replays)
         await self._owned("refresh_tokens", rules.read_token, records.fresh_tokens, records.store_tokens)
         await self._spend()
         await self._events()
-        self._compare_challenges()
+        await self._compare_challenges()
 
     async def _users(self) -> None:
         async for batch in self._batches("users"):
@@ -135,6 +133,19 @@ class Import:
             if table == "leaderboard":
                 await self._warn_of_hidden(usable)
             await self._store(table, usable, look, store)
+
+    def _entry(self, row: Row) -> BoardEntry:
+        newest = self._newest_classics.get(row["user_id"])
+        return self._warned("leaderboard", row, rules.read_entry(row, newest, self._now))
+
+    def _replay(self, row: Row) -> Replay:
+        return self._warned("replays", row, rules.read_stored_replay(row, self._now))
+
+    def _warned(self, table: str, row: Row, read: tuple[T, list[str]]) -> T:
+        value, warnings = read
+        for warning in warnings:
+            self._tally.warn(table, row[self._original.key(table)], warning)
+        return value
 
     async def _store(self, table: str, rows: Sequence[T], look: Use[T, set[str]], store: Use[T, set[str]]) -> None:
         """Begin to store rows, as soon as those before are stored; the next are read meanwhile."""
@@ -182,7 +193,7 @@ class Import:
     async def _avatars(self) -> None:
         have = (row for row in self._original.rows("users") if row["avatar_url"] is not None)
         if self._directory is None:
-            count = sum(1 for _ in have)
+            count = await self._original.read(_length, have)
             if count:
                 self._tally.warn("avatars", None, f"--avatars DIR would bring those that players have there: {count:,}")
             return
@@ -218,7 +229,7 @@ class Import:
             return
         while live := await self._database.autocommit(records.live_tokens, after):
             after = max(live)
-            gone = live.keys() - self._original.has_tokens(live.keys())
+            gone = live.keys() - await self._original.read(self._original.has_tokens, live.keys())
             if gone and not self._dry:
                 spent += await self._database.transact(records.spend_tokens, gone, {live[jti] for jti in gone})
             elif gone:
@@ -239,25 +250,29 @@ class Import:
                 usable.setdefault(reported.event.id, reported)
             await self._store("analytics_events", [*usable.values()], records.fresh_events, records.store_events)
 
-    def _compare_challenges(self) -> None:
-        for row in self._original.rows("daily_challenges"):
-            self._tally.read("daily_challenges")
-            difference = rules.challenge_difference(row)
-            if difference is None:
-                self._tally.present("daily_challenges")
-            else:
-                self._tally.warn("daily_challenges", row["date"], difference)
+    async def _compare_challenges(self) -> None:
+        async for batch in self._batches("daily_challenges"):
+            for row in batch:
+                difference = rules.challenge_difference(row)
+                if difference is None:
+                    self._tally.present("daily_challenges")
+                else:
+                    self._tally.warn("daily_challenges", row["date"], difference)
 
     async def _batches(self, table: str, rows: Iterator[Row] | None = None, most: int = BATCH) -> Any:
-        """The rows of a table in lists; between two of them the reactor runs, so that signals are heard."""
-        total, done = self._original.count("users" if table == "avatars" else table), 0
-        for batch in _split(self._original.rows(table) if rows is None else rows, most):
+        """The rows of a table in lists."""
+        total = await self._original.read(self._original.count, "users" if table == "avatars" else table)
+        batches, done = _split(self._original.rows(table) if rows is None else rows, most), 0
+        while batch := await self._original.read(next, batches, None):
             self._tally.read(table, len(batch))
             yield batch
             done += len(batch)
             self._tally.report(f"{table}: {done:,} of {total:,}")
-            await deferLater(self._reactor, 0)
         await self._stored()
+
+
+def _length(rows: Iterator[Row]) -> int:
+    return sum(1 for _ in rows)
 
 
 def _split(rows: Iterator[Row], most: int) -> Iterator[list[Row]]:

@@ -64,6 +64,8 @@ class _Smoke:
         url = (await self._step("upload avatar", lambda: client.upload_avatar(PIXEL, "image/png"))).avatar_url or ""
         avatar = await self._step("avatar", lambda: client.avatar(url))
         _expect(avatar == PIXEL, "the avatar is not the one that was uploaded")
+        await self._step("remove avatar", client.delete_avatar)
+        await self._refused("removed avatar", 404, lambda: client.avatar(url))
         await self._step("login", lambda: client.login(name, password))
         spent = await self._step("refresh", client.refresh)
         await self._step("refresh again", client.refresh)
@@ -85,14 +87,22 @@ class _Smoke:
         merged = (await self._step("pull again", client.pull)).merged
         _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))
+        entry = await self._step("own entry", client.own_entry)
+        _expect((entry.visible, entry.display_name) == (True, name), "the own entry is not the one that was made")
         await self._step("leaderboard", client.leaderboard)
         await self._step("board", client.classic_board)
         await self._step("leaderboard opt-out", client.opt_out)
         replay = b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1.50,'
-        replay += b' "recorded_at": "2026-01-01", "moves": [ ]}'
+        replay += b' "recorded_at": "2026-01-01", "moves": [ ], "game_id": "%b"}' % str(uuid4()).encode()
         replay_id = await self._step("upload replay", lambda: client.upload_replay(replay))
+        again = await self._step("upload replay again", lambda: client.upload_replay(replay))
+        _expect(again == replay_id, "one game was stored twice")
         recent = await self._step("recent replays", client.recent_replays)
         _expect(replay_id in [line.id for line in recent], "the replay is not among the recent ones")
+        proved = await self._step("recent verified replays", lambda: client.recent_replays(verified=True))
+        _expect(replay_id not in [line.id for line in proved], "a replay without moves is among the verified ones")
+        public = (await self._step("replays of the player", lambda: client.player_replays(name))).replays
+        _expect([line.id for line in public] == [replay_id], "the player's replays are not the one that was uploaded")
         fetched = await self._step("fetch replay", lambda: client.replay(replay_id))
         _expect(fetched == replay, "the replay came back changed")
         verdict = await self._step("verdict", lambda: client.verdict(replay_id))
@@ -101,6 +111,7 @@ class _Smoke:
         await self._step("unlist replay", lambda: client.set_listed(replay_id, False))
         recent = await self._step("recent replays without it", client.recent_replays)
         _expect(replay_id not in [line.id for line in recent], "the unlisted replay is among the recent ones")
+        await self._refused("player without listed replays", 404, lambda: client.player_replays(name))
         own = (await self._step("own replays", client.own_replays)).replays
         _expect(
             [(line.id, line.listed) for line in own] == [(replay_id, False)], "the unlisted replay is not one's own"

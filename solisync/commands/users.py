@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from ..access.rate_limit import buckets_of
 from ..errors import Conflict, DatabaseError, FatalError
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
@@ -89,7 +90,7 @@ async def delete(task: Task) -> None:
 
     async def change(database: Database) -> None:
         found = await database.autocommit(player, task.chosen.user)
-        if await database.autocommit(accounts.delete, found.id):
+        if await database.autocommit(accounts.delete, found.id, buckets_of(found.id)):
             audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 

@@ -5,13 +5,16 @@
 """
 
 from .drawing import draw_game
-from .recording import Reason, UnreadableError, read_recording
+from .recording import Reason, RecordedMove, UnreadableError, read_recording
+from .scoring import PREFERRED
 from .timeline import Timeline, make_timeline, undo_places
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
 
 __all__ = [
     "ENGINE_VERSION",
+    "PREFERRED",
     "Reason",
+    "RecordedMove",
     "Status",
     "Timeline",
     "UnreadableError",

@@ -27,6 +27,7 @@ EXPLANATIONS = {
     Reason.NO_EXPLANATION: "no undos make the moves a won game with that score",
     Reason.BUDGET: "it takes too long to tell",
     Reason.CRASHED: "the search found something that the game doesn't accept",
+    Reason.SEED_ROUNDED: "its seed looks rounded, so the moves may be those of another deal",
 }
 
 
@@ -41,8 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.literally:
         verdict = check_literally(body)
     else:
-        deadline = time.process_time() + options.seconds
-        verdict = check(body, keep_going=lambda: time.process_time() < deadline)
+        began = time.process_time()
+        verdict = check(body, used=lambda: (time.process_time() - began) / max(options.seconds, 0.001))
     try:
         _show(body, verdict, options)
         sys.stdout.flush()

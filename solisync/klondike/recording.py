@@ -1,7 +1,8 @@
 """A replay as uploaded: JSON text that may hold anything, read into a `Recording`, or refused as unreadable."""
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Literal, NoReturn
 
@@ -12,6 +13,8 @@ from .deal import SEED_MAX
 from .rules import COLUMNS, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move
 
 _DIGITS_MAX = 100
+_SEED_TEXT = re.compile("0|[1-9][0-9]{0,19}")
+_EXACT_MAX = 2**53  # a double holds every integer up to it
 
 
 class Reason(StrEnum):
@@ -26,6 +29,7 @@ class Reason(StrEnum):
     NO_EXPLANATION = "no_explanation"
     BUDGET = "budget"
     CRASHED = "crashed"
+    SEED_ROUNDED = "seed_rounded"
 
 
 class UnreadableError(ValueError):
@@ -47,6 +51,13 @@ class Recording:
     final_score: int | None
     """The score that is claimed, without the time bonus; None if it is not a whole number."""
     moves: tuple[Move, ...]
+    undo_places: tuple[int, ...] = ()
+    """Where the client says that moves were undone: for each undo, the index of the recorded move that came next."""
+
+    @property
+    def seed_may_be_rounded(self) -> bool:
+        """Whether the seed is one of those that a client whose numbers are doubles makes of larger seeds."""
+        return self.seed > _EXACT_MAX and int(float(self.seed)) == self.seed
 
     @property
     def draw(self) -> int:
@@ -64,22 +75,33 @@ class Recording:
         return self.mode != "Challenge"
 
 
-class _Pile(Struct, frozen=True, forbid_unknown_fields=True):
+class Pile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A foundation or a column, counted from 0, the left one."""
+
     foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
     tableau: Annotated[int, Meta(ge=0, lt=len(COLUMNS))] | UnsetType = field(default=UNSET, name="Tableau")
 
 
-_Place = Literal["Stock", "Waste"] | _Pile
+# names one pile: JSON Schema says so, and `_pile` checks it
+_Place = Annotated[Literal["Stock", "Waste"] | Pile, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
 
 
-class _Cards(Struct, frozen=True):
+class Cards(Struct, frozen=True):
+    """So many cards from the top of one pile to another."""
+
     source: _Place = field(name="from")
     target: _Place = field(name="to")
-    count: Annotated[int, Meta(ge=0)]
+    count: Annotated[int, Meta(ge=0, examples=[1])]
 
 
-class _Moved(Struct, frozen=True, forbid_unknown_fields=True):
-    cards: _Cards = field(name="Move")
+class CardsMoved(Struct, frozen=True, forbid_unknown_fields=True):
+    """A move that is no click on the stock."""
+
+    cards: Cards = field(name="Move")
+
+
+# clients of schema version 1 wrote "Draw" and "Recycle" for the two things that a click on the stock does
+RecordedMove = Literal["StockClick", "Draw", "Recycle"] | CardsMoved
 
 
 class _Level(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,8 +112,7 @@ class _Replay(Struct, frozen=True, kw_only=True):
     mode: Literal["Classic", "Zen", "Challenge", "TimeAttack", "Difficulty"] | _Level
     draw_mode: Literal["DrawOne", "DrawThree"]
     final_score: int | float
-    # clients of schema version 1 wrote "Draw" and "Recycle" for the two things that a click on the stock does
-    moves: list[Literal["StockClick", "Draw", "Recycle"] | _Moved]
+    moves: list[RecordedMove]
 
 
 def read_recording(body: bytes) -> Recording:
@@ -105,8 +126,8 @@ def read_recording(body: bytes) -> Recording:
         raise UnreadableError(Reason.SHAPE) from None
     if not isinstance(fields, dict):
         raise UnreadableError(Reason.SHAPE)
-    seed = fields.get("seed")
-    if type(seed) is not int or not 0 <= seed <= SEED_MAX:
+    seed = _seed(fields.get("seed"))
+    if seed is None:
         raise UnreadableError(Reason.NO_SEED)
     if not fields.get("moves"):
         raise UnreadableError(Reason.NO_MOVES)
@@ -117,13 +138,23 @@ def read_recording(body: bytes) -> Recording:
         moves = tuple(map(_move, replay.moves))
     except (msgspec.ValidationError, ValueError):
         raise UnreadableError(Reason.SHAPE) from None
-    return Recording(
+    recording = Recording(
         seed=seed,
         draw_mode=replay.draw_mode,
         mode=replay.mode if isinstance(replay.mode, str) else "Difficulty",
         final_score=_whole(replay.final_score),
         moves=moves,
     )
+    return _with_undo_places(recording, fields.get("undo_places"))
+
+
+def _with_undo_places(recording: Recording, places: object) -> Recording:
+    """The recording with the places that the client gave; without any where they are no such list."""
+    if not isinstance(places, list) or not recording.allows_undo or len(places) > len(recording.moves):
+        return recording
+    if not all(type(place) is int and 0 <= place < len(recording.moves) for place in places):
+        return recording
+    return replace(recording, undo_places=tuple(places)) if places == sorted(places) else recording
 
 
 def _integer(digits: str) -> int | float:
@@ -135,18 +166,24 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _seed(value: object) -> int | None:
+    if isinstance(value, str) and _SEED_TEXT.fullmatch(value):
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= SEED_MAX else None
+
+
 def _whole(score: float) -> int | None:
     return int(score) if isinstance(score, int) or score.is_integer() else None
 
 
-def _move(recorded: str | _Moved) -> Move:
+def _move(recorded: str | CardsMoved) -> Move:
     if isinstance(recorded, str):
         return STOCK_CLICK
     cards = recorded.cards
     return Move(_pile(cards.source), _pile(cards.target), cards.count)
 
 
-def _pile(place: str | _Pile) -> int:
+def _pile(place: str | Pile) -> int:
     """The index of a pile in a board; raises ValueError for an object that names no pile, or two."""
     if isinstance(place, str):
         return STOCK if place == "Stock" else WASTE

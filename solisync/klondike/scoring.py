@@ -56,5 +56,5 @@ MAY_1 = Ruleset(
     card_turned_up=0,
     fines={1: (0, 0), 3: (0, 0)},
 )
-RULESETS = (MAY_19, MAY_1)
-"""The preferred one first."""
+PREFERRED, OLDER = RULESETS = (MAY_19, MAY_1)
+"""The preferred ruleset names a game wherever it explains it, and it alone is ranked (migrations/0017)."""

@@ -11,40 +11,31 @@ Nothing is left out that could lead to the claimed score: when nothing is left t
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 
 from .branches import Branches
 from .budget import OutOfBudgetError
 from .positions import Position, Positions, Step
 from .recording import Recording
-from .rules import COLUMNS, FOUNDATIONS, WASTE, Board, Event, needs_leniency
-from .scoring import CARD_HOME, RULESETS, UNDO_PENALTY, WASTE_TO_COLUMN, Ruleset
+from .rules import COLUMNS, FOUNDATIONS, WASTE, Board, Event
+from .scoring import CARD_HOME, UNDO_PENALTY, WASTE_TO_COLUMN, Ruleset
 
 History = tuple["History", int, Position, int, int | None] | None
 """The branches behind a standing: those before, and of the last one start, first position, end and inner turns."""
 
-Standing = tuple[int, int, int]
-"""How a game stands: index of its scale, turns of the waste (up to those that are free), score."""
+Standing = tuple[int, int]
+"""How a game stands: turns of the waste (up to those that are free), score."""
 
 Standings = dict[Standing, History]
 """All ways to stand at one place with one position after one number of undos; for each, one history."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """A won game with the claimed score; for each undo, the index of the recorded move before which it happened."""
-
-    ruleset: Ruleset
-    undo_places: tuple[int, ...]
-
-
 class _Scale:
-    """What one ruleset gives and takes in one recording."""
+    """What the ruleset gives and takes in the recording."""
 
     def __init__(self, ruleset: Ruleset, recording: Recording, positions: Positions) -> None:
-        self.ruleset = ruleset
+        self._card_turned_up = ruleset.card_turned_up
         self._factor = 0 if recording.is_zen else 1
         free_turns, fine = ruleset.fines[recording.draw]
         self.fine = fine * self._factor
@@ -60,7 +51,7 @@ class _Scale:
         return self._factor * (
             CARD_HOME * (position.away + self._from_foundation[place])
             + WASTE_TO_COLUMN * min(position.undealt, self._from_waste[place])
-            + self.ruleset.card_turned_up * position.face_down
+            + self._card_turned_up * position.face_down
         )
 
 
@@ -97,39 +88,36 @@ OpenBranches = dict[int, dict[Position, list[_Branch]]]
 
 
 class Search:
-    """The search for the undos of one recording, which began with the board `first`.
+    """The search for the undos of one recording under one ruleset; the game began with the board `first`.
 
-    It must claim a whole number of points. `spend` is called with the work done, and may raise to stop it.
+    The recording must claim a whole number of points. `spend` is called with the work done, and may raise to stop it.
     """
 
-    def __init__(self, recording: Recording, first: Board, spend: Callable[[int], None]) -> None:
-        # a recorded move was accepted on some board, and one of these by the lenient ruleset only; all others have the
-        # same rules in both, so that one search serves both scores
-        lenient = any(needs_leniency(move) for move in recording.moves)
+    def __init__(self, recording: Recording, first: Board, ruleset: Ruleset, spend: Callable[[int], None]) -> None:
         assert recording.final_score is not None
         self._claimed = recording.final_score
-        self._positions = Positions(first, recording.moves, draw=recording.draw, lenient=lenient)
-        rulesets = [ruleset for ruleset in RULESETS if ruleset.lenient or not lenient]
-        self._scales = [_Scale(ruleset, recording, self._positions) for ruleset in rulesets]
-        most_turns = max(scale.free_turns for scale in self._scales)
-        self._branches = Branches(self._positions, most_turns=most_turns, spend=spend)
+        self._positions = Positions(first, recording.moves, draw=recording.draw, lenient=ruleset.lenient)
+        self._scale = _Scale(ruleset, recording, self._positions)
+        self._branches = Branches(self._positions, most_turns=self._scale.free_turns, spend=spend)
         self._standings: dict[Standing, Standing] = {}
         self._spend = spend
 
-    def run(self) -> Explanation | None:
-        """The explanation with the fewest undos, the preferred ruleset first; None if there is none.
+    def run(self) -> tuple[int, ...] | None:
+        """The fewest undos that explain the recording: for each, the move before which it happened; None without any.
 
-        Raises OutOfBudgetError when there may be one all the same, and whatever `spend` raises.
+        Raises OutOfBudgetError when there may be an explanation all the same, and whatever `spend` raises.
         """
         first = self._positions.first
         if first.deadline < 0:
             return None
-        ways: Ways = {first: {(index, 0, 0): None for index in range(len(self._scales))}}
+        ways: Ways = {first: {(0, 0): None}}
         branches: OpenBranches = {0: {}}
         while branches:
             ways, branches = self._pass(ways, branches)
-            for explanation in self._explanations(ways):
-                return explanation
+            for standings in ways.values():
+                for (_, score), history in standings.items():
+                    if score == self._claimed:
+                        return self._undo_places(history)
             ways = {}
         if self._branches.was_cut:
             raise OutOfBudgetError
@@ -154,19 +142,19 @@ class Search:
 
     def _return(self, position: Position, branches: list[_Branch], place: int, ways: Ways) -> None:
         """Undo what is left of branches off a position."""
-        least = [self._claimed - scale.most_to_come(position, place) for scale in self._scales]
+        least = self._claimed - self._scale.most_to_come(position, place)
+        free_turns = self._scale.free_turns
         arrived = ways.get(position, {})
         for branch in branches:
             start, after = branch.start, branch.first.position
             self._spend(1 + len(branch.settled) + len(branch.unsettled))
             for standing, history in zip(branch.settled, branch.histories, strict=True):
-                if standing not in arrived and standing[2] >= least[standing[0]]:
+                if standing not in arrived and standing[1] >= least:
                     arrived[standing] = (history, start, after, place, None)
-            for (index, turns, score), history in branch.unsettled:
-                free_turns = self._scales[index].free_turns
+            for (turns, score), history in branch.unsettled:
                 for inner in self._branches.turns(start, after, place):
-                    if score >= least[index]:
-                        standing = (index, min(turns + inner, free_turns), score)
+                    if score >= least:
+                        standing = (min(turns + inner, free_turns), score)
                         arrived.setdefault(standing, (history, start, after, place, inner))
         if arrived:
             ways[position] = arrived
@@ -196,10 +184,10 @@ class Search:
         """The branch that begins with a move, for games that stand so before it."""
         branch = _Branch(place, step)
         turned_over = step.event is Event.WASTE_TURNED_OVER
-        for (index, turns, score), history in standings.items():
-            scale = self._scales[index]
+        scale = self._scale
+        for (turns, score), history in standings.items():
             turns = min(turns + turned_over, scale.free_turns)
-            standing = (index, turns, max(0, score - scale.penalty))
+            standing = (turns, max(0, score - scale.penalty))
             standing = self._standings.setdefault(standing, standing)  # or equal ones take most of the memory
             if turns == scale.free_turns:
                 branch.settled.append(standing)
@@ -211,27 +199,20 @@ class Search:
     def _keep(self, standings: Standings, place: int, step: Step, kept: Ways) -> None:
         position, event = step
         kind = self._positions.kinds[place]
-        least = [self._claimed - scale.most_to_come(position, place + 1) for scale in self._scales]
+        scale = self._scale
+        least = self._claimed - scale.most_to_come(position, place + 1)
         arrived = kept.get(position, {})
-        for (index, turns, score), history in standings.items():
-            scale = self._scales[index]
+        for (turns, score), history in standings.items():
             if event is not Event.WASTE_TURNED_OVER:
                 score = max(0, score + scale.points[kind][event])
             elif turns < scale.free_turns:
                 turns += 1
             else:
                 score = max(0, score - scale.fine)
-            if score >= least[index]:
-                arrived.setdefault((index, turns, score), history)
+            if score >= least:
+                arrived.setdefault((turns, score), history)
         if arrived:
             kept[position] = arrived
-
-    def _explanations(self, ways: Ways) -> Iterator[Explanation]:
-        for index, scale in enumerate(self._scales):
-            for standings in ways.values():
-                for (ruleset, _, score), history in standings.items():
-                    if ruleset == index and score == self._claimed:
-                        yield Explanation(ruleset=scale.ruleset, undo_places=self._undo_places(history))
 
     def _undo_places(self, history: History) -> tuple[int, ...]:
         depths: dict[int, int] = {}

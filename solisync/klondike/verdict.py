@@ -2,22 +2,25 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from .budget import STEPS, Budget, OutOfBudgetError
 from .deal import deal
 from .game import Game
 from .recording import Reason, Recording, UnreadableError, read_recording
-from .rules import Board, can_be_legal
-from .scoring import RULESETS, STEP, Ruleset
+from .rules import Board, can_be_legal, needs_leniency
+from .scoring import OLDER, PREFERRED, RULESETS, STEP, Ruleset
 from .search import Search
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Goes up with every change after which a replay may get another verdict."""
 
 MOVES_MAX = 20_000
 """No game comes near it; a longer recording is left undecided."""
+
+PREFERRED_SHARE = 0.8
+"""How much of a budget the search under the preferred ruleset may use; the rest is for the older one, mostly enough."""
 
 _CLOSEST_LAST = (Reason.ILLEGAL_MOVE, Reason.NOT_WON, Reason.SCORE)
 
@@ -40,7 +43,7 @@ class Verdict:
     reason: Reason | None = None
     ruleset: str | None = None
     undos: int | None = None
-    """The fewest undos with which the recorded moves are a won game with the claimed score."""
+    """The fewest undos with which the recorded moves are a won game with the claimed score under that ruleset."""
     score: int | None = None
     moves: int | None = None
     """How many moves are recorded, those that were undone included."""
@@ -57,33 +60,50 @@ def check_literally(body: bytes) -> Verdict:
         recording = read_recording(body)
     except UnreadableError as error:
         return Verdict(status=Status.UNREADABLE, reason=error.reason)
-    return _literal_verdict(recording)
+    return _blaming_seed(recording, _literal_verdict(recording))
 
 
-def check(body: bytes, *, keep_going: Callable[[], bool] = lambda: True, steps: int = STEPS) -> Verdict:
-    """Check an uploaded replay: literally, then by a search for undos; never PENDING.
+def check(body: bytes, *, used: Callable[[], float] = lambda: 0.0, steps: int = STEPS) -> Verdict:
+    """Check an uploaded replay: literally, then by searches for undos; never PENDING.
 
-    The search asks `keep_going` every few milliseconds, and takes at most so many `steps`, some 600,000 a second.
-    When it may not go on, the verdict is UNDECIDED. Raises only what `keep_going` raises.
+    Every few milliseconds `used` is asked which share of its caller's time is used up, 1 or more for all of it. The
+    searches take at most so many `steps`, some 600,000 a second. When they may not go on, the verdict is UNDECIDED.
+    Raises only what `used` raises.
     """
     try:
         recording = read_recording(body)
     except UnreadableError as error:
         return Verdict(status=Status.UNREADABLE, reason=error.reason)
+    return _blaming_seed(recording, _whole_verdict(recording, Budget(steps=steps, used=used)))
+
+
+def _whole_verdict(recording: Recording, budget: Budget) -> Verdict:
     verdict = _literal_verdict(recording)
     if verdict.status is not Status.PENDING:
         return verdict
-    budget = Budget(steps=steps, keep_going=keep_going)
-    try:
-        explanation = Search(recording, deal(recording.seed), budget.spend).run()
-    except OutOfBudgetError:
-        return Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
-    if explanation is None:
-        return Verdict(status=Status.REFUTED, reason=Reason.NO_EXPLANATION)
-    # the plain game has the last word, so that no mistake of the search can verify anything
-    if _flaw(recording, deal(recording.seed), explanation.ruleset, explanation.undo_places):
-        return Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
-    return _verified(recording, explanation.ruleset, explanation.undo_places)
+    return _search(recording, budget)
+
+
+def _search(recording: Recording, budget: Budget) -> Verdict:
+    first = deal(recording.seed)
+    verdict = Verdict(status=Status.REFUTED, reason=Reason.NO_EXPLANATION)
+    rulesets = _rulesets(recording)
+    for ruleset in rulesets:
+        for undo_places in _told(recording):
+            if _flaw(recording, first, ruleset, undo_places) is None:
+                return _verified(recording, ruleset, undo_places)
+        budget.share = 1.0 if ruleset is rulesets[-1] else PREFERRED_SHARE
+        try:
+            found = Search(recording, first, ruleset, budget.spend).run()
+        except OutOfBudgetError:
+            verdict = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
+            continue
+        if found is not None:
+            # the plain game has the last word, so that no mistake of the search can verify anything
+            if _flaw(recording, first, ruleset, found):
+                return Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
+            return _verified(recording, ruleset, found)
+    return verdict
 
 
 def _literal_verdict(recording: Recording) -> Verdict:
@@ -92,10 +112,13 @@ def _literal_verdict(recording: Recording) -> Verdict:
     first = deal(recording.seed)
     flaws = []
     for ruleset in RULESETS:
-        flaw = _flaw(recording, first, ruleset)
-        if flaw is None:
-            return _verified(recording, ruleset)
-        flaws.append(flaw)
+        for undo_places in _told(recording):
+            flaw = _flaw(recording, first, ruleset, undo_places)
+            if flaw is None:
+                if ruleset is OLDER and recording.allows_undo and PREFERRED in _rulesets(recording):
+                    return Verdict(status=Status.PENDING)  # with undos it may be a game of the preferred one
+                return _verified(recording, ruleset, undo_places)
+            flaws.append(flaw)
     if not _can_be_score(recording):
         return Verdict(status=Status.REFUTED, reason=Reason.SCORE)
     if not all(map(can_be_legal, recording.moves)):
@@ -103,6 +126,25 @@ def _literal_verdict(recording: Recording) -> Verdict:
     if not recording.allows_undo:
         return Verdict(status=Status.REFUTED, reason=max(flaws, key=_CLOSEST_LAST.index))
     return Verdict(status=Status.PENDING)
+
+
+def _told(recording: Recording) -> tuple[tuple[int, ...], ...]:
+    """The places of undos to try without a search: first those that the client gave, then none."""
+    return (recording.undo_places, ()) if recording.undo_places else ((),)
+
+
+def _rulesets(recording: Recording) -> tuple[Ruleset, ...]:
+    """The rulesets to search under: each recorded move was accepted, and mode Zen scores the same in both."""
+    if any(map(needs_leniency, recording.moves)):
+        return (OLDER,)
+    return (PREFERRED,) if recording.is_zen else RULESETS
+
+
+def _blaming_seed(recording: Recording, verdict: Verdict) -> Verdict:
+    """The verdict, with another reason where the moves may be those of a deal whose seed was rounded."""
+    if recording.seed_may_be_rounded and verdict.status in (Status.REFUTED, Status.UNDECIDED):
+        return replace(verdict, reason=Reason.SEED_ROUNDED)
+    return verdict
 
 
 def _verified(recording: Recording, ruleset: Ruleset, undo_places: tuple[int, ...] = ()) -> Verdict:

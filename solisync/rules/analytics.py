@@ -5,7 +5,6 @@ raw JSON. Because msgspec would refuse the whole batch for one half of a surroga
 U+0000, which makes only the event that has it invalid.
 """
 
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
@@ -14,7 +13,7 @@ from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import contains_nul, without_lone_surrogates
-from .fields import NO_OFFSET, Checked, SpelledTime, Time, without_leap_second
+from .fields import NO_OFFSET, Checked, SpelledTime, Time
 from .ids import canonical_uuid
 from .json_body import read_json
 
@@ -127,26 +126,14 @@ def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
 def _read_event(raw: bytes, now: datetime) -> Event:
     if contains_nul(raw):
         raise ValueError(f"event {_NO_TEXT}")
-    try:
-        event = _decode(raw)
-    except msgspec.ValidationError:
-        if b":60" not in raw:
-            raise
-        event = _decode(_without_leap_second(raw))
+    event = _decode(raw)
     try:
         _decode_spelling(raw)
     except msgspec.ValidationError:
         raise ValueError(f"`client_time`: {NO_OFFSET}") from None
-    if event.client_time > now + AHEAD_MAX:
+    if event.client_time - now > AHEAD_MAX:
         raise ValueError("`client_time` is more than 24 hours ahead")
     return event
-
-
-def _without_leap_second(raw: bytes) -> bytes:
-    fields = _decode_fields(raw)
-    with suppress(KeyError, msgspec.ValidationError):
-        fields["client_time"] = Raw(_encode(without_leap_second(_decode_text(fields["client_time"]))))
-    return _encode(fields)
 
 
 def name_of(user_id: str | None) -> str | None:
@@ -159,8 +146,5 @@ class _Spelling(Struct, frozen=True):
     client_time: SpelledTime
 
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Event).decode
-_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
-_decode_text = msgspec.json.Decoder(str).decode
 _decode_spelling = msgspec.json.Decoder(_Spelling).decode

@@ -14,7 +14,7 @@ from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest, NotFound
 from .challenge import daily_challenge
-from .fields import EPOCH, U64_MAX, Time
+from .fields import EPOCH, Time, read_seed
 from .replays import DRAW_MODES
 
 OWN = "own"
@@ -31,7 +31,6 @@ Limit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"{LIMIT_DEFAULT} wh
 _BYTES = Packing(">iq16s")
 _PATTERN = "^[A-Za-z0-9_-]{38}$"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_SEED = re.compile(r"0|[1-9]\d{0,19}", re.ASCII)
 _MICROSECOND = timedelta(microseconds=1)
 
 PlaceText = Annotated[str, Meta(pattern=_PATTERN, description="`next` of the page before; absent for the first page")]
@@ -110,7 +109,7 @@ def no_such_day() -> NotFound:
 
 def deal_board(seed: str, draw_mode: str) -> str:
     """The board of a deal; raises NotFound for what is none."""
-    if not _SEED.fullmatch(seed) or int(seed) > U64_MAX or draw_mode not in DRAW_MODES:
+    if read_seed(seed) is None or draw_mode not in DRAW_MODES:
         raise NotFound("not_found", "not found")
     return f"deal/{seed}/{draw_mode}"
 
@@ -122,9 +121,10 @@ def boards_of(*, mode: str, draw_mode: str, seed: int | None, received_at: datet
         return boards
     boards.append(f"deal/{seed}/{draw_mode}")
     received_on = received_at.astimezone(UTC).date()
-    for day in (received_on, received_on - timedelta(days=1)):
-        begins = datetime.combine(day, time(), UTC)
-        if received_at < begins + timedelta(hours=DAILY_HOURS) and daily_challenge(day).seed == seed:
+    day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # an import may bring the year 1, or 9999
+    for day in dict.fromkeys((received_on, day_before)):
+        since = received_at - datetime.combine(day, time(), UTC)
+        if since < timedelta(hours=DAILY_HOURS) and daily_challenge(day).seed == seed:
             boards.append(f"daily/{day}")
     return boards
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from .escapes import without_surrogates
-from .fields import SpelledTime, Time, without_leap_second
+from .fields import SpelledTime, Time
 from .ids import is_id
 
 Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it
@@ -20,11 +21,19 @@ class Unusable(ValueError):
     """Why a row can't be imported."""
 
 
+class Unread(Enum):
+    """In place of a value that was not read."""
+
+    TOO_LARGE = "too large"
+
+
 def text(row: Row, column: str) -> str:
     """Text that PostgreSQL can hold."""
     value = row[column]
     if value is None:
         raise Unusable(f"{column} is missing")
+    if value is Unread.TOO_LARGE:
+        raise Unusable(f"{column} is too large")
     try:
         if isinstance(value, str) and "\0" not in value:
             value.encode()
@@ -44,20 +53,12 @@ def uuid(row: Row, column: str) -> str:
 
 def time(row: Row, column: str) -> datetime:
     """A time in UTC."""
-    spelled = without_leap_second(text(row, column))
+    spelled = text(row, column)
     try:
         msgspec.convert(spelled, SpelledTime)
         return msgspec.convert(spelled, Time).astimezone(UTC)
     except (msgspec.ValidationError, OverflowError):
         raise Unusable(f"{column} is no time of the years 1 to 9999 in RFC 3339") from None
-
-
-def number(row: Row, column: str, most: int) -> int | None:
-    """A whole number from 0 to `most`, or None for NULL."""
-    value = row[column]
-    if value is None or (isinstance(value, int) and 0 <= value <= most):
-        return value
-    raise Unusable(f"{column} is no whole number from 0 to {most}")
 
 
 def json(row: Row, column: str) -> bytes:

@@ -12,6 +12,7 @@ this server and by one session at a time.
 """
 
 from enum import Enum
+from functools import reduce
 from operator import ge
 from typing import NamedTuple
 
@@ -40,14 +41,11 @@ class Counts(NamedTuple):
         """Whether none of the counters that merging never lowers is below the other's."""
         return all(map(ge, self[:4], other[:4]))
 
-    def told_after(self, earlier: "Counts") -> "Counts":
-        """The counts of a merged payload as an answer; `earlier` are those of the answers before the merge.
-
-        Of the two counters that merging may lower, they are the most that was ever told: a device keeps those.
-        """
+    def with_most_draws(self, other: "Counts") -> "Counts":
+        """The counts with the higher wins of each draw mode, which merging may lower but a device may keep."""
         return self._replace(
-            draw_one_wins=max(self.draw_one_wins, earlier.draw_one_wins),
-            draw_three_wins=max(self.draw_three_wins, earlier.draw_three_wins),
+            draw_one_wins=max(self.draw_one_wins, other.draw_one_wins),
+            draw_three_wins=max(self.draw_three_wins, other.draw_three_wins),
         )
 
     def encode(self) -> str:
@@ -62,14 +60,24 @@ class Known(NamedTuple):
     answers: tuple[Counts, ...]
 
     def after(self, pushed: Counts, answer: Counts, basis: "Basis") -> "Known":
-        """What is known once a push has been merged so and answered; of a stale one only the answer is."""
+        """What is known once a push has been merged so and answered; of a stale one only the answer is.
+
+        A push that was merged by MAXIMUM and lacks games of its answer may have come late. Its device may have pushed
+        more before, which is in the answer and in nothing that came earlier.
+        """
+        if basis is Basis.MAXIMUM and not pushed.reaches(answer):
+            return Known(None, (answer,))
         if basis is Basis.STALE:
             answers = self.answers if answer in self.answers else (*self.answers, answer)
             known = Known(self.pushed, answers)
         else:
             rest = (told for told in self.answers if not pushed.reaches(told))
-            known = Known(pushed, (*rest, answer))
+            known = Known(reduce(Counts.with_most_draws, self.reached_by(pushed), pushed), (*rest, answer))
         return known if len(known.answers) <= MOST_ANSWERS else Known(None, (answer,))
+
+    def reached_by(self, pushed: Counts) -> list[Counts]:
+        """What the device of a push had, as far as is known."""
+        return [each for each in (self.pushed, *self.answers) if each is not None and pushed.reaches(each)]
 
 
 NOTHING_KNOWN = Known(None, ())
@@ -106,13 +114,16 @@ def add(pushed: Counts, stored: Counts, known: Known) -> tuple[Basis, Counts]:
     """The stored counts with what is new in a push. Unless they are COUNTED, the result has no meaning."""
     if known.pushed is not None and not pushed.reaches(known.pushed):
         return Basis.STALE, stored
-    had = [*filter(None, (known.pushed,)), *filter(pushed.reaches, known.answers)]
+    had = known.reached_by(pushed)
     if not had:
         return Basis.MAXIMUM, stored
-    six = [
-        min(max(before + max(mine - max(its), 0), mine), most)
-        for before, mine, most, *its in zip(stored[:6], pushed[:6], _MOST, *(counts[:6] for counts in had), strict=True)
-    ]
+    new = Counts(*(max(mine - max(its), 0) for mine, *its in zip(pushed, *had, strict=True)))
+    if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some of them were counted before a merge lowered them
+        new = new._replace(draw_one_wins=0, draw_three_wins=0)
+    six = (
+        min(max(before + more, mine), most)
+        for before, more, mine, most in zip(stored[:6], new[:6], pushed[:6], _MOST, strict=True)
+    )
     base = max(had, key=lambda counts: (counts.games_won, counts.time))
     counts = Counts._make((*six, stored.time + max(pushed.time - base.time, 0)))
     return Basis.COUNTED, counts if _is_between(counts, stored, pushed) else _at_average(counts, stored, pushed)

@@ -1,7 +1,6 @@
 """Field types of several message shapes: integers with exact ranges, and times."""
 
 import re
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated
@@ -16,29 +15,19 @@ U64_MAX = 2**64 - 1
 U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
 # msgspec's own bounds end at int64, so `Checked` checks the upper one
 U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
+SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # of a seed as text; `read_seed` checks the upper bound
 Time = Annotated[datetime, Meta(tz=True)]
 
 SpelledTime = Annotated[str, Meta(pattern=r"(?:[Zz]|[+-]\d\d:\d\d)$")]  # msgspec accepts offsets without a colon
 NO_OFFSET = "a time must end in Z or an offset like +01:00"
 
-_LEAP_SECOND = re.compile(r"([0-9-]{10}[Tt ][0-9]{2}:[0-9]{2}):60(?:\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})")
-
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def without_leap_second(text: str) -> str:
-    """The last microsecond before a leap second (23:59:60 in UTC, RFC 3339 §5.6), which no datetime can be.
-
-    Any other text is returned as it is.
-    """
-    match = _LEAP_SECOND.fullmatch(text)
-    if match is not None:
-        before = f"{match[1]}:59.999999{match[2]}"
-        with suppress(msgspec.ValidationError, OverflowError):
-            moment = msgspec.convert(before, Time).astimezone(UTC)
-            if (moment.hour, moment.minute) == (23, 59):
-                return before
-    return text
+def read_seed(text: str) -> int | None:
+    """The seed in its only spelling as text, without a sign, zeros or spaces in front; None for any other text."""
+    seed = int(text) if re.fullmatch(SEED_PATTERN, text) else None
+    return seed if seed is None or seed <= U64_MAX else None
 
 
 class Checked(Struct, frozen=True):

@@ -51,6 +51,15 @@ class Entry(Struct, frozen=True):
     verified: Annotated[bool, Meta(description="whether a replay of mode Classic proves the best score")]
 
 
+class OwnEntry(Struct, frozen=True):
+    """A player's own entry; without one, all is null but `visible`."""
+
+    visible: Annotated[bool, Meta(description="whether other players see it")]
+    display_name: str | None
+    best_score: int | None
+    best_time_secs: int | None
+
+
 class Bests(NamedTuple):
     """A score and a time in seconds that may improve an entry; None leaves the entry's as it is."""
 

@@ -3,10 +3,11 @@
 Merging never lowers a best, and never loses an unlock, an achievement or a date within the newest HISTORY_DAYS.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from itertools import chain
 from operator import attrgetter
+from typing import Any
 
 from msgspec import structs
 
@@ -24,17 +25,62 @@ from .sync import (
     UnknownFields,
 )
 
-_MAXIMA = (
-    "games_won",
-    "win_streak_best",
-    "best_single_score",
-    "win_streak_current",
-    "lifetime_score",
-    "classic_best_score",
-    "zen_best_score",
-    "challenge_best_score",
-)
-_FASTEST = ("classic_fastest_win_seconds", "zen_fastest_win_seconds", "challenge_fastest_win_seconds")
+Rule = Callable[[Any, Any], Any]
+
+
+def _faster(pushed: int, stored: int) -> int:
+    return min(filter(None, (pushed, stored)), default=0)  # 0 means never
+
+
+def _later(pushed: date | None, stored: date | None) -> date | None:
+    return max(filter(None, (pushed, stored)), default=None)
+
+
+def _union(pushed: list[int], stored: list[int]) -> list[int]:
+    return sorted({*pushed, *stored})
+
+
+def _newest(pushed: list[date], stored: list[date]) -> list[date]:
+    return sorted({*pushed, *stored})[-HISTORY_DAYS:]
+
+
+# How each field merges. Those with None follow from other fields, or go along with them: see `_stats` and `_progress`.
+STATS: dict[str, Rule | None] = {
+    "games_played": max,
+    "games_won": max,
+    "games_lost": None,
+    "win_streak_current": max,
+    "win_streak_best": max,
+    "avg_time_seconds": None,
+    "fastest_win_seconds": min,
+    "lifetime_score": max,
+    "best_single_score": max,
+    "draw_one_wins": None,
+    "draw_three_wins": None,
+    "classic_best_score": max,
+    "classic_fastest_win_seconds": _faster,
+    "zen_best_score": max,
+    "zen_fastest_win_seconds": _faster,
+    "challenge_best_score": max,
+    "challenge_fastest_win_seconds": _faster,
+    "last_modified": None,
+}
+PROGRESS: dict[str, Rule | None] = {
+    "total_xp": max,
+    "level": None,
+    "daily_challenge_last_completed": _later,
+    "daily_challenge_streak": max,
+    "daily_challenge_longest_streak": max,
+    "daily_challenge_history": _newest,
+    "weekly_goal_week_iso": None,
+    "weekly_goal_progress": None,
+    "unlocked_card_backs": _union,
+    "unlocked_backgrounds": _union,
+    "challenge_index": max,
+    "last_modified": None,
+}
+_STATS_RULES = [(name, rule) for name, rule in STATS.items() if rule is not None]
+_PROGRESS_RULES = [(name, rule) for name, rule in PROGRESS.items() if rule is not None]
 
 # The fields that are reported as conflicts when they differ, and where a payload has them.
 _REPORTED = {
@@ -64,20 +110,16 @@ def level(total_xp: int) -> int:
 
 
 def _stats(pushed: Stats, stored: Stats, modified: datetime) -> Stats:
-    values = {name: max(getattr(pushed, name), getattr(stored, name)) for name in _MAXIMA}
-    for name in _FASTEST:  # 0 means never
-        values[name] = min(filter(None, (getattr(pushed, name), getattr(stored, name))), default=0)
+    values = {name: rule(getattr(pushed, name), getattr(stored, name)) for name, rule in _STATS_RULES}
     leader = pushed if pushed.games_won >= stored.games_won else stored
     won = values["games_won"]
-    played = max(pushed.games_played, stored.games_played, won)
+    values["games_played"] = max(values["games_played"], won)
     return Stats(
         **values,
-        games_played=played,
-        games_lost=played - won,
+        games_lost=values["games_played"] - won,
         avg_time_seconds=leader.avg_time_seconds if won else 0,
         draw_one_wins=leader.draw_one_wins,
         draw_three_wins=leader.draw_three_wins,
-        fastest_win_seconds=min(pushed.fastest_win_seconds, stored.fastest_win_seconds),
         last_modified=modified,
     )
 
@@ -102,33 +144,18 @@ def _achievement(pushed: Achievement, stored: Achievement) -> Achievement:
 
 
 def _progress(pushed: Progress, stored: Progress, modified: datetime) -> Progress:
-    total_xp = max(pushed.total_xp, stored.total_xp)
-    streak = max(pushed.daily_challenge_streak, stored.daily_challenge_streak)
+    values = {name: rule(getattr(pushed, name), getattr(stored, name)) for name, rule in _PROGRESS_RULES}
+    values["daily_challenge_longest_streak"] = max(
+        values["daily_challenge_longest_streak"], values["daily_challenge_streak"]
+    )
     week, goals = _weekly(pushed, stored)
     return Progress(
-        total_xp=total_xp,
-        level=level(total_xp),
-        daily_challenge_last_completed=_later(
-            pushed.daily_challenge_last_completed, stored.daily_challenge_last_completed
-        ),
-        daily_challenge_streak=streak,
-        daily_challenge_longest_streak=max(
-            pushed.daily_challenge_longest_streak, stored.daily_challenge_longest_streak, streak
-        ),
-        daily_challenge_history=sorted({*pushed.daily_challenge_history, *stored.daily_challenge_history})[
-            -HISTORY_DAYS:
-        ],
+        **values,
+        level=level(values["total_xp"]),
         weekly_goal_week_iso=week,
         weekly_goal_progress=goals,
-        unlocked_card_backs=sorted({*pushed.unlocked_card_backs, *stored.unlocked_card_backs}),
-        unlocked_backgrounds=sorted({*pushed.unlocked_backgrounds, *stored.unlocked_backgrounds}),
-        challenge_index=max(pushed.challenge_index, stored.challenge_index),
         last_modified=modified,
     )
-
-
-def _later(pushed: date | None, stored: date | None) -> date | None:
-    return max(filter(None, (pushed, stored)), default=None)
 
 
 def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, int]]:

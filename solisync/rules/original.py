@@ -4,6 +4,8 @@ Each function raises Unusable for a row that can't be imported.
 """
 
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, datetime
 from enum import Enum
 from typing import Any, NamedTuple
@@ -18,11 +20,13 @@ from .analytics import Event, UndecodedBatch, splittable, validate
 from .avatars import FORMATS, check_avatar, media_type
 from .cells import Row, Unusable
 from .challenge import daily_challenge
-from .fields import EPOCH, I64_MAX, U32_MAX
-from .leaderboard import BEST_MAX, Bests, check_display_name
+from .fields import EPOCH
+from .json_body import read_json
+from .leaderboard import Bests
 from .merge import merge
+from .odd_cells import OddCells
 from .pushed import read_pushed
-from .replays import ReceivedReplay, read_replay
+from .replays import Fields, ReceivedReplay, decodable
 from .saved import read_saved
 from .sync import Document
 
@@ -153,36 +157,43 @@ def merged(stored: bytes | None, document: Document, now: datetime) -> bytes | N
     return None if _undated(both) == _undated(here) else both.encode()
 
 
-def read_entry(row: Row) -> BoardEntry:
-    """A row of `leaderboard`, with its player's `leaderboard_opt_in`."""
-    try:
-        display_name = check_display_name(cells.text(row, "display_name"))
-    except BadRequest as error:
-        raise Unusable(str(error)) from None
-    score = cells.number(row, "best_score", U32_MAX)
-    seconds = cells.number(row, "best_time_secs", I64_MAX)
-    return BoardEntry(
+def newest_classics(replays: Iterable[Row]) -> dict[object, datetime]:
+    """When the newest replay of mode Classic of each player was received, from rows of `replays`."""
+    newest: dict[object, datetime] = {}
+    for row in replays:
+        if row["mode"] == "Classic":
+            with suppress(Unusable):
+                received_at, player = cells.time(row, "received_at"), row["user_id"]
+                newest[player] = max(received_at, newest.get(player, received_at))
+    return newest
+
+
+def read_entry(row: Row, newest_classic: datetime | None, now: datetime) -> tuple[BoardEntry, list[str]]:
+    """A row of `leaderboard`, with its player's name and opt-in; and warnings of cells that count as something else."""
+    odd = OddCells(row, now)
+    entry = BoardEntry(
         user_id=cells.uuid(row, "user_id"),
-        display_name=display_name,
-        bests=Bests(
-            score=min(score, BEST_MAX) if score else None,
-            seconds=seconds if seconds and seconds <= BEST_MAX else None,
-        ),
-        recorded_at=cells.time(row, "recorded_at"),
+        display_name=odd.display_name(),
+        bests=odd.bests(),
+        recorded_at=odd.recorded_at(newest_classic),
         visible=row["leaderboard_opt_in"] == 1,
     )
+    return entry, odd.warnings
 
 
-def read_stored_replay(row: Row) -> Replay:
-    """A row of `replays`, of which the text alone counts, as in an upload."""
+def read_stored_replay(row: Row, now: datetime) -> tuple[Replay, list[str]]:
+    """A row of `replays`, of which the text alone counts, as in an upload; and warnings, as of an entry."""
+    odd = OddCells(row, now)
     body = cells.text(row, "replay_json").encode()
     if len(body) > REPLAY_MAX_BYTES:
         raise Unusable("replay_json is larger than 1 MiB")
+    received_at = odd.received_at()
     try:
-        replay = read_replay(body)
+        header = odd.header(read_json(decodable(body), Fields), received_at)
     except BadRequest as error:
         raise Unusable(str(error).replace("request body", "replay_json")) from None
-    return Replay(cells.uuid(row, "id"), cells.uuid(row, "user_id"), cells.time(row, "received_at"), replay)
+    replay = ReceivedReplay(body, header, digest=None)  # the original server keeps no `game_id`
+    return Replay(cells.uuid(row, "id"), cells.uuid(row, "user_id"), received_at, replay), odd.warnings
 
 
 def read_token(row: Row) -> LiveToken:
@@ -230,17 +241,17 @@ def challenge_difference(row: Row) -> str | None:
     try:
         challenge = daily_challenge(msgspec.convert(cells.text(row, "date"), date))
         goal = msgspec.json.decode(cells.json(row, "goal_json"), type=dict[str, Any])
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, RecursionError):
         return "date is no date, or goal_json no object"
     except Unusable as error:
         return str(error)
     seed = row["seed"] % 2**64 if isinstance(row["seed"], int) else row["seed"]
     if seed != challenge.seed:
-        return f"the seed there is {seed}, here {challenge.seed}"
+        return f"the seed there is {seed!r:.64}, here {challenge.seed}"
     here = structs.asdict(challenge)
-    for field in ("description", "target_score", "max_time_secs"):
+    for field in ("target_score", "max_time_secs"):  # the description is that server's own words
         if goal.get(field, here[field]) != here[field]:
-            return f"{field} there is {goal[field]!r}, here {here[field]!r}"
+            return f"{field} there is {goal[field]!r:.64}, here {here[field]!r}"
     return None
 
 

@@ -1,18 +1,30 @@
 """Progress as a device pushed it, in all the spellings that clients have (docs/sync.md "The payload")."""
 
 import re
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import BadRequest
 from .doubles import with_integers
-from .fields import NO_OFFSET, SpelledTime, without_leap_second
+from .fields import NO_OFFSET, SpelledTime
 from .json_body import decode, read_json
 from .sync import Document, Payload, read_known, read_unknown
 
-_TIME = re.compile(rb'("(?:last_modified|unlock_date)"[ \t\r\n]*:[ \t\r\n]*")([0-9Tt :.Zz+-]{20,64})"')
 _NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
+
+
+class Pushed(NamedTuple):
+    """What a device pushed, and in how many bytes."""
+
+    document: Document
+    size: int
+
+
+def read_push(body: bytes) -> Pushed:
+    """Decode the body of a push; raises BadRequest with the path of the field that is wrong."""
+    return Pushed(read_pushed(body), len(body))
 
 
 def read_pushed(body: bytes) -> Document:
@@ -35,16 +47,10 @@ def _read_payload(body: bytes) -> Payload:
         if error.code != "bad_field":
             raise
         try:
-            spelled = with_integers(_without_leap_seconds(body), "stats", "progress")
+            spelled = with_integers(body, "stats", "progress")
         except (msgspec.DecodeError, RecursionError):
             raise error from None
         return read_json(spelled, Payload)
-
-
-def _without_leap_seconds(body: bytes) -> bytes:
-    if b":60" not in body:
-        return body
-    return _TIME.sub(lambda time: time[1] + without_leap_second(time[2].decode()).encode() + b'"', body)
 
 
 class _Times(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Replays: message shapes, and the header fields that are read from an upload (docs/protocol.md "Replays").
+"""Replays: their shape, and the header fields that are read from an upload (docs/protocol.md "Replays").
 
 A replay is JSON that is stored byte for byte. Of its top level only the header is decoded and checked; its numbers and
 times keep the spelling that they were uploaded with.
@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from hashlib import sha256
 from math import ceil, floor
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -16,11 +17,10 @@ from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .escapes import without_surrogates
-from .fields import U64, U64_MAX, SpelledTime, Time, without_leap_second
+from .fields import U64_MAX, SpelledTime, Time, read_seed
+from .ids import canonical_uuid
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
-from .position import Position
-from .verdicts import VerdictStatus
 
 Fields = dict[str, Raw]
 
@@ -32,12 +32,8 @@ SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the repla
 
 CHARGE_MIN = 4_096  # bytes; also in migrations/0007
 
-RECENT_DEFAULT = 20
-RECENT_MAX = 50
-
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
-Count = Annotated[int, Meta(ge=0, description=f"{RECENT_DEFAULT} when absent; above {RECENT_MAX} it counts as that")]
 Moment = Annotated[
     str,
     Meta(
@@ -54,7 +50,10 @@ class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """What a replay must have at its top level; everything else in it is the game's own and kept to the byte."""
+    """What a replay must have at its top level; everything else in it is the game's own and kept to the byte.
+
+    RecordedGame is a replay that can be verified.
+    """
 
     mode: Annotated[Literal[MODES] | DifficultyMode, Meta(examples=["Classic"])]  # type: ignore[valid-type]
     draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
@@ -63,7 +62,17 @@ class Replay(Struct, frozen=True, kw_only=True):
     recorded_at: Moment
     seed: Annotated[
         Any,
-        Meta(description="an integer from 0 to 2^64-1; anything else counts as absent", examples=[1364344768803968]),
+        Meta(
+            description="an integer from 0 to 2^64-1, or that integer as text; anything else counts as absent",
+            examples=[1364344768803968],
+        ),
+    ] = UNSET
+    game_id: Annotated[
+        Any,
+        Meta(
+            description="a UUID of the game, with which an upload can be repeated; anything else counts as absent",
+            examples=["5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"],
+        ),
     ] = UNSET
 
 
@@ -96,51 +105,28 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 class ReceivedReplay(NamedTuple):
-    """A valid replay: the bytes to store, and what was read out of them."""
+    """A valid replay: the bytes to store, what was read out of them, and their `game_digest`."""
 
     raw: bytes
     header: Header
-
-
-class Recent(Struct, frozen=True, kw_only=True):
-    """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
-
-    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
-    username: str
-    seed: U64 | None
-    deal: Annotated[str | None, Meta(description="the seed as text, which no client rounds")]
-    draw_mode: str
-    mode: str
-    time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
-    final_score: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
-    recorded_at: Moment
-    received_at: Time
-    verdict: VerdictStatus
-
-
-class OwnReplay(Recent, frozen=True, kw_only=True):
-    """A line in the list of a player's own replays."""
-
-    listed: Annotated[bool, Meta(description="whether public lists show it")]
-    size: Annotated[int, Meta(description="bytes, as it was uploaded")]
-
-
-class OwnReplays(Struct, frozen=True):
-    """A page of a player's own replays, newest first; `next` leads to the one after it."""
-
-    replays: list[OwnReplay]
-    next: Annotated[str | None, Meta(description="for `before`; null where no older ones are left")]
-
-
-class Listed(Struct, frozen=True):
-    """Whether public lists are to show a replay."""
-
-    listed: bool
+    digest: bytes | None
 
 
 def read_replay(body: bytes) -> ReceivedReplay:
     """Decode the top level of a replay; raises BadRequest that names the field."""
-    return ReceivedReplay(body, read_header(read_json(decodable(body), Fields)))
+    fields = read_json(decodable(body), Fields)
+    return ReceivedReplay(body, read_header(fields), game_digest(fields, body))
+
+
+def game_digest(fields: Fields, body: bytes) -> bytes | None:
+    """The SHA-256 of a replay, which tells a repeated upload from a new one; None for a replay without a `game_id`.
+
+    The id is a part of the replay, so this covers the id as well: two uploads are one if all their bytes are the same.
+    """
+    with suppress(KeyError, msgspec.ValidationError):
+        if canonical_uuid(msgspec.json.decode(fields["game_id"], type=str)) is not None:
+            return sha256(body).digest()
+    return None
 
 
 def charge(size: int) -> int:
@@ -163,22 +149,6 @@ def read_header(fields: Fields) -> Header:
         seed=_seed(fields),
         recorded_at=_moment(fields),
     )
-
-
-def recent_count(values: list[str]) -> int:
-    """The number of replays to list, given all values of `limit` in the query; raises BadRequest."""
-    if not values:
-        return RECENT_DEFAULT
-    if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
-        raise BadRequest("bad_query", "limit must be a whole number")
-    return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
-
-
-def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:
-    """The first `count` of these replays, and where to go on if there are more of them."""
-    shown = replays[:count]
-    more = shown and len(replays) > count
-    return OwnReplays(shown, Position(shown[-1].received_at, shown[-1].id).text if more else None)
 
 
 def _mode(fields: Fields) -> str:
@@ -213,9 +183,11 @@ def _value(spelling: str) -> float | Decimal:
 
 def _seed(fields: Fields) -> int | None:
     try:
-        seed = msgspec.json.decode(fields["seed"], type=int)
+        seed = msgspec.json.decode(fields["seed"], type=int | str)
     except (KeyError, msgspec.ValidationError):
         return None
+    if isinstance(seed, str):
+        return read_seed(seed)
     return seed if 0 <= seed <= U64_MAX else None
 
 
@@ -223,7 +195,7 @@ def _moment(fields: Fields) -> str:
     text = _text(fields, "recorded_at")
     for kind in (date, Time):
         with suppress(msgspec.ValidationError, OverflowError):
-            moment = msgspec.convert(without_leap_second(text), kind)
+            moment = msgspec.convert(text, kind)
             if isinstance(moment, datetime):
                 msgspec.convert(text, SpelledTime)
                 moment.astimezone(UTC)

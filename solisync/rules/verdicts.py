@@ -28,6 +28,7 @@ class VerdictAnswer(Struct, frozen=True, kw_only=True):
             "no_explanation",
             "budget",
             "crashed",
+            "seed_rounded",
         ]
         | None
     )

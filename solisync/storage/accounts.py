@@ -101,6 +101,8 @@ DELETE = Statement(
         DELETE FROM refresh_tokens USING player WHERE user_id = $1::uuid RETURNING true
     ), states AS (
         DELETE FROM known_states WHERE user_id = $1::uuid AND (SELECT count(*) FROM sessions) >= 0
+    ), limits AS (
+        DELETE FROM rate_limits USING player WHERE bucket = ANY ($2::text[])
     )
     SELECT true FROM player
     """,
@@ -207,9 +209,12 @@ async def change_password(transaction: Transaction, user_id: str, *, verified_ha
     return bool(await transaction.run(CHANGE_PASSWORD, user_id, digest, password_hash))
 
 
-async def delete(transaction: Transaction, user_id: str) -> bool:
-    """Delete a player, their names in analytics and, by cascade, all other rows of theirs; False when already gone."""
-    return bool(await transaction.run(DELETE, user_id))
+async def delete(transaction: Transaction, user_id: str, buckets: list[str]) -> bool:
+    """Delete a player with all rows of theirs; False when already gone.
+
+    Rows of other tables go by cascade, but for names in analytics, sessions and rate limits, which are in `buckets`.
+    """
+    return bool(await transaction.run(DELETE, user_id, buckets))
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:

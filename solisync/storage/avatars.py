@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
-from .accounts import Profile
+from .accounts import LOCK, Profile
 from .rows import maybe
 
 # The first part waits for the lock of the player's row before the second part begins. The insert then finds the image
@@ -25,6 +25,20 @@ REPLACE = Statement(
         ON CONFLICT (user_id) DO UPDATE SET image = excluded.image
     )
     SELECT username, avatar_extension FROM player
+    """,
+)
+
+# A statement of its own, after the lock: its snapshot has the image that an upload committed meanwhile. There is a row
+# whenever there is such a player, image or not.
+REMOVE = Statement(
+    "remove_avatar",
+    """
+    WITH profile AS (
+        UPDATE users SET avatar_extension = NULL WHERE id = $1::uuid AND avatar_extension IS NOT NULL
+    ), image AS (
+        DELETE FROM avatars WHERE user_id = $1::uuid
+    )
+    SELECT true FROM users WHERE id = $1::uuid
     """,
 )
 
@@ -57,6 +71,11 @@ async def replace(transaction: Transaction, user_id: str, extension: str, image:
     """Store the player's avatar, in place of an older one; the new profile, or None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
     return maybe(Profile, await transaction.run(REPLACE, user_id, extension, encoded))
+
+
+async def remove(transaction: Transaction, user_id: str) -> bool:
+    """Delete the player's avatar if there is one; False when there is no such player. Needs a transaction."""
+    return bool(await transaction.run_all((LOCK, user_id), (REMOVE, user_id)))
 
 
 async def etag(transaction: Transaction, user_id: str, extension: str) -> str | None:

@@ -1,15 +1,25 @@
 """Boards of verified replays, which triggers keep (migrations/0014): docs/verification.md "Boards"."""
 
 from datetime import UTC, date, datetime
+from typing import NamedTuple
 
 import msgspec
 
+from ..klondike import PREFERRED
 from ..postgres.statement import Row, Statement
 from ..postgres.transaction import Transaction
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
 from .rows import maybe
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), "00000000-0000-0000-0000-000000000000")
+
+
+class Verified(NamedTuple):
+    """A verified replay, in the order of the engines that verified them."""
+
+    engine: int = 0
+    replay_id: str = "00000000-0000-0000-0000-000000000000"
+
 
 _SHOWN = """
     SELECT deficit, entry.received_at, entry.replay_id, display_name, time_seconds, moves, undos, mode, draw_mode, seed,
@@ -83,6 +93,23 @@ AROUND = Statement(
     """,  # noqa: S608
 )
 
+# What an older engine verified under an older ruleset, from a place on. It has evidence if it was verified before
+# migrations/0017; that of a newer engine never has.
+OLDER = Statement(
+    "verdicts_of_older_rulesets",
+    f"""
+    SELECT engine, replay_id::text, (
+        SELECT user_id::text FROM board_evidence WHERE board_evidence.replay_id = verdicts.replay_id LIMIT 1
+    )
+    FROM verdicts
+    WHERE ruleset <> '{PREFERRED.name}' AND engine < $1::int AND (engine, replay_id) > ($2::int, $3::uuid)
+    ORDER BY engine, replay_id LIMIT $4::int
+    """,  # noqa: S608
+)
+
+# One player's, whose row the function locks.
+PLACE = Statement("place_replays", "SELECT place_replay(id, $1::uuid) FROM unnest($2::text[]::uuid[]) AS id")
+
 BEGUN = Statement("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date")
 
 
@@ -97,6 +124,26 @@ async def show(transaction: Transaction, board: str, player: str, window: Window
         return BoardPage(entries, None)
     last = entries[-1]
     return BoardPage(entries, Place(-last.score, last.received_at, last.replay_id).text)
+
+
+async def older_evidence(
+    transaction: Transaction, after: Verified, *, engine: int, most: int
+) -> tuple[dict[str, list[str]], Verified | None]:
+    """The next `most` replays that an engine older than this has verified under an older ruleset.
+
+    Those of them that are evidence, by player, and the last of them all; None at the end.
+    """
+    rows = await transaction.run(OLDER, engine, *after, most)
+    found: dict[str, list[str]] = {}
+    for _, replay_id, player in rows:
+        if player is not None:
+            found.setdefault(player, []).append(replay_id)
+    return found, Verified(*rows[-1][:2]) if rows else None
+
+
+async def place(transaction: Transaction, player: str, replay_ids: list[str]) -> None:
+    """Bring the evidence of some replays of a player up to their verdicts."""
+    await transaction.run(PLACE, player, replay_ids)
 
 
 async def has_begun(transaction: Transaction, day: date) -> bool:

@@ -9,31 +9,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..klondike import Status, Verdict
+from ..klondike import PREFERRED, Status, Verdict
 from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
 from ..rules.boards import boards_of
 from .accounts import LOCK
 from .rows import maybe, one
 
+ATTEMPTS = 3  # claims of a replay that may lapse
 COUNTED = 10_000  # in each queue
-OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013
+OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013 and 0017
 
-# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim.
+# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. A replay at which all
+# attempts have failed is claimed without being read, because reading it may be what fails.
 CLAIM = Statement(
     "claim_check",
-    """
-    UPDATE replay_checks AS mine
-    SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = attempts + 1
-    FROM replays
-    WHERE mine.replay_id = (
-        SELECT replay_id FROM replay_checks
+    f"""
+    WITH first AS (
+        SELECT replay_id, attempts FROM replay_checks
         WHERE search = $1::boolean AND (claimed_until IS NULL OR claimed_until < clock_timestamp())
         ORDER BY ahead, received_at, replay_id
         LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) AND replays.id = mine.replay_id
-    RETURNING mine.replay_id, mine.user_id, claimed_until, attempts, body, mode, draw_mode, seed, replays.received_at
-    """,
+    )
+    UPDATE replay_checks AS mine
+    SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = mine.attempts + 1
+    FROM first LEFT JOIN replays ON replays.id = first.replay_id AND first.attempts < {ATTEMPTS}
+    WHERE mine.replay_id = first.replay_id
+    RETURNING mine.replay_id, mine.user_id, claimed_until, mine.attempts, body, mode, draw_mode, seed,
+        replays.received_at
+    """,  # noqa: S608
 )
 
 RENEW = Statement(
@@ -133,9 +137,11 @@ SWEEP = Statement(
 
 OUTDATED = Statement(
     "outdated_verdicts",
-    """
+    f"""
     WITH outdated AS (
-        SELECT replay_id FROM verdicts WHERE status <> 'verified' AND engine < $1::int LIMIT $2::int
+        (SELECT replay_id FROM verdicts WHERE status <> 'verified' AND engine < $1::int LIMIT $2::int)
+        UNION ALL
+        (SELECT replay_id FROM verdicts WHERE ruleset <> '{PREFERRED.name}' AND engine < $1::int LIMIT $2::int)
     ), found AS (
         SELECT id, user_id, received_at FROM replays WHERE id IN (SELECT replay_id FROM outdated)
         FOR KEY SHARE SKIP LOCKED
@@ -146,7 +152,7 @@ OUTDATED = Statement(
         RETURNING replay_id
     )
     SELECT count(*) FROM added
-    """,
+    """,  # noqa: S608
 )
 
 ENQUEUE = Statement(
@@ -180,8 +186,8 @@ SWEEP_AGAIN = Statement(
 class Claim:
     """A replay that is this node's to check until `until`, which also tells this claim from all others.
 
-    `attempt` counts the claims of this replay in its queue; those before have lapsed. `boards` are those on which the
-    replay stands if it is verified.
+    `attempt` counts the claims of this replay in its queue; those before have lapsed, and after ATTEMPTS of them `body`
+    and `boards` are empty. `boards` are those on which the replay stands if it is verified.
     """
 
     replay_id: str
@@ -203,7 +209,7 @@ class Waiting:
 
 
 async def claim(transaction: Transaction, *, search: bool, seconds: float) -> Claim | None:
-    """Take the first replay of a queue that nobody has."""
+    """Take the first replay of a queue that nobody has; if this raises, it is claimed all the same."""
     rows = await transaction.run(CLAIM, search, seconds)
     return maybe(_claim, rows)
 
@@ -249,7 +255,7 @@ async def sweep(transaction: Transaction, *, most: int) -> int | None:
 
 
 async def enqueue_outdated(transaction: Transaction, *, engine: int, most: int) -> int:
-    """Add replays to the queue that an engine older than this did not verify; how many."""
+    """Add replays to the queue that an older engine did not verify under the preferred ruleset; how many."""
     return one(int, await transaction.run(OUTDATED, engine, most))
 
 
@@ -271,12 +277,14 @@ def _claim(
     user_id: str,
     until: datetime,
     attempt: int,
-    body: str,
+    body: str | None,
     mode: str,
     draw_mode: str,
     seed: str | None,
     received_at: datetime,
 ) -> Claim:
+    if body is None:
+        return Claim(replay_id, user_id, until, attempt, b"", [])
     number = None if seed is None else int(seed)
     boards = boards_of(mode=mode, draw_mode=draw_mode, seed=number, received_at=received_at)
     return Claim(replay_id, user_id, until, attempt, body.encode(), boards)

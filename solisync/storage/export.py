@@ -60,7 +60,7 @@ BEGIN = Statement(
                 coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
                 coalesce(used_at, expires_at - interval '30 days') AS used_at,
                 expires_at, user_agent, access_expiry
-            FROM refresh_tokens WHERE user_id = users.id ORDER BY 3 DESC, jti
+            FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY 3 DESC, jti
         ) AS each
     ) AS session
     CROSS JOIN LATERAL (

@@ -5,7 +5,7 @@ from datetime import datetime
 from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
 from ..rules.boards import OWN
-from ..rules.leaderboard import ENTRIES, Bests, Entry
+from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 from .rows import many, maybe
 
 # The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
@@ -65,6 +65,15 @@ OPT_OUT = Statement(
     """,
 )
 
+# A row for each player, also without an entry.
+OWN_ENTRY = Statement(
+    "own_leaderboard_entry",
+    """
+    SELECT coalesce(visible, false), display_name, best_score, best_time_secs
+    FROM users LEFT JOIN leaderboard ON user_id = id WHERE id = $1::uuid
+    """,
+)
+
 SHOW = Statement(
     "admin_show_entry",
     """
@@ -78,6 +87,11 @@ SHOW = Statement(
 async def top(transaction: Transaction) -> list[Entry]:
     """The best visible entries, best first, up to ENTRIES."""
     return many(Entry, await transaction.run(TOP))
+
+
+async def own(transaction: Transaction, user_id: str) -> OwnEntry | None:
+    """The player's own entry, visible or not; None when there is no such player."""
+    return maybe(OwnEntry, await transaction.run(OWN_ENTRY, user_id))
 
 
 async def opt_out(transaction: Transaction, user_id: str) -> bool:

@@ -1,31 +1,46 @@
-"""A player's own replays: listed page by page, unlisted, deleted; docs/protocol.md "Replays"."""
+"""The replays of one player: listed page by page, unlisted, deleted; docs/protocol.md "Replays"."""
 
 from operator import attrgetter
 
 from ..postgres.statement import Statement
 from ..postgres.transaction import Transaction
 from ..rules.position import Position
-from ..rules.replays import RECENT_MAX, OwnReplay
+from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
 from .replays import shown
 from .rows import maybe
 
-# A nested loop over one player, which keeps the order of the index without being asked to sort. An equality in the
-# place of both comparisons would allow the order of replays_recent as well, and that index leads past everybody's. The
-# limit is not a parameter: a plan without it would expect to read a tenth of the replays, and sort.
-LIST = Statement(
-    "own_replays",
-    f"""
-    SELECT replay.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
-        coalesce((SELECT status FROM verdicts WHERE replay_id = replay.id), 'pending'), unlisted IS NULL, size
-    FROM users LEFT JOIN LATERAL (
+_order = attrgetter("received_at", "id")
+
+_SHOWN = """
+    replay.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
+        coalesce((SELECT status FROM verdicts WHERE replay_id = replay.id), 'pending')"""
+
+
+def _page(condition: str) -> str:
+    """SQL for a page of replays of the player in `users`.
+
+    A nested loop over one player, which keeps the order of the index without being asked to sort. An equality in the
+    place of both comparisons would allow the order of replays_recent as well, and that index leads past everybody's.
+    The limit is not a parameter: a plan without it would expect to read a tenth of the replays, and sort.
+    """
+    return f"""LATERAL (
         SELECT id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at, unlisted, size
         FROM replays
-        WHERE (user_id, received_at, id) < (users.id, $2::timestamptz, $3::uuid) AND user_id >= users.id
+        WHERE (user_id, received_at, id) < (users.id, $2::timestamptz, $3::uuid) AND user_id >= users.id {condition}
         ORDER BY user_id DESC, received_at DESC, id DESC LIMIT {RECENT_MAX + 1}
-    ) AS replay ON true
-    WHERE users.id = $1::uuid
-    """,  # noqa: S608
+    ) AS replay ON true"""  # noqa: S608
+
+
+LIST = Statement(
+    "own_replays",
+    f"SELECT {_SHOWN}, unlisted IS NULL, size FROM users LEFT JOIN {_page('')} WHERE users.id = $1::uuid",  # noqa: S608
+)
+
+# By an index of those that are listed: however many a player has unlisted, nobody reads past them.
+LISTED = Statement(
+    "listed_replays_of_player",
+    f"SELECT {_SHOWN} FROM users JOIN {_page('AND unlisted IS NULL')} WHERE username = $1::text",  # noqa: S608
 )
 
 # In both, the player's row is locked first, as by everything that writes rows of a player; without it, no row comes
@@ -64,7 +79,13 @@ async def page(transaction: Transaction, user_id: str, before: Position | None) 
     if not rows:
         return None
     replays = [OwnReplay(**shown(*row), listed=listed, size=size) for *row, listed, size in rows if row[0] is not None]
-    return sorted(replays, key=attrgetter("received_at", "id"), reverse=True)
+    return sorted(replays, key=_order, reverse=True)
+
+
+async def listed_page(transaction: Transaction, username: str, before: Position | None) -> list[Recent]:
+    """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1."""
+    rows = await transaction.run(LISTED, username, *(before or paging.END))
+    return sorted((Recent(**shown(*row)) for row in rows), key=_order, reverse=True)
 
 
 async def delete(transaction: Transaction, user_id: str, replay_id: str | None) -> bool | None:

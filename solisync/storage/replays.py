@@ -10,14 +10,17 @@ import msgspec
 from ..postgres.statement import Statement, Step
 from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests, Standing
-from ..rules.replays import RECENT_MAX, Header, Recent
+from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
+from ..rules.replays import ReceivedReplay
 from ..rules.verdicts import VerdictStatus
 from .accounts import LOCK
 from .leaderboard import improving
 from .rows import encoded, maybe
 
-# A statement of its own, after the lock: else two uploads at once could both take the last room. Replays are added up
-# only for a player who has not been counted yet; afterwards a trigger keeps the number (migrations/0007).
+# A statement of its own, after the lock: else two uploads at once could both take the last room, or both be stored as
+# one game's. Replays are added up only for a player who has not been counted yet; afterwards a trigger keeps the number
+# (migrations/0007). Older nodes store a repeated upload again; the oldest of them counts. It is found by an aggregate:
+# with ORDER BY and LIMIT, the planner might look for it in the order of all replays of the player.
 ROOM = Statement(
     "replay_room",
     """
@@ -27,7 +30,12 @@ ROOM = Statement(
         FROM users WHERE id = $1::uuid AND NOT EXISTS (SELECT FROM replay_usage WHERE user_id = $1::uuid)
         RETURNING used_bytes
     )
-    SELECT coalesce(usage.used_bytes, counted.used_bytes), leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+    SELECT
+        (
+            SELECT (array_agg(id ORDER BY received_at, id))[1] FROM replays
+            WHERE user_id = users.id AND game_digest = $2::bytea
+        ),
+        coalesce(usage.used_bytes, counted.used_bytes), leaderboard.user_id IS NOT NULL, best_score, best_time_secs
     FROM users
     LEFT JOIN counted ON true
     LEFT JOIN replay_usage AS usage ON usage.user_id = users.id
@@ -40,26 +48,50 @@ STORE = Statement(
     "store_replay",
     """
     INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
+        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at,
+        game_digest)
     VALUES ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::int, $6::text, $7::text, $8::text, $9::text, $10::text,
-        $11::text)
+        $11::text, $12::bytea)
     """,
 )
 
-# The newest are found first, by the index; only then are their players and verdicts looked up. The order begins with
-# `unlisted`, which is null in all of them, for the sake of that index (migrations/0010).
+_SHOWN = "seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
+
+
+def _newest(count: int) -> str:
+    """SQL for the newest replays that are listed.
+
+    The order begins with `unlisted`, which is null in all of them, for the sake of the index (migrations/0010).
+    """
+    return f"""
+        SELECT unlisted, id, user_id, {_SHOWN} FROM replays
+        WHERE unlisted IS NULL ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
+    """  # noqa: S608
+
+
+# The newest are found first, by the index; only then are their players and verdicts looked up.
 RECENT = Statement(
     "recent_replays",
     f"""
-    SELECT newest.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
-        coalesce(status, 'pending')
-    FROM (
-        SELECT id, user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at FROM replays
-        WHERE unlisted IS NULL
-        ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
-    ) AS newest JOIN users ON users.id = newest.user_id
+    SELECT newest.id, username, {_SHOWN}, coalesce(status, 'pending')
+    FROM ({_newest(RECENT_MAX)}) AS newest JOIN users ON users.id = newest.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = newest.id
     ORDER BY received_at DESC, newest.id DESC
+    """,  # noqa: S608
+)
+
+# In the same order, so that reading ends as soon as enough are verified. The status is no join, for which the planner
+# may read all verdicts into a hash table.
+VERIFIED = Statement(
+    "recent_verified_replays",
+    f"""
+    SELECT verified.id, username, {_SHOWN}, 'verified'
+    FROM (
+        SELECT id, user_id, {_SHOWN} FROM ({_newest(VERIFIED_AMONG)}) AS newest
+        WHERE (SELECT status FROM verdicts WHERE replay_id = newest.id) = 'verified'
+        ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
+    ) AS verified JOIN users ON users.id = verified.user_id
+    ORDER BY received_at DESC, verified.id DESC
     """,  # noqa: S608
 )
 
@@ -84,31 +116,33 @@ DELETE = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many bytes the player has been charged for, and the player's standing on the leaderboard."""
+    """The stored replay that an upload repeats, the bytes that the player is charged for, and the player's standing."""
 
+    repeated_id: str | None
     used_bytes: int
     standing: Standing
 
 
-async def room(transaction: Transaction, user_id: str) -> Room | None:
+async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
     """Lock the player's row and read what an upload needs; None when they are gone. Needs a transaction."""
-    rows = await transaction.run_all((LOCK, user_id), (ROOM, user_id))
-    return maybe(lambda used, *standing: Room(used, Standing(*standing)), rows)
+    rows = await transaction.run_all((LOCK, user_id), (ROOM, user_id, digest))
+    return maybe(lambda repeated_id, used, *standing: Room(repeated_id, used, Standing(*standing)), rows)
 
 
 def storing(
-    user_id: str, replay_id: str, body: bytes, header: Header, bests: Bests | None, now: datetime
+    user_id: str, replay_id: str, replay: ReceivedReplay, bests: Bests | None, now: datetime
 ) -> tuple[Step, ...]:
     """Store a replay, and improve the leaderboard entry by `bests` if there are any. Needs the lock of `room`."""
+    body, header, digest = replay
     seed = None if header.seed is None else str(header.seed)
     shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
-    step = (STORE, replay_id, user_id, now, body.decode(), len(body), *shown)
+    step = (STORE, replay_id, user_id, now, body.decode(), len(body), *shown, digest)
     return (step, *improving(user_id, bests, now))
 
 
-async def recent(transaction: Transaction) -> list[Recent]:
-    """The newest replays that are listed, the newest first, up to RECENT_MAX."""
-    return [Recent(**shown(*row)) for row in await transaction.run(RECENT)]
+async def recent(transaction: Transaction, verified: bool) -> list[Recent]:
+    """The newest replays that are listed, the newest first, up to RECENT_MAX; if so, of the `verified` ones."""
+    return [Recent(**shown(*row)) for row in await transaction.run(VERIFIED if verified else RECENT)]
 
 
 async def fetch(transaction: Transaction, replay_id: str) -> bytes | None:

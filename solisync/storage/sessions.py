@@ -58,8 +58,9 @@ BEGIN_SESSION = Statement(
 # because clock_timestamp() is volatile, and the index is not used for what might differ from row to row.
 #
 # Fast path: replaces a statement before this one that counts the request, a round trip, see docs/performance.md. The
-# row of the limit is locked first and until the commit. No other statement locks such a row and a player's, so there is
-# no deadlock. A statement that fails has counted nothing.
+# row of the limit is locked first and until the commit. The only other statement that locks such a row and a player's
+# deletes an account, and takes rows of that player, not of an address: so there is no deadlock. A statement that fails
+# has counted nothing.
 ROTATE = Statement(
     "rotate_session",
     f"""

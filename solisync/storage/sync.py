@@ -85,7 +85,16 @@ REMEMBER = Statement(
         answers = ARRAY(SELECT unnest(known.answers) EXCEPT SELECT unnest($5::text[])) || excluded.answers
     """,
 )
-REMEMBER_FOR_ALL = Statement("sync_remember_for_all", "SELECT remember_for_all($1::uuid, $2::text[])")
+# Answers that pulls have given since LOAD go, too: this one covers them.
+REMEMBER_FOR_ALL = Statement(
+    "sync_remember_for_all",
+    """
+    INSERT INTO known_states (session_id, user_id, answers)
+    SELECT DISTINCT session_id, user_id, ARRAY[$2::text] FROM refresh_tokens
+    WHERE user_id = $1::uuid AND session_id IS NOT NULL AND expires_at > clock_timestamp() ORDER BY session_id
+    ON CONFLICT (session_id) DO UPDATE SET pushed = NULL, answers = excluded.answers
+    """,
+)
 
 # Rows of sessions that have expired. What is looked at begins anywhere, so that a round costs the same however many
 # rows there are.
@@ -158,15 +167,15 @@ def saving(
     return (save, *improving(user_id, bests, now))
 
 
-def remembering(user_id: str, saved: Saved, known: Known, pushed: Counts) -> Step:
+def remembering(user_id: str, saved: Saved, known: Known) -> Step:
     """Remember what the session's device has once its push has been answered.
 
-    The device of a token that names no session may have any of the player's: for each of them, what was pushed and
-    answered is remembered like an answer.
+    A token that names no session may be of any of the player's devices, which then has pushed what its session doesn't
+    know of: of each session, nothing is known but this answer.
     """
     answers = [counts.encode() for counts in known.answers]
     if saved.session is None:
-        return (REMEMBER_FOR_ALL, user_id, [pushed.encode(), answers[-1]])
+        return (REMEMBER_FOR_ALL, user_id, answers[-1])
     last = None if known.pushed is None else known.pushed.encode()
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 

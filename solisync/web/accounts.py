@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ..access.passwords import Passwords
+from ..access.rate_limit import buckets_of
 from ..access.tokens import Tokens
 from ..errors import Code, Conflict, NotFound, Unauthorized
 from ..postgres.database import Database
@@ -19,7 +20,7 @@ from ..rules.accounts import (
     check_username,
     me,
 )
-from ..rules.replays import Recent
+from ..rules.replay_lists import Recent
 from ..rules.sessions import PasswordChange, RefreshRecord
 from ..rules.shapes import Ok
 from ..storage import accounts, sessions
@@ -134,7 +135,7 @@ class Accounts:
 
     async def _delete(self, transaction: Transaction, player: str) -> None:
         try:
-            if await accounts.delete(transaction, player):
+            if await accounts.delete(transaction, player, buckets_of(player)):
                 audit("account deleted", user_id=player)
         finally:
             self._board.invalidate()

@@ -48,6 +48,7 @@ class App:
         *,
         reactor: ReactorBase,
         limiter: RateLimiter,
+        large_bodies: LargeBodies,
         tokens: Tokens,
         metrics: Metrics,
         now: Callable[[], datetime],
@@ -56,7 +57,7 @@ class App:
         self._tokens = tokens
         self._metrics = metrics
         self._now = now
-        self._large_bodies = LargeBodies(seconds=reactor.seconds)
+        self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor)
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
@@ -80,11 +81,7 @@ class App:
         player = self._tokens.read_access(request.bearer, self._now()).user_id if route.protected else None
         if size > LARGE_BYTES:
             request.charged = player or request.caller.bucket, size
-            try:
-                self._large_bodies.admit(*request.charged)
-            except TooMany:
-                self._metrics.refusals.labels(LargeBodies.name).inc()
-                raise
+            self._large_bodies.admit(*request.charged)
 
     def _read(self, body: Json | Upload, request: Request) -> dict[str, Any]:
         if request.charged is None:

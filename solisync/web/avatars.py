@@ -5,6 +5,7 @@ from ..postgres.database import Database
 from ..rules.accounts import Me, me
 from ..rules.avatars import check_avatar, media_type
 from ..rules.ids import is_id
+from ..rules.shapes import Ok
 from ..storage import avatars
 from .conditional import matches
 from .wire.reply import Reply
@@ -27,6 +28,12 @@ class Avatars:
         if profile is None:
             raise NotFound("user_not_found", "user not found")
         return me(player, profile.username, profile.avatar_extension)
+
+    async def delete(self, *, player: str) -> Ok:
+        """Take the player's avatar away; that there is none is no error."""
+        if not await self._database.transact(avatars.remove, player):
+            raise NotFound("user_not_found", "user not found")
+        return Ok()
 
     async def show(
         self, *, player: str | None = None, user_id: str, extension: str = "", if_none_match: str | None

@@ -5,12 +5,14 @@ from datetime import datetime
 
 from twisted.internet.base import ReactorBase
 
+from ..access.large_bodies import LargeBodies
 from ..access.passwords import Passwords
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..rules.replays import Recent
+from ..rules.health import Features
+from ..rules.replay_lists import Recent
 from ..settings import ServingSettings
 from .accounts import Accounts
 from .analytics import Analytics
@@ -55,6 +57,9 @@ def make_site(
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     board = CoalescingCache(lambda: load_board(database), reactor=reactor)
     quota = settings.replay_quota_mib * MIB or None
+    large_bodies = LargeBodies(
+        seconds=reactor.seconds, on_refusal=lambda: metrics.refusals.labels(LargeBodies.name).inc()
+    )
     accounts = Accounts(
         database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
     )
@@ -67,14 +72,19 @@ def make_site(
         sessions=sessions,
         export=Export(database=database),
         avatars=Avatars(database=database, public=settings.public_avatars),
-        sync=Sync(database=database, board=board, metrics=metrics, now=now),
+        sync=Sync(database=database, board=board, large_bodies=large_bodies, metrics=metrics, now=now),
         leaderboard=Leaderboard(database=database, board=board, now=now),
         challenge=Challenge(now=now),
         replays=Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id),
         verdicts=Verdicts(database=database),
         boards=Boards(database=database),
         analytics=Analytics(database=database, metrics=metrics, now=now),
-        health=Health(database=database, schema_number=schema, reactor=reactor),
+        health=Health(
+            features=Features(pages=settings.pages, public_avatars=settings.public_avatars),
+            database=database,
+            schema_number=schema,
+            reactor=reactor,
+        ),
         docs=Docs(),
         pages=Pages(database=database),
         browser_sessions=BrowserSessions(
@@ -91,7 +101,15 @@ def make_site(
     limiter = RateLimiter(
         database=database, reactor=reactor, on_refusal=lambda name: metrics.refusals.labels(name).inc()
     )
-    app = App(table, reactor=reactor, limiter=limiter, tokens=tokens, metrics=metrics, now=now)
+    app = App(
+        table,
+        reactor=reactor,
+        limiter=limiter,
+        large_bodies=large_bodies,
+        tokens=tokens,
+        metrics=metrics,
+        now=now,
+    )
     return Site(
         app.resource(),
         reactor,

@@ -9,8 +9,9 @@ from .. import __version__
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
 from ..process.shielded import shielded
-from ..rules.health import Alive, Ready
+from ..rules.health import Alive, Features, Ready
 from ..storage import schema
+from .wire.reply import Reply
 
 EVERY_SECONDS = 1.0  # how often to probe, at most
 ANSWER_SECONDS = 2.5  # how long a probe may take; a commit that waits for a standby may take for ever
@@ -25,16 +26,17 @@ class Health:
 
     _log = Logger()
 
-    def __init__(self, *, database: Database, schema_number: int, reactor: ReactorBase) -> None:
+    def __init__(self, *, features: Features, database: Database, schema_number: int, reactor: ReactorBase) -> None:
+        self._alive = Reply.of(Alive(__version__, features))
         self._database = database
         self._schema_number = schema_number
         self._reactor = reactor
         self._began = 0.0
         self._probe: Deferred[bool] | None = None  # the latest
 
-    async def live(self) -> Struct:
+    async def live(self) -> Reply:
         """Answer, whatever else is wrong."""
-        return Alive(__version__)
+        return self._alive
 
     async def ready(self) -> Struct:
         """Raise Unavailable unless the database commits within ANSWER_SECONDS, and has the schema of this version."""

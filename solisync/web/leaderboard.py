@@ -6,7 +6,7 @@ from datetime import datetime
 from ..errors import NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
-from ..rules.leaderboard import NO_BESTS, OptIn, bests_of, check_display_name
+from ..rules.leaderboard import NO_BESTS, OptIn, OwnEntry, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok
 from ..storage import leaderboard, sync
@@ -25,6 +25,13 @@ class Leaderboard:
     async def show(self, *, player: str) -> Reply:
         """The best hundred players who have opted in."""
         return await self._board.get()
+
+    async def own(self, *, player: str) -> OwnEntry:
+        """The player's own entry, visible or not."""
+        entry = await self._database.autocommit(leaderboard.own, player)
+        if entry is None:
+            raise NotFound("user_not_found", "user not found")
+        return entry
 
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
         """List the player under this name, with the bests of what they have pushed so far."""

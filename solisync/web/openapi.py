@@ -10,8 +10,10 @@ import msgspec
 from .. import __version__
 from ..errors import Code
 from ..rules.avatars import FORMATS
+from ..rules.fields import SEED_PATTERN
 from ..rules.replays import DRAW_MODES
 from ..rules.shapes import ErrorBody
+from .recorded_game import RecordedGame
 from .route import Json, Route, Upload
 from .wire.error_codes import STATUS
 from .wire.reply import Reply
@@ -54,8 +56,9 @@ _VARIABLES = {
     "user_id": _UUID,
     "replay_id": _UUID,
     "session_id": _UUID,
+    "username": {"type": "string", "pattern": "^[A-Za-z0-9_]{3,32}$"},
     "day": {"type": "string", "format": "date"},
-    "seed": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"},
+    "seed": {"type": "string", "pattern": SEED_PATTERN},
     "draw_mode": {"type": "string", "enum": list(DRAW_MODES)},
     "extension": {"type": "string", "enum": [image.extension for image in FORMATS]},
 }
@@ -90,7 +93,7 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (_body_shape(route), route.answer) if shape is not None]
-    _, schemas = msgspec.json.schema_components([*shapes, ErrorBody], ref_template=_SCHEMA)
+    _, schemas = msgspec.json.schema_components([*shapes, RecordedGame, ErrorBody], ref_template=_SCHEMA)
     schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -138,7 +141,7 @@ def _operation(route: Route) -> dict[str, Any]:
     if parameters:
         operation["parameters"] = parameters
     if isinstance(route.body, Json):
-        operation["requestBody"] = {"required": True, "content": _json(route.body.shape)}
+        operation["requestBody"] = {"required": True, "content": _json(route.body.shape, route.body.example)}
     if isinstance(route.body, Upload):
         operation["requestBody"] = {"required": True, "content": _bytes(route.body.media_types)}
     return operation
@@ -189,8 +192,9 @@ def _response(description: str, *headers: str) -> dict[str, Any]:
     return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
 
 
-def _json(shape: Any) -> dict[str, Any]:
-    return {"application/json": {"schema": {"type": "object"} if shape is None else _schema(shape)}}
+def _json(shape: Any, example: Any = None) -> dict[str, Any]:
+    content = {"schema": {"type": "object"} if shape is None else _schema(shape)}
+    return {"application/json": content if example is None else {**content, "example": example}}
 
 
 def _schema(shape: Any) -> dict[str, Any]:

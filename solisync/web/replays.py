@@ -10,7 +10,17 @@ from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.ids import is_id
 from ..rules.position import read_position
-from ..rules.replays import Listed, OwnReplays, ReceivedReplay, Recent, Uploaded, charge, own_page, recent_count
+from ..rules.replay_lists import (
+    Listed,
+    OwnReplays,
+    PlayerReplays,
+    Recent,
+    own_page,
+    player_page,
+    recent_count,
+    verified_only,
+)
+from ..rules.replays import ReceivedReplay, Uploaded, charge
 from ..rules.shapes import Ok
 from ..storage import own_replays, replays
 from .conditional import matches
@@ -43,15 +53,21 @@ class Replays:
         self._new_id = new_id
 
     async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
-        """Store a replay byte for byte; a Classic one may improve its player's leaderboard entry."""
-        replay_id = self._new_id()
-        await self._database.transact(self._store, player, replay_id, body)
-        return Uploaded(replay_id)
+        """Store a replay byte for byte, unless it is there; a new Classic one may improve its player's entry."""
+        return Uploaded(await self._database.transact(self._store, player, self._new_id(), body))
 
-    async def list_recent(self, *, limit: list[str]) -> Reply:
-        """The newest replays of all players."""
-        count = recent_count(limit)
-        return Reply.of((await self._recent.get())[:count])
+    async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
+        """The newest replays of all players, or those of them that are verified."""
+        count, verified = recent_count(limit), verified_only(verdict)
+        return Reply.of((await self._recent.get(verified))[:count])
+
+    async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
+        """A page of a player's listed replays, newest first; a player without any is not found."""
+        count, position = recent_count(limit), read_position(before, "before")
+        page = await self._database.autocommit(own_replays.listed_page, username, position)
+        if not page and (position is None or not await self._has_listed(username)):
+            raise _no_such_player()
+        return player_page(page, count)
 
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
         """A replay as it was uploaded. It never changes, so its id is its entity tag."""
@@ -80,6 +96,9 @@ class Replays:
         await self._database.autocommit(self._set_listed, player, _key(replay_id), body.listed)
         return Ok()
 
+    async def _has_listed(self, username: str) -> bool:
+        return bool(await self._database.autocommit(own_replays.listed_page, username, None))
+
     # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
 
     async def _delete(self, transaction: Transaction, player: str, replay_id: str | None) -> None:
@@ -97,20 +116,23 @@ class Replays:
             self._recent.invalidate()
         _check_found(found)
 
-    async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> None:
-        raw, header = replay
-        room = _exists(await replays.room(transaction, player))
-        if self._quota_bytes is not None and room.used_bytes + charge(len(raw)) > self._quota_bytes:
+    async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
+        """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
+        room = _exists(await replays.room(transaction, player, replay.digest))
+        if room.repeated_id is not None:
+            return room.repeated_id
+        if self._quota_bytes is not None and room.used_bytes + charge(len(replay.raw)) > self._quota_bytes:
             await transaction.commit()  # what was counted: or each upload that is refused would count again
             raise BadRequest("replay_storage_full", "replay storage is full")
-        improved = room.standing.improved_by(header.bests)
-        bests = header.bests if improved else None
+        improved = room.standing.improved_by(replay.header.bests)
+        bests = replay.header.bests if improved else None
         try:
-            await transaction.commit_with(*replays.storing(player, replay_id, raw, header, bests, self._now()))
+            await transaction.commit_with(*replays.storing(player, replay_id, replay, bests, self._now()))
         finally:
             self._recent.invalidate()
             if improved:
                 self._board.invalidate()
+        return replay_id
 
 
 def _key(replay_id: str) -> str | None:
@@ -121,7 +143,7 @@ def _key(replay_id: str) -> str | None:
 def _exists(found: T | None) -> T:
     """What was found of a player; raises NotFound when the player is gone."""
     if found is None:
-        raise NotFound("user_not_found", "user not found")
+        raise _no_such_player()
     return found
 
 
@@ -129,6 +151,10 @@ def _check_found(found: bool | None) -> None:
     """Raise NotFound when the player is gone (None), or has no such replay."""
     if not _exists(found):
         raise _no_such_replay()
+
+
+def _no_such_player() -> NotFound:
+    return NotFound("user_not_found", "user not found")
 
 
 def _no_such_replay() -> NotFound:

@@ -21,11 +21,12 @@ ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_lar
 class Json:
     """A JSON body. The handler gets `body`: what `read` returns for the bytes, by default an instance of `shape`.
 
-    `read` raises BadRequest for an invalid body. The OpenAPI document describes `shape`.
+    `read` raises BadRequest for an invalid body. The OpenAPI document describes `shape`, and shows `example`.
     """
 
     shape: type[msgspec.Struct]
     read: Callable[[bytes], Any] | None = None
+    example: Any = None
     errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
 
     def arguments(self, request: Request) -> dict[str, Any]:

@@ -18,32 +18,33 @@ class CoalescingCache(Generic[T]):
     """The value of `load`, kept for SECONDS from the moment when its loading began; callers share one loading.
 
     Never older than what this process has changed, see `invalidate`. Other processes notice a change within SECONDS.
+    One value is kept for each variant that is ever asked for: they are the program's own, never a client's text.
     """
 
-    def __init__(self, load: Callable[[], Coroutine[Any, Any, T]], *, reactor: ReactorBase) -> None:
+    def __init__(self, load: Callable[..., Coroutine[Any, Any, T]], *, reactor: ReactorBase) -> None:
         self._load = load
         self._reactor = reactor
-        self._latest: _Loading[T] | None = None
+        self._latest: dict[tuple[bool, ...], _Loading[T]] = {}
 
-    async def get(self) -> T:
-        """The value, loaded anew when it has expired; raises what `load` raises."""
+    async def get(self, *variant: bool) -> T:
+        """The value of `load(*variant)`, loaded anew when it has expired; raises what `load` raises."""
         now = self._reactor.seconds()
-        latest = self._latest
+        latest = self._latest.get(variant)
         # the clock may have been set back
         if latest is None or latest.failed or not latest.began <= now < latest.began + SECONDS:
-            latest = self._latest = _Loading(self._load(), now)
+            latest = self._latest[variant] = _Loading(self._load(*variant), now)
         if not latest.ended.called:
             await shielded(latest.ended)
         return latest.value()
 
     def invalidate(self) -> None:
-        """Forget the value: a commit of this process may have changed it.
+        """Forget every value: a commit of this process may have changed it.
 
         Call it in a `finally` inside of the work that is given to the database, which runs to its end while a handler
         ends when its client hangs up; and not only after success, because a commit of unknown outcome may have changed
         the value too. A loading that has begun before is finished for its callers, and not kept.
         """
-        self._latest = None
+        self._latest.clear()
 
 
 class _Loading(Generic[T]):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
-from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, REMEMBERED, LargeBodies
+from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES, REMEMBERED, LargeBodies
 from solisync.errors import TooMany
 
 MIB = 2**20
@@ -90,6 +90,45 @@ def test_slow_parsing_costs_more_than_its_size(clock):
     clock.advance(0.5)
     parse(1)
     assert refusal(budget, "ann", MIB) == 20  # 39 MiB, and the one that is asked for
+
+
+def test_a_push_is_charged_for_the_larger_of_what_is_pushed_and_stored(budget):
+    """The body's own size was charged when it was admitted; what is not over 64 KiB is free."""
+    for pushed, stored, charged in (
+        (LARGE_BYTES, LARGE_BYTES, 0),
+        (MIB, LARGE_BYTES, 0),
+        (600, MIB, MIB),
+        (LARGE_BYTES, LARGE_BYTES + 1, LARGE_BYTES + 1),
+        (MIB // 4, MIB, MIB - MIB // 4),
+    ):
+        client = f"{pushed} {stored}"
+        with budget.merging(client, pushed=pushed, stored=stored):
+            pass
+        assert refusal(budget, client, BURST_BYTES - charged) is None
+        assert refusal(budget, client, 1) == 1
+
+
+def test_a_merge_that_is_not_admitted_is_not_begun(clock):
+    """It raises, and is reported as a refusal, whatever its body has paid."""
+    refusals = []
+    budget = LargeBodies(seconds=clock.seconds, on_refusal=lambda: refusals.append(1))
+    budget.admit("ann", BURST_BYTES)
+    with pytest.raises(TooMany), budget.merging("ann", pushed=MIB // 2, stored=MIB):
+        pytest.fail("it was begun")
+    assert refusals == [1]
+
+
+def test_a_slow_merge_costs_more_than_its_size(clock):
+    """Beyond 25 ms a MiB it is charged for its time, once more beside that of parsing: 5 % in the long run."""
+    cpu = Clock()
+    budget = LargeBodies(seconds=clock.seconds, cpu_seconds=cpu.seconds)
+    with budget.merging("ann", pushed=600, stored=MIB):
+        cpu.advance(0.5)
+    assert refusal(budget, "ann", MIB) == 1  # twenty are spent
+    clock.advance(0.5)
+    with budget.merging("ann", pushed=600, stored=MIB):
+        cpu.advance(0.025)
+    assert refusal(budget, "ann", MIB) == 1
 
 
 @given(st.lists(st.tuples(st.integers(65_537, MIB), st.floats(0, 3)), max_size=60))

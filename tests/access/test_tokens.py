@@ -277,7 +277,7 @@ def test_our_own_header_is_a_shorter_way_to_the_same_answer(token):
     assert outcome(ours.read_refresh, token) == outcome(reference.read_refresh, token)
 
 
-@given(st.uuids(), st.uuids(), st.datetimes(datetime(1971, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC)))
+@given(st.uuids(), st.uuids(), st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)))
 def test_what_is_issued_is_what_pyjwt_issues(user_id, jti, now):
     """To the byte, so that tokens of all versions begin alike."""
     access, refresh = tokens.access(str(user_id), now), tokens.refresh(str(user_id), str(jti), now)

@@ -1,12 +1,12 @@
 """The program of a checker process: whatever it is given, it answers within its bounds (docs/security.md "Bounds")."""
 
 import os
-import resource
+import pwd
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 import pytest
@@ -17,6 +17,7 @@ from solisync.checking.checker import CPU_SECONDS, MEMORY_BYTES
 from solisync.checking.messages import FRAME_MAX, READY, Answer, Frames, Job, frame
 from solisync.klondike import ENGINE_VERSION, Reason, Status, check, check_literally, make_timeline
 from tests.checking.uploads import encoded, endless, game, refuted
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.processes import PROC, cpu_ticks
@@ -28,11 +29,16 @@ MOVE = '{"Move":{"from":{"Tableau":0},"to":{"Tableau":1},"count":1}}'
 
 
 class Checker:
-    """A checker process, and an answer for each job."""
+    """A checker process, and an answer for each job; another process when it has ended in order."""
 
     def __init__(self, command=CHECKER):
+        self._command = command
+        self._unanswered = []
+        self._start()
+
+    def _start(self):
         self.popen = subprocess.Popen(
-            command,
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -45,27 +51,42 @@ class Checker:
     def receive(self):
         while not self._payloads:
             data = os.read(self.popen.stdout.fileno(), 65_536)
-            assert data, f"it ended with {self.popen.wait()}"
+            if not data:
+                self._start_again()
             self._payloads += self._frames.feed(data)
         return self._payloads.pop(0)
 
+    def _start_again(self):
+        assert self.popen.wait() == 0
+        self.close()
+        self._start()
+        for job in self._unanswered:
+            self._write(job)
+
+    def close(self):
+        self.popen.kill()
+        self.popen.wait()
+        self.popen.stdout.close()
+        with suppress(BrokenPipeError):
+            self.popen.stdin.close()
+
     def send(self, body, *, search):
-        self.popen.stdin.write(frame(msgspec.msgpack.encode(Job(search, body))))
-        self.popen.stdin.flush()
+        self._unanswered.append(frame(msgspec.msgpack.encode(Job(search, body))))
+        self._write(self._unanswered[-1])
+
+    def _write(self, job):
+        with suppress(BrokenPipeError):
+            self.popen.stdin.write(job)
+            self.popen.stdin.flush()
 
     def answer(self):
-        while (payload := self.receive()) == READY:
-            pass  # it has begun anew
+        payload = self.receive()
+        self._unanswered.pop()
         return msgspec.msgpack.decode(payload, type=Answer)
 
     def ask(self, body, *, search):
         self.send(body, search=search)
         return self.answer()
-
-    @property
-    def memory(self):
-        """Resident memory in bytes."""
-        return int((PROC / str(self.pid) / "statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @contextmanager
@@ -74,16 +95,20 @@ def running(*command):
     try:
         yield checker
     finally:
-        checker.popen.kill()
-        checker.popen.wait()
-        checker.popen.stdout.close()
-        checker.popen.stdin.close()
+        checker.close()
 
 
 @pytest.fixture(scope="module")
-def checker():
+def shared_checker():
     with running() as checker:
         yield checker
+
+
+@pytest.fixture
+def checker(shared_checker):
+    """A checker that goes on: one that is about to end has another one in its place by now."""
+    shared_checker.ask(encoded(game()), search=False)
+    return shared_checker
 
 
 def header(**changes):
@@ -106,7 +131,7 @@ def test_it_answers_what_the_engine_does(checker, replay):
 def test_a_search_is_interrupted_for_literal_checks(checker, figure):
     """They are answered first, in no time; the search has its whole budget beside them, and not more.
 
-    After a search that took much memory, the process begins anew with the same pipes, and so gives it back.
+    After a search that took much memory, the process ends in order, and so gives it back.
     """
     checker.send(encoded(endless()), search=True)
     body = encoded(game())
@@ -121,14 +146,31 @@ def test_a_search_is_interrupted_for_literal_checks(checker, figure):
     figure(f"a literal check during a search: {slowest * 1000:.0f} ms; all of it took {used:.1f} s of processor time")
     assert (found.search, found.verdict.reason) == (True, Reason.BUDGET)
     assert used < CPU_SECONDS + 2
-    assert checker.ask(body, search=False).verdict.status is Status.VERIFIED
-    assert checker.memory < 48 * MIB
+    assert checker.popen.wait(60) == 0
+
+
+def test_a_checker_can_gain_no_privileges(checker):
+    """The kernel gives it none for running a program; where the service is root, it has become nobody, in no group."""
+    checker.ask(encoded(game()), search=True)
+    status = dict(line.split(":\t", 1) for line in (PROC / str(checker.pid) / "status").read_text().splitlines())
+    assert status["NoNewPrivs"] == "1"
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        assert status["Uid"].split() == [str(nobody.pw_uid)] * 4
+        assert status["Gid"].split() == [str(nobody.pw_gid)] * 4
+        assert status["Groups"].split() == []
+        assert int(status["CapEff"], 16) == 0
+
+
+def limits(checker, name):
+    """A soft and a hard limit of the process, as the kernel shows them."""
+    (line,) = [line for line in (PROC / str(checker.pid) / "limits").read_text().splitlines() if line.startswith(name)]
+    return line.removeprefix(name).split()[:2]
 
 
 def test_memory_has_a_bound(checker):
     """The kernel gives it no more."""
-    soft, hard = resource.prlimit(checker.pid, resource.RLIMIT_AS)
-    assert soft == hard == MEMORY_BYTES
+    assert limits(checker, "Max address space") == [str(MEMORY_BYTES)] * 2
 
 
 HOSTILE = {
@@ -175,12 +217,12 @@ inputs = st.sampled_from([*game()["moves"][:20], "StockClick", "Draw"]) | unknow
 
 @settings(max_examples=150)
 @given(st.dictionaries(places, unknown, max_size=3), st.lists(inputs, max_size=8))
-def test_any_json_in_any_place_gets_a_verdict(checker, changes, moves):
+def test_any_json_in_any_place_gets_a_verdict(shared_checker, changes, moves):
     """Never a crash: the same process answers all of them."""
     body = encoded({**game(), "moves": [*moves, *game()["moves"]], **changes})
-    literal = checker.ask(body, search=False)
+    literal = shared_checker.ask(body, search=False)
     if literal.verdict.status is Status.PENDING:
-        assert checker.ask(body, search=True).verdict.status is not Status.PENDING
+        assert shared_checker.ask(body, search=True).verdict.status is not Status.PENDING
 
 
 def test_it_ends_when_nobody_is_there_any_more():
@@ -191,12 +233,13 @@ def test_it_ends_when_nobody_is_there_any_more():
         time.sleep(0.2)
         assert checker.popen.poll() is None
         checker.popen.stdin.close()
-        assert checker.popen.wait(10) == 0
+        assert checker.popen.wait(PATIENCE) == 0
 
 
 def test_the_kernel_ends_what_takes_too_long():
     """A search that doesn't look at the clock is undecided by a signal, each time, and the process goes on."""
     program = "from solisync.checking import checker; checker.SEARCH_SECONDS = 99; checker.CPU_SECONDS = 0.5"
+    program += "; checker.KEPT_BYTES = 2**40"
     with running(sys.executable, "-P", "-c", f"{program}; checker.main(0)") as checker:
         for _ in range(2):
             assert checker.ask(encoded(endless()), search=True).verdict.reason is Reason.BUDGET
@@ -207,11 +250,11 @@ def test_the_kernel_ends_what_takes_too_long():
 def test_each_job_has_processor_time_of_its_own():
     """The limit of the kernel is set anew for each, to what the job may take."""
     with running() as checker:
-        limits = []
+        allowed = []
         for _ in range(3):
             checker.ask(encoded(game()), search=False)
-            limits.append(resource.prlimit(checker.pid, resource.RLIMIT_CPU)[0])
-        assert all(CPU_SECONDS <= limit <= CPU_SECONDS + 3 for limit in limits)
+            allowed.append(int(limits(checker, "Max cpu time")[0]))
+        assert all(CPU_SECONDS <= seconds <= CPU_SECONDS + 3 for seconds in allowed)
 
 
 def test_a_frame_has_a_bound():

@@ -151,6 +151,42 @@ async def test_the_third_claim_that_lapses_is_the_last(checking, reactor, monkey
     assert (await checked(reactor, server, await upload(server, bob, game())))["status"] == "verified"
 
 
+async def test_what_can_not_be_read_is_nobody_elses_trouble(checking, reactor, monkeypatch, logs):
+    """Replays that can't even be read are undecided in the end; others are checked meanwhile, by the same process."""
+    monkeypatch.setattr(checking_service, "CLAIM_SECONDS", 0.5)
+    monkeypatch.setattr(checking_service, "POLL_SECONDS", 0.1)
+    server = await checking()
+    [(bob, _, _)] = players(server.dsn, 1)
+    await until(reactor, lambda: checkers(os.getpid()))
+    before = checkers(os.getpid())
+    ids = insert(server, bob, count=3)
+    server.sql("UPDATE replays SET received_at = '0044-03-15 BC' WHERE user_id = %s", (bob,))
+    good = await upload(server, await server.player("ann"), game())
+    assert (await checked(reactor, server, good))["status"] == "verified"
+    await checked(reactor, server, *ids)
+    assert server.sql("SELECT DISTINCT status, reason FROM verdicts WHERE replay_id <> %s", (good,)) == [
+        ("undecided", "crashed")
+    ]
+    assert checkers(os.getpid()) == before
+
+
+async def test_a_checker_that_has_become_large_is_replaced(checking, reactor, logs):
+    """It ends by itself after a search; what it has not begun with is another one's at once, and costs no attempt."""
+    server = await checking()
+    ann = await server.player()
+    for _ in range(2):
+        await upload(server, ann, endless())
+    found, before = set(), (logs / "tests.log").read_text().count("a checker ended")
+
+    def ended():
+        found.update(checkers(os.getpid()))
+        return len(found) > 1 and claims(server) == [(True, 1, True)]
+
+    await until(reactor, ended)
+    assert server.sql("SELECT reason FROM verdicts") == [("budget",)]
+    assert (logs / "tests.log").read_text().count("a checker ended") == before
+
+
 async def test_a_checker_that_hangs_is_killed(checking, reactor, monkeypatch):
     """One that doesn't answer in time, though it lives."""
     for name, seconds in {

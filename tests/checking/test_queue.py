@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.klondike import Reason, Status, Verdict
 from solisync.postgres.database import Database
-from solisync.storage import checks
+from solisync.storage import checks, recent_searches
 from tests.checking.uploads import insert
 from tests.harness.concurrency import at_once
 from tests.harness.players import players
@@ -21,6 +21,7 @@ from tests.harness.postgres import connect
 
 REFUTED = Verdict(status=Status.REFUTED, reason=Reason.SCORE)
 VERIFIED = Verdict(status=Status.VERIFIED, ruleset="2026-05-19", undos=2, score=650, moves=120)
+VERIFIED_OLDER = replace(VERIFIED, ruleset="2026-05-01")
 
 
 @pytest.fixture
@@ -84,6 +85,55 @@ async def test_who_has_fewer_waiting_comes_first(server, queue):
         await queue.run(checks.search, claim)
     assert await queue.claim() is None
     assert await queue.claim_all(search=True) == order
+
+
+async def test_the_searches_of_the_last_hour_count(server, queue):
+    """Who had some comes behind who had none, also when the replays are deleted; those of an hour ago are forgotten."""
+    (ann, _, _), (bob, _, _) = players(server.dsn, 2)
+    for replay_id in insert(server, ann, count=2):
+        await queue.run(checks.search, await queue.claim())
+        claim = await queue.claim(search=True)
+        server.sql("DELETE FROM replays WHERE id = %s", (replay_id,))
+        await queue.settle(claim)
+    anns, bobs = insert(server, ann), insert(server, bob, count=3)
+    for _ in range(4):
+        await queue.run(checks.search, await queue.claim())
+    assert await queue.claim_all(search=True) == [*bobs[:2], *anns, bobs[2]]
+    server.sql("UPDATE recent_searches SET ended_at = ended_at - interval '1 hour'", ())
+    assert await queue.run(recent_searches.prune, most=1) == 1
+    assert await queue.run(recent_searches.prune, most=9) == 1
+    assert server.sql("SELECT count(*) FROM recent_searches") == [(0,)]
+
+
+async def test_searches_of_new_accounts_come_last(server, queue):
+    """Those of accounts younger than a day come after all others, but for the old ones; literal checks don't."""
+    made = [player for player, _, _ in players(server.dsn, 4)]
+    server.sql("UPDATE users SET created_at = now() - interval '25 hours' WHERE id = %s", (made[3],))
+    young = [replay_id for player in made[:3] for replay_id in insert(server, player)]
+    grown = insert(server, made[3], count=3)
+    (old,) = insert(server, made[0], age="2 d")
+    order = [*young, *grown, old]
+    for replay_id in order:
+        claim = await queue.claim()
+        assert claim.replay_id == replay_id
+        await queue.run(checks.search, claim)
+    assert await queue.claim_all(search=True) == [*grown, *young, old]
+
+
+async def test_what_fails_too_often_is_not_read_again(server, queue):
+    """A claim whose replay can't be read counts all the same; after the last attempt it is claimed without its body."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann)
+    server.sql("UPDATE replays SET received_at = '0044-03-15 BC' WHERE id = %s", (replay_id,))
+    for _ in range(checks.ATTEMPTS):
+        with pytest.raises(ValueError, match="year"):
+            await queue.claim()
+        assert await queue.claim() is None
+        server.sql("UPDATE replay_checks SET claimed_until = now()", ())
+    claim = await queue.claim()
+    assert (claim.replay_id, claim.attempt, claim.body, claim.boards) == (replay_id, checks.ATTEMPTS + 1, b"", [])
+    await queue.settle(claim)
+    assert verdicts(server) == {replay_id: "refuted"}
 
 
 async def test_a_claim_is_good_for_its_time_alone(server, queue):
@@ -184,16 +234,21 @@ async def test_a_verdict_stands_until_the_next(server, queue):
 
 
 async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
-    """And leaves alone what was, and what it has checked itself."""
+    """And what was under the older ruleset, once; not what was under the preferred one, or what it checked itself."""
     [(ann, _, _)] = players(server.dsn, 1)
-    refuted, verified, newer = insert(server, ann, count=3)
-    for verdict, engine in ((REFUTED, 1), (VERIFIED, 1), (REFUTED, 2)):
+    refuted, verified, newer, older, newest = insert(server, ann, count=5)
+    checked = ((REFUTED, 1), (VERIFIED, 1), (REFUTED, 2), (VERIFIED_OLDER, 1), (VERIFIED_OLDER, 2))
+    for verdict, engine in checked:
         await queue.settle(await queue.claim(), verdict, engine=engine)
     assert await queue.run(checks.enqueue_outdated, engine=1, most=9) == 0
-    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 1
-    assert waiting(server) == {refuted}
+    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 2
+    assert waiting(server) == {refuted, older}
     assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
-    assert set(verdicts(server)) == {refuted, verified, newer}
+    assert set(verdicts(server)) == {refuted, verified, newer, older, newest}
+    assert verdicts(server)[older] == "verified"
+    for _ in range(2):
+        await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=2)
+    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
 
 
 async def test_old_replays_come_from_the_newest_on(server, queue):

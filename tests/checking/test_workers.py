@@ -3,7 +3,6 @@
 import os
 import signal
 
-import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.checking.uploads import checked, checkers, game, upload
@@ -17,7 +16,6 @@ def by_worker(process):
     return {worker: found for worker in workers(process) if (found := checkers(worker))}
 
 
-@pytest.mark.limit(300)
 async def test_one_worker_has_the_checkers(serve, reactor, shared_dsn):
     """When it dies another one gets them, and when all are replaced its successor; they leave with it."""
     truncate(shared_dsn)

@@ -11,6 +11,7 @@ import pytest
 from solisync.commands.analytics import FIELDS
 from solisync.commands.main import command_parser
 from solisync.storage import paging
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.processes import clean_environment
@@ -159,6 +160,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(shared_dsn, events):
             ["sh", "-c", '"$@" | head -n 1', "sh", *map(str, SOLISYNC), *words],
             capture_output=True,
             env=clean_environment(DATABASE_URL=shared_dsn),
-            timeout=30,
+            timeout=PATIENCE,
         )
         assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from solisync.commands.output import Column, Output, Progress, bytes_shown, harmless, shown
 from tests.harness.concurrency import wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import connect
 from tests.harness.processes import clean_environment, run
@@ -127,7 +128,7 @@ async def test_a_terminal_is_asked(server, answer, status):
         question = b"Delete 'ann' and all that is theirs? [y/N] "
         assert command.stderr.read(len(question)) == question
         os.write(ours, answer)
-        out, err = command.communicate(timeout=30)
+        out, err = command.communicate(timeout=PATIENCE)
     finally:
         command.kill()
         os.close(ours)

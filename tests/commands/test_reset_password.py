@@ -15,8 +15,8 @@ import pytest
 from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
-from tests.harness.constants import PASSWORD
-from tests.harness.entry_points import BIN, SOLISYNC, start
+from tests.harness.constants import BIN, PASSWORD, PATIENCE
+from tests.harness.entry_points import SOLISYNC, anew, start
 from tests.harness.processes import clean_environment, processes_in, run
 from tests.harness.service import ready
 
@@ -164,7 +164,7 @@ async def test_the_password_shows_nowhere(initialized, place):
     watching = threading.Thread(target=look)
     watching.start()
     try:
-        done = run(*SCRIPT, "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
+        done = run(*anew(SCRIPT), "ann", stdin=NEW_HERE, SOLISYNC_DATA_DIR=place)
     finally:
         over.set()
         watching.join()
@@ -206,7 +206,7 @@ async def test_a_terminal_is_asked_twice_without_echo(server, second, status, sa
                 seen += more.decode()
         except OSError:  # how a terminal ends on Linux
             pass
-        assert command.wait(30) == status
+        assert command.wait(PATIENCE) == status
     finally:
         command.kill()
         os.close(ours)
@@ -229,7 +229,7 @@ def test_a_terminal_that_hangs_up_changes_nothing(server):
     os.close(theirs)
     assert command.stderr.read(len("New password: ")) == b"New password: "
     os.write(ours, b"\x04")
-    out, err = command.communicate(timeout=30)
+    out, err = command.communicate(timeout=PATIENCE)
     os.close(ours)
     assert command.returncode == 1
     assert (out, b"Traceback" in err) == (b"", False)

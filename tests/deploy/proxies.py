@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.processes import Process, free_port
 
 DEPLOY = ROOT / "deploy"
@@ -52,7 +52,7 @@ class Proxy:
     plain_port: int
     certificate: Path
 
-    def connect(self, source="127.0.0.1", timeout=30):
+    def connect(self, source="127.0.0.1", timeout=PATIENCE):
         """A connection of the client at this address, over TLS."""
         trusting = ssl.create_default_context(cafile=self.certificate)
         return http.client.HTTPSConnection(
@@ -78,7 +78,10 @@ def make_certificate(directory):
     words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     names = ["-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"]
     subprocess.run(
-        ["openssl", *words, *names, "-out", certificate, "-keyout", key], check=True, capture_output=True, timeout=20
+        ["openssl", *words, *names, "-out", certificate, "-keyout", key],
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE,
     )
     return certificate, key
 

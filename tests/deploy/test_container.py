@@ -27,14 +27,14 @@ async def test_the_first_process_of_a_container(launch, reactor, place, count):
     """As process 1 it serves, starts a database that was killed again, and ends with status 0 on SIGTERM."""
     words = (*NAMESPACE, *SOLISYNC, "--workers", count)
     process = start(launch, *words, data_dir=place / "data")
-    await ready(reactor, process.client(), 30)
+    await ready(reactor, process.client())
     first = child(process.pid)
     (numbers,) = [line for line in (PROC / str(first) / "status").read_text().splitlines() if line.startswith("NSpid")]
     assert numbers.split()[-1] == "1"
     (server,) = [pid for pid in processes_in(place / "data") if int(stat_fields(PROC / str(pid))[PARENT]) == first]
     os.kill(server, signal.SIGKILL)
-    await deferToThread(wait_for, lambda: "starting it again" in process.log, 10)
-    await ready(reactor, process.client(), 30)
+    await deferToThread(wait_for, lambda: "starting it again" in process.log)
+    await ready(reactor, process.client())
     os.kill(first, signal.SIGTERM)
     assert await deferToThread(process.popen.wait, 30) == 0
     assert "Traceback" not in process.log

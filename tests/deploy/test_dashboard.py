@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 
 from tests.deploy.promql import RULES, queries, rules
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
@@ -66,7 +66,7 @@ def start_prometheus(launch, directory, target):
         "log.level": "warn",
     }
     process = launch("prometheus", *(f"--{name}={value}" for name, value in options.items()))
-    wait_for(lambda: process.popen.poll() is not None or _listens(port), 30)
+    wait_for(lambda: process.popen.poll() is not None or _listens(port))
     assert process.popen.poll() is None, process.log
     return Prometheus(process, port)
 
@@ -93,14 +93,13 @@ async def play(process, number):
 
 
 @pytest.mark.needs("prometheus")
-@pytest.mark.limit(120)
 async def test_every_query_has_an_answer(serve, launch, place, reactor, shared_dsn, figure):
     """Each parses, with Grafana's variables filled in, and finds numbers while a service with two workers is used."""
     truncate(shared_dsn)
     port = free_port()
     listen = f"tcp:{port}:interface=127.0.0.1"
     process = await serve(shared_dsn, SOLISYNC_METRICS_LISTEN=listen, SOLISYNC_WORKERS="2")
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2, 20)
+    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
     prometheus = await deferToThread(start_prometheus, launch, place, f"127.0.0.1:{port}")
     open_ones = {_filled(expression) for expression, _ in queries()}
     count = len(open_ones)
@@ -134,6 +133,6 @@ def _filled(expression):
 )
 def test_the_alerts_are_good(words):
     """promtool finds nothing to complain about, and each fires when it should, and only then."""
-    done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SUCCESS" in done.stdout

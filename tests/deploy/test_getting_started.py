@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.processes import clean_environment, free_port
 
 PAGE = (ROOT / "docs" / "getting-started.md").read_text("utf-8")
@@ -33,7 +33,7 @@ def test_the_page_does_what_it_says(place):
         env=clean_environment(HOME=place, PIP_DISABLE_PIP_VERSION_CHECK="1"),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=5 * PATIENCE,
         start_new_session=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr

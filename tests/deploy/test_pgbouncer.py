@@ -65,7 +65,6 @@ def answers(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.mark.limit(120)
 @pytest.mark.needs("pgbouncer")
 async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database):
     """It migrates, plays a whole session and leaves no lock for others to wait for; the doctor sees what is between."""

@@ -12,7 +12,7 @@ from solisync.commands.smoke import PIXEL
 from tests.deploy.programs import optional
 from tests.deploy.proxies import NAME, STARTS, CountingService, Crowd, start_nginx
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.entry_points import SERVE
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port
@@ -25,7 +25,6 @@ PROGRAMS = [
     pytest.param("caddy", marks=optional("caddy")),
 ]
 TOO_LARGE = (413, {"error": "request body must be at most 1 MB"})
-pytestmark = pytest.mark.limit(60)
 
 
 def start_service(launch, dsn, path, **more):
@@ -35,7 +34,7 @@ def start_service(launch, dsn, path, **more):
 
 
 def ready_workers(service, count=2):
-    wait_for(lambda: service.log.count(" is ready") >= count, 20)
+    wait_for(lambda: service.log.count(" is ready") >= count)
 
 
 @pytest.fixture
@@ -136,7 +135,7 @@ async def test_plain_http_and_metrics_lead_nowhere(behind, program):
         assert proxy.ask("GET", "/metrics")[:2] == (404, {"error": "not found"})
         if program == "caddy":  # which does so by itself, on ports that are its own
             return
-        plain = http.client.HTTPConnection("127.0.0.1", proxy.plain_port, timeout=10)
+        plain = http.client.HTTPConnection("127.0.0.1", proxy.plain_port, timeout=PATIENCE)
         plain.request("GET", "/api/health?x=1", headers={"Host": NAME})
         response = plain.getresponse()
         assert (response.status, response.getheader("Location")) == (308, f"https://{NAME}/api/health?x=1")
@@ -177,7 +176,7 @@ async def test_a_reload_drops_no_request(behind, program, reactor, figure):
     for done in range(rounds):
         await deferLater(reactor, 0.5)
         os.kill(service.pid, signal.SIGHUP)
-        await deferToThread(wait_for, lambda times=done + 1: service.log.count("all workers are new") >= times, 30)
+        await deferToThread(wait_for, lambda times=done + 1: service.log.count("all workers are new") >= times)
     await deferLater(reactor, 1.5)  # the last connections of the old ones are closed after a second
     outcomes = await deferToThread(crowd.stop)
     figure(f"{program}: {rounds} reloads, {outcomes}")

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from tests.deploy.programs import optional
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.processes import run
 
@@ -43,7 +44,7 @@ def test_bash_completes(place, words, completed):
         ["bash", "--norc", "-c", TAB, "bash", os.fspath(script), "solisync", *typed],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE,
     )
     assert (done.stdout.strip(), done.stderr) == (completed.format(place=place), "")
 
@@ -53,5 +54,5 @@ def test_other_shells_read_their_scripts(place, shell):
     """They have no complaint about the grammar."""
     script = place / "solisync"
     script.write_text("\n".join(run(*SOLISYNC, "--print-completion", shell).out))
-    done = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,7 +16,7 @@ from tests.deploy import units
 from tests.deploy.activation import ActivatedProcess, listen
 from tests.deploy.proxies import Crowd, start_nginx
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, ROOT, SECRET
+from tests.harness.constants import PASSWORD, PATIENCE, ROOT, SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
@@ -31,8 +31,6 @@ from tests.harness.processes import (
     stat_fields,
 )
 from tests.harness.service import environment
-
-pytestmark = pytest.mark.limit(90)
 
 
 @pytest.fixture
@@ -61,7 +59,7 @@ def test_systemd_understands_the_units(place):
         files.append(place / unit.name)
         files[-1].write_text(unit.read_text("utf-8").replace("/opt/solisync/bin", str(SOLISYNC[0].parent)))
     words = ["systemd-analyze", "verify", *files]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -69,7 +67,7 @@ def test_systemd_understands_the_units(place):
 def test_the_exposure_is_what_the_docs_say(figure):
     """`systemd-analyze security` rates the service no worse than docs/deployment.md does."""
     words = ["systemd-analyze", "security", "--offline=true", "--no-pager", units.SERVICE]
-    rated = subprocess.run(words, capture_output=True, text=True, timeout=30).stdout
+    rated = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE).stdout
     score = re.search(r"Overall exposure level for solisync.service: ([0-9.]+)", rated)[1]
     figure(f"exposure level {score} of 10")
     documented = re.search(r"exposure level of\s+([0-9.]+)", (ROOT / "docs" / "deployment.md").read_text("utf-8"))[1]
@@ -103,22 +101,22 @@ async def test_the_service_lives_within_its_restrictions(activate, place):
 
     def run(listening):
         process = activate(listening, *command, **variables)
-        wait_for(lambda: process.log.count(" is ready") >= 2, 30)
+        wait_for(lambda: process.log.count(" is ready") >= 2)
         assert ask("GET", "/health/ready").json == {"status": "ready"}
         assert ask("POST", "/api/auth/register", {"username": "ann", "password": PASSWORD}).status == 200
         # hashing gives way to everything else; a thread sets that itself, a moment after it has started
         wait_for(lambda: niceness_below(process.pid) == {0, 10})
         server = postmaster(state)
         os.kill(process.pid, signal.SIGHUP)
-        wait_for(lambda: "all workers are new" in process.log, 30)
+        wait_for(lambda: "all workers are new" in process.log)
         os.kill(server, signal.SIGKILL)
-        wait_for(lambda: "starting it again" in process.log, 10)
-        wait_for(lambda: ask("GET", "/health/ready").status == 200, 30)
+        wait_for(lambda: "starting it again" in process.log)
+        wait_for(lambda: ask("GET", "/health/ready").status == 200)
         assert process.stop() == 0
         assert "Traceback" not in process.log
         assert not processes_in(state)
         again = activate(listening, *command, **variables)
-        wait_for(lambda: ask("GET", "/health/ready").status == 200, 30)
+        wait_for(lambda: ask("GET", "/health/ready").status == 200)
         assert ask("POST", "/api/auth/login", {"username": "ann", "password": PASSWORD}).status == 200
         assert again.stop() == 0
 
@@ -139,7 +137,7 @@ async def test_a_restart_refuses_no_connection(activate, launch, place, shared_d
 
     def start():
         process = activate(listening, *SERVE, **variables)
-        wait_for(lambda: process.log.count(" is ready") >= 2, 30)
+        wait_for(lambda: process.log.count(" is ready") >= 2)
         return process
 
     try:

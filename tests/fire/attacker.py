@@ -12,11 +12,12 @@ import time
 from collections import Counter
 
 from tests.fire.raw import next_status
+from tests.harness.constants import PATIENCE
 
 
 def attack(port, request, seconds, ahead, statuses):
     """Ask on one connection until the time is up."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as client, client.makefile("rb") as answers:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client, client.makefile("rb") as answers:
         while time.monotonic() < seconds:
             client.sendall(request * ahead)
             for _ in range(ahead):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from tests.harness.constants import PATIENCE
+
 TICK_SECONDS = 0.05
 TICKS = 20  # in which each connection sends one byte
 OPENED_PER_TICK = 40
@@ -76,7 +78,7 @@ class Watch(Busy):
         self.first_rss = self.peak_rss = rss(process.pid)
         self.files = set()
         self._look_again = 0.0
-        self._connection = socket.create_connection(("127.0.0.1", process.port), timeout=20)
+        self._connection = socket.create_connection(("127.0.0.1", process.port), timeout=PATIENCE)
 
     def turn(self):
         for name, request in self.requests.items():
@@ -136,7 +138,7 @@ def volley(port, requests):
     waiting, answers = {}, []
     with select.epoll() as epoll:
         for _ in requests:
-            client = socket.create_connection(("127.0.0.1", port), timeout=20)
+            client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
             epoll.register(client, select.EPOLLIN)
             waiting[client.fileno()] = client
         began = time.monotonic()
@@ -153,7 +155,7 @@ def volley(port, requests):
 def pipeline(port, requests):
     """Send all requests over one connection, never more than a few ahead of the answers: their statuses."""
     statuses = Counter()
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         answers = client.makefile("rb")
         for some in batched(requests, 20):
             client.sendall(b"".join(some))
@@ -183,7 +185,7 @@ def next_status(answers):
 def pour(port, request, block, blocks):
     """Send a request and block after block, reading nothing: how many bytes went out before the connection ended."""
     sent = 0
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         try:
             client.sendall(request)
             for _ in range(blocks):
@@ -255,7 +257,7 @@ class Crowd(Busy):
         client = socket.socket()
         if not kind.reads:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        client.settimeout(10)
+        client.settimeout(PATIENCE)
         client.connect(("127.0.0.1", self.port))
         client.sendall(kind.opening)
         client.setblocking(False)

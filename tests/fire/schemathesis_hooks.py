@@ -11,6 +11,8 @@ from urllib.request import Request, urlopen
 import schemathesis
 from hypothesis import strategies as st
 
+from tests.harness.constants import PATIENCE
+
 PASSWORD = "long enough"
 NOBODY = "00000000-0000-0000-0000-000000000000"
 FEW = ("/api/account", "/api/me/export", "/api/me/password", "/api/session/password", "/api/leaderboard/opt-in")
@@ -43,7 +45,7 @@ def new_tokens():
         data=json.dumps(player).encode(),
         headers={"X-Forwarded-For": new_address()},
     )
-    with urlopen(request, timeout=20) as answer:
+    with urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)
 
 

@@ -11,10 +11,13 @@ import time
 from pathlib import Path
 
 import psycopg2
+from psycopg2.extensions import POLL_OK
+from psycopg2.extras import wait_select
 
 from solisync.postgres.binaries import ENVIRONMENT, find_binaries
 from solisync.postgres.server_user import as_user, unprivileged_user
 from tests.harness.concurrency import wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.postgres import copy_cluster, run_sql
 from tests.harness.processes import free_port, kill, postmaster, processes_in
 
@@ -67,7 +70,7 @@ class Server:
         words = [f"--{name}={value}" for name, value in self._settings.items()]
         with (self._place.path / f"{self.directory.name}.log").open("ab") as log:
             self.running = self._place.run("postgres", "-D", self.directory, *words, stdout=log, stderr=log)
-        wait_for(self.answers, 30)
+        wait_for(self.answers)
         return self
 
     def answers(self):
@@ -79,10 +82,9 @@ class Server:
     def follow(self, primary):
         """Become a streaming standby of `primary`, whose commits wait for us from now on, and start."""
         words = ["-D", self.directory, "-d", f"{primary.dsn} application_name=standby", "-R", "-X", "stream"]
-        assert self._place.run("pg_basebackup", *words, "--checkpoint=fast", "--no-sync").wait(60) == 0
+        assert self._place.run("pg_basebackup", *words, "--checkpoint=fast", "--no-sync").wait(PATIENCE) == 0
         self.start()
-        primary.sql("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
-        primary.sql("SELECT pg_reload_conf()")
+        primary.change("synchronous_standby_names", "standby")
         streaming = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
         wait_for(lambda: primary.sql(streaming))
         return self
@@ -94,14 +96,37 @@ class Server:
 
     def wait_for_standby(self, name):
         """Let every commit wait for the standby of this name, and hang while it isn't there; "" lets go of them."""
-        self.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+        self.change("synchronous_standby_names", name)
+        # Whether a commit waits is in shared memory, where the checkpointer writes it when it has read the setting.
+        wait_for(lambda: self._commit_hangs() == bool(name))
+        wait_for(lambda: bool(name) or not self.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+
+    def change(self, setting, value):
+        """Set something for all connections: each reads it before its next statement.
+
+        A connection that is made after the first process has read the file shows the value; by then that process has
+        also told all the others to read it.
+        """
+        self.sql(f"ALTER SYSTEM SET {setting} = '{value}'")
         self.sql("SELECT pg_reload_conf()")
-        wait_for(lambda: self.sql("SHOW synchronous_standby_names") == [(name,)])
+        wait_for(lambda: self.sql(f"SHOW {setting}") == [(value,)])
+
+    def _commit_hangs(self):
+        """Whether a commit of now waits for a standby."""
+        watched = "SELECT state, wait_event FROM pg_stat_activity WHERE pid = %s"
+        with contextlib.closing(psycopg2.connect(self.dsn, async_=True)) as probe:
+            wait_select(probe)
+            pid = probe.info.backend_pid
+            cursor = probe.cursor()
+            cursor.execute("SELECT pg_logical_emit_message(true, 'probe', '')")
+            wait_for(lambda: probe.poll() == POLL_OK or run_sql(self.dsn, watched, (pid,)) == [("active", "SyncRep")])
+            hangs = probe.poll() != POLL_OK
+            run_sql(self.dsn, "SELECT pg_terminate_backend(%s, 10000)", (pid,))
+        return hangs
 
     def become_read_only(self):
         """Refuse to write from now on, without closing a connection; returns when what was writing has ended."""
-        self.sql("ALTER SYSTEM SET default_transaction_read_only = on")
-        self.sql("SELECT pg_reload_conf()")
+        self.change("default_transaction_read_only", "on")
         writing = "SELECT 1 FROM pg_stat_activity WHERE xact_start IS NOT NULL AND application_name = 'solisync'"
         wait_for(lambda: not self.sql(writing))
 
@@ -116,7 +141,7 @@ class Server:
         while pids := processes_in(self.directory):
             for pid in pids:
                 kill(pid)
-            self.running.wait(10)
+            self.running.wait(PATIENCE)
         self.running = None
 
 
@@ -146,7 +171,7 @@ class Servers:
             copy_cluster(self._cluster, server.directory)
         else:
             words = ["-D", server.directory, "-U", "solisync", "-A", "trust", "-E", "UTF8", "--no-sync"]
-            assert self.run("initdb", *words, "--locale=C", stdout=subprocess.DEVNULL).wait(60) == 0
+            assert self.run("initdb", *words, "--locale=C", stdout=subprocess.DEVNULL).wait(PATIENCE) == 0
         return server.start()
 
     def run(self, program, *words, **options):

@@ -20,8 +20,7 @@ from pathlib import Path
 import psycopg2
 
 from tests.fire.load import Player
-from tests.harness.constants import SECRET
-from tests.harness.entry_points import BIN
+from tests.harness.constants import BIN, PATIENCE, SECRET
 from tests.harness.processes import clean_environment, free_port
 
 PLAYERS = 8
@@ -53,7 +52,7 @@ def main():
             good = soak(service, port, f"host={name}/data/run user=solisync dbname=postgres", 60 * minutes)
         finally:
             service.terminate()
-            service.wait(30)
+            service.wait(PATIENCE)
         tracebacks = Path(name, "log").read_text("utf-8").count("Traceback")
         print(f"tracebacks in the log: {tracebacks}")
     sys.exit(0 if good and not tracebacks else 1)
@@ -63,7 +62,7 @@ def wait_until_ready(port):
     """Wait for the service to have opened its database."""
     for _ in range(300):
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=5).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=PATIENCE).close()
         except OSError:
             time.sleep(0.1)
         else:

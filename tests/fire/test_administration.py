@@ -19,7 +19,6 @@ COMMANDS = (
 
 
 @pytest.mark.short
-@pytest.mark.limit(120)
 def test_memory_stays_flat(shared_dsn, full, figure):
     """Lists and exports of a hundred thousand players, half a million events and one player's 64 MiB of replays."""
     players, events, replays = (100_000, 500_000, 64) if full else (3_000, 5_000, 16)

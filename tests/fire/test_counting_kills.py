@@ -5,7 +5,6 @@ import random
 import signal
 import threading
 
-import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
@@ -62,7 +61,6 @@ class Player(threading.Thread):
             pass
 
 
-@pytest.mark.limit(300)
 async def test_killing_the_database_counts_no_game_twice(serve, reactor, durable, figure):
     """Four devices of one player: in the end never more games than were played, and at least those of each device."""
     chance, process = random.Random(20261122), await serve(durable.dsn)
@@ -79,7 +77,7 @@ async def test_killing_the_database_counts_no_game_twice(serve, reactor, durable
             await deferLater(reactor, chance.uniform(0.3, 0.8))
             old = postmaster(durable.data_dir)
             os.kill(old, signal.SIGKILL)
-            await deferToThread(wait_for, lambda old=old: is_back(durable, old), 30)
+            await deferToThread(wait_for, lambda old=old: is_back(durable, old))
         await ready(reactor, process.client())
     finally:
         for player in players:

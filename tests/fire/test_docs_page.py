@@ -46,7 +46,6 @@ def ours(url, server):
     return url.startswith((f"{server.url}/api/", "data:"))
 
 
-@pytest.mark.limit(240)
 async def test_the_page_shows_every_route_and_breaks_no_rule(server, browser, figure):
     """With everything on it unfolded there is no error, no warning and no request to elsewhere."""
     paths = (await server.ask("GET", "/api/openapi.json")).json["paths"]
@@ -70,7 +69,6 @@ async def test_the_page_shows_every_route_and_breaks_no_rule(server, browser, fi
     await deferToThread(look)
 
 
-@pytest.mark.limit(90)
 async def test_what_the_page_proposes_is_accepted(server, browser):
     """Its example registers a player, whose token then opens what is protected; every other example is a 200 too."""
 

@@ -11,6 +11,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from tests.fire.raw import Busy, Watch, head, running
+from tests.harness.constants import PATIENCE
 from tests.harness.players import players
 from tests.harness.postgres import run_sql, truncate
 
@@ -54,7 +55,7 @@ def memory(pid, field):
 
 def export(port, token):
     """An export by a client that reads at once: (the document, seconds to the first byte and to the last)."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     began = time.monotonic()
     connection.request("GET", "/api/me/export", headers={"Authorization": f"Bearer {token}"})
     response = connection.getresponse()
@@ -67,7 +68,6 @@ def export(port, token):
     return b"".join(parts), first, time.monotonic() - began
 
 
-@pytest.mark.limit(120)
 @pytest.mark.parametrize(
     ("count", "size", "beginning"),
     [(60, MIB - 200, ""), (60, MIB - 200, "😀"), (1_000, 60_000, "é"), (15_000, 4_000, "")],
@@ -128,7 +128,6 @@ class Slow(Busy):
             client.close()
 
 
-@pytest.mark.limit(200)
 async def test_slow_exports_cost_nobody_anything(serve, shared_dsn, reactor, figure):
     """Eight at 8 KiB a second, with two connections to the database, go on, and nobody waits; slower ones are cut."""
     truncate(shared_dsn)

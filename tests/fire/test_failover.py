@@ -46,7 +46,6 @@ def either(new_cluster):
         yield both
 
 
-@pytest.mark.limit(120)
 def test_the_doctor_sees_the_standby(pair):
     """As long as it is there; without it nothing can be written, and that is wrong."""
     primary, standby = pair
@@ -62,7 +61,6 @@ def test_the_doctor_sees_the_standby(pair):
     assert (level, "commits wait for standby" in text, "nothing can be written" in text) == ("wrong", True, True)
 
 
-@pytest.mark.limit(120)
 @pytest.mark.parametrize("way", ["killed", "demoted", "frozen"])
 async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, reactor, figure, way):
     """Under load the primary goes, the standby is promoted: soon after, writes are taken, and none is missing."""
@@ -129,7 +127,7 @@ async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monk
         database.open(primary.dsn.replace("127.0.0.1", "db.test"))
         assert await database.autocommit(lambda transaction: transaction.run(PORT)) == [(primary.port,)]
         held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
-        await until(reactor, lambda: len(primary.sql(held)) == 8, 5)
+        await until(reactor, lambda: len(primary.sql(held)) == 8)
         await database.close(0)
 
 
@@ -142,7 +140,7 @@ async def test_a_pool_leaves_a_frozen_primary(reactor, pair, monkeypatch, wanted
     database = Database(reactor=reactor, size=8, statements=(PORT,))
     database.open(all_hosts(primary, standby, wanted=wanted))
     held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
-    await until(reactor, lambda: len(primary.sql(held)) == 8, 5)
+    await until(reactor, lambda: len(primary.sql(held)) == 8)
     standby.promote()
     primary.freeze()
     began = time.monotonic()
@@ -151,5 +149,5 @@ async def test_a_pool_leaves_a_frozen_primary(reactor, pair, monkeypatch, wanted
     ports = [await database.autocommit(lambda transaction: transaction.run(PORT)) for _ in range(8)]
     assert ports == [[(standby.port,)]] * 8
     assert time.monotonic() - began < 10 * 0.5
-    await until(reactor, lambda: len(standby.sql(held)) == 8, 5)
+    await until(reactor, lambda: len(standby.sql(held)) == 8)
     await database.close(0)

@@ -111,7 +111,6 @@ def login(name="ann", password=PASSWORD):
     return head("POST", "/api/auth/login", *lines) + body.encode()
 
 
-@pytest.mark.limit(120)
 async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
     """Logins beyond what the cores can hash are declined, the others keep every core busy, and all else is quick."""
     player = await production.player("ann")

@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.threads import deferToThread
 
-from tests.harness.constants import ROOT
-from tests.harness.entry_points import BIN
+from tests.harness.constants import BIN, ROOT
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import truncate
 from tests.harness.processes import clean_environment
@@ -187,7 +186,6 @@ def tried(strategy, count, try_one):
 
 
 @pytest.mark.short
-@pytest.mark.limit(200)
 async def test_any_well_formed_request_leaves_its_connection_usable(serve, shared_dsn, full, figure):
     """Whatever stands in its fields and its body, it is answered with less than 500, and so is the next one."""
     truncate(shared_dsn)
@@ -206,7 +204,6 @@ async def test_any_well_formed_request_leaves_its_connection_usable(serve, share
 
 
 @pytest.mark.short
-@pytest.mark.limit(200)
 async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full, figure):
     """One fault among any fields is answered with one 4xx, and what follows is not served."""
     truncate(shared_dsn)
@@ -224,7 +221,6 @@ async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full
 
 
 @pytest.mark.short
-@pytest.mark.limit(200)
 async def test_no_bytes_do_harm(serve, shared_dsn, full, figure):
     """Any mixture of requests and rubbish is answered with less than 500 or not at all, and no connection hangs."""
     process = await serve(shared_dsn)

@@ -12,6 +12,7 @@ from solisync.postgres.migrate import load_migrations, migrate
 from solisync.rules import seed
 from tests.fire.measured import measure
 from tests.harness import original_server as there
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.payloads import IMAGES, NOW
 from tests.harness.postgres import run_sql
@@ -81,7 +82,7 @@ async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, plac
     words = [*SOLISYNC, "import-original", path, "--avatars", images]
     await migrate(reactor, empty_database, load_migrations())
     began = time.monotonic()
-    assert launch(*words, DATABASE_URL=empty_database).popen.wait(120) == 0
+    assert launch(*words, DATABASE_URL=empty_database).popen.wait(5 * PATIENCE) == 0
     seconds, expected = time.monotonic() - began, digest(empty_database)
     tables = ", ".join({*TABLES, "analytics_events", "analytics_names"})
     run_sql(empty_database, f"TRUNCATE {tables} CASCADE")
@@ -90,8 +91,8 @@ async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, plac
         running = launch(*words, DATABASE_URL=empty_database)
         time.sleep(seconds * number / kills * random.uniform(0.5, 1))
         running.popen.kill()
-        running.popen.wait(30)
-    assert launch(*words, DATABASE_URL=empty_database).popen.wait(120) == 0
+        running.popen.wait(PATIENCE)
+    assert launch(*words, DATABASE_URL=empty_database).popen.wait(5 * PATIENCE) == 0
     figure(f"killed {kills} times in the {seconds:.1f} s that it takes")
     assert digest(empty_database) == expected
     with closing(sqlite3.connect(path)) as connection:

@@ -15,7 +15,6 @@ from tests.harness.processes import cpu_ticks, replaced, wait_until_ready, worke
 from tests.harness.service import ready
 
 
-@pytest.mark.limit(90)
 async def test_rolling_restarts_drop_no_request(serve, reactor, shared_dsn, figure):
     """While all workers are replaced, again and again, 200 requests a second are answered, every one."""
     truncate(shared_dsn)
@@ -38,7 +37,6 @@ async def test_rolling_restarts_drop_no_request(serve, reactor, shared_dsn, figu
     assert process.stop() == 0
 
 
-@pytest.mark.limit(90)
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.short), 2])
 async def test_sigterm_cuts_no_request(serve, reactor, shared_dsn, full, figure, count):
     """A service that is stopped under 200 requests a second answers each whole, or refuses the connection."""
@@ -78,7 +76,7 @@ async def test_an_embedded_database_has_room_for_all(launch, reactor, initialize
     """Four workers of 30 connections each, and a fifth while they are replaced, find room in the embedded database."""
     variables = {"SOLISYNC_DATABASE_CONNECTIONS": "30", "SOLISYNC_DATA_DIR": str(initialized(place / "data"))}
     process = start(launch, *SOLISYNC, "--workers", "4", **variables)
-    await ready(reactor, process.client(), 30)
+    await ready(reactor, process.client())
     await deferToThread(wait_until_ready, process, 4)
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)

@@ -13,6 +13,7 @@ import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.fire.nginx import start_nginx
+from tests.harness.constants import PATIENCE
 from tests.wire.cases import MALFORMED, UNUSUAL
 from tests.wire.sockets import exchange, parse
 
@@ -232,7 +233,7 @@ class Client:
         self._port = port
         self._name = name
         self._count = 0
-        self.connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
 
     def ask(self):
         """Ask for something and check that the answer is to that."""
@@ -268,7 +269,6 @@ def attack(port, data):
 
 
 @pytest.mark.needs("nginx")
-@pytest.mark.limit(240)
 @pytest.mark.parametrize(
     "directives",
     [

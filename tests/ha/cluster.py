@@ -15,7 +15,7 @@ import psycopg2
 
 from solisync.postgres.server_user import as_user, unprivileged_user
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.postgres import run_sql
 from tests.harness.processes import clean_environment, kill, processes_in
 
@@ -124,7 +124,7 @@ class Cluster:
             self.start_etcd(number)
         for number in NODES:
             self.start_server(number)
-        wait_for(lambda: self.healthy, 90)
+        wait_for(lambda: self.healthy, 2 * PATIENCE)
         primary = self.primary
         self.sql(primary, f"CREATE ROLE solisync LOGIN PASSWORD '{PASSWORD}'")
         self.sql(primary, "CREATE DATABASE solisync OWNER solisync")
@@ -204,7 +204,7 @@ class Cluster:
         """End Patroni and PostgreSQL of a server at once."""
         while pids := self.pids(number):
             self.signal(pids, signal.SIGKILL)
-            self._started[f"patroni{number}"].wait(10)
+            self._started[f"patroni{number}"].wait(PATIENCE)
             time.sleep(0.05)
 
     def freeze_server(self, number):
@@ -251,4 +251,4 @@ class Cluster:
         for process in self._started.values():
             if process.poll() is None:
                 process.kill()
-                process.wait(10)
+                process.wait(PATIENCE)

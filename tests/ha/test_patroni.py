@@ -19,6 +19,7 @@ from tests.fire.acknowledged import Players
 from tests.ha.cluster import Cluster
 from tests.ha.watching import Promotions, Readiness, Refreshing
 from tests.harness.concurrency import until, wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC, launch_service
 from tests.harness.processes import launching, run
 from tests.harness.service import ready
@@ -48,7 +49,7 @@ def cluster():
 @pytest.fixture
 def settled(cluster):
     """The cluster when all three servers are as they should be."""
-    wait_for(lambda: cluster.healthy, 120)
+    wait_for(lambda: cluster.healthy, 2 * PATIENCE)
     return cluster
 
 
@@ -223,7 +224,7 @@ async def test_behind_pgbouncer(settled, pooled_nodes, reactor, figure):
 
 async def test_a_standby_gives_a_backup(settled, nodes, reactor, tmp_path):
     """As docs/high-availability.md "Backups" says."""
-    await ready(reactor, nodes[0].client(), 60)
+    await ready(reactor, nodes[0].client())
     url = settled.url.replace("read-write", "prefer-standby")
     done = await deferToThread(run, *SOLISYNC, "backup", tmp_path / "dump", DATABASE_URL=url)
     assert (done.status, done.err) == (0, [])

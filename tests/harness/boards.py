@@ -11,7 +11,16 @@ NOON = datetime(2026, 4, 26, 12, tzinfo=UTC)
 
 
 def verified(
-    dsn, user_id, score, *, mode="Classic", draw_mode="DrawOne", seed=SEED, received_at=NOON, status="verified"
+    dsn,
+    user_id,
+    score,
+    *,
+    mode="Classic",
+    draw_mode="DrawOne",
+    seed=SEED,
+    received_at=NOON,
+    status="verified",
+    ruleset="2026-05-19",
 ):
     """Insert a replay with its verdict; the replay's id."""
     replay_id = str(uuid4())
@@ -21,11 +30,11 @@ def verified(
         " recorded_at) VALUES (%s, %s, %s, '{}', 2, %s, %s, %s, '95.5', %s, '2026-04-26')",
         (replay_id, user_id, received_at, mode, draw_mode, str(score), None if seed is None else str(seed)),
     )
-    check(dsn, replay_id, score, status=status)
+    check(dsn, replay_id, score, status=status, ruleset=ruleset)
     return replay_id
 
 
-def check(dsn, replay_id, score, *, status="verified"):
+def check(dsn, replay_id, score, *, status="verified", ruleset="2026-05-19"):
     """Give a replay a verdict, or another one."""
     ((mode, draw_mode, seed, received_at),) = run_sql(
         dsn, "SELECT mode, draw_mode, seed, received_at FROM replays WHERE id = %s", (replay_id,)
@@ -33,7 +42,7 @@ def check(dsn, replay_id, score, *, status="verified"):
     boards = boards_of(
         mode=mode, draw_mode=draw_mode, seed=None if seed is None else int(seed), received_at=received_at
     )
-    facts = ("2026-05-19", 0, score, 120, boards) if status == "verified" else (None, None, None, None, None)
+    facts = (ruleset, 0, score, 120, boards) if status == "verified" else (None, None, None, None, None)
     run_sql(
         dsn,
         "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, boards, checked_at, engine)"

@@ -7,6 +7,8 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
+from tests.harness.constants import PATIENCE
+
 
 async def at_once(threads, job, items):
     """`job(item)` for every item, on this many threads; the results in the order of the items."""
@@ -25,7 +27,7 @@ async def gather(width, send, items):
     return await gatherResults(jobs, consumeErrors=True)
 
 
-def wait_for(condition, seconds=30.0):
+def wait_for(condition, seconds=PATIENCE):
     """Block until the condition holds, such as the end of a process that is not our child; return what it gave."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
@@ -34,7 +36,7 @@ def wait_for(condition, seconds=30.0):
     return result
 
 
-async def until(reactor, condition, seconds=30.0):
+async def until(reactor, condition, seconds=PATIENCE):
     """As `wait_for`, but the reactor runs on meanwhile."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -1,19 +1,22 @@
 """The commands that start solisync, as an operator would, and starting a service with each of them."""
 
 import sys
-from pathlib import Path
 
-from tests.harness.constants import ROOT, SECRET
+from tests.harness.constants import BIN, ROOT, SECRET
 from tests.harness.processes import free_port
 from tests.harness.service import environment
 
-BIN = Path(sys.executable).parent
 SOLISYNC = (BIN / "solisync",)
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
 MODULE = (sys.executable, "-m", "solisync.commands.main")
 CHECKER = (sys.executable, "-P", str(ROOT / "tests" / "harness" / "checker.py"))
 SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")
+
+
+def anew(command):
+    """The same command in an interpreter that is started for it, and not forked: see tests/harness/forking.py."""
+    return (sys.executable, *command)
 
 
 def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):

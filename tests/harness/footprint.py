@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
 from tests.harness.boards import check
+from tests.harness.postgres import run_sql
 
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
@@ -29,10 +30,11 @@ async def play(dsn, client, name):
     await client.opt_in(name)
     await client.upload_avatar(PIXEL, "image/png")
     head = '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 7.50, "time_seconds": 98765, "seed": 123456789'
-    body = f'{head}, "recorded_at": "2026-11-20", "player": "{name}", "id": "{player}"}}'
+    body = f'{head}, "recorded_at": "2026-11-20", "player": "{name}", "id": "{player}", "game_id": "{uuid4()}"}}'
     replay_id = await client.upload_replay(body.encode())
     await client.set_listed(replay_id, False)
     check(dsn, replay_id, 7)
+    run_sql(dsn, "INSERT INTO recent_searches VALUES (%s, now())", (player,))
     for spelling in (player, player.upper(), UUID(player).hex, name):
         event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
         await client.report(Batch(session_id="s", user_id=spelling, events=[event]))

@@ -13,6 +13,8 @@ import msgspec
 from treq.client import HTTPClient
 from twisted.web.client import Agent, HTTPConnectionPool
 
+from tests.harness.constants import PATIENCE
+
 _numbers = itertools.count(1)
 _local = threading.local()
 
@@ -75,7 +77,7 @@ class Connection:
 
     fresh = True
 
-    def __init__(self, port=None, *, unix=None, address=None, timeout=30):
+    def __init__(self, port=None, *, unix=None, address=None, timeout=PATIENCE):
         self.address = address or new_address()
         if unix is not None:
             self._http = UnixConnection(unix, timeout)

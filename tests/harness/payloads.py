@@ -17,6 +17,9 @@ REPLAY_HEADER = {
     "recorded_at": "2026-11-20T10:00:00+02:00",
 }
 
+# No seeds, though a reader of integers might take them for one.
+OTHER_SPELLINGS = ["", " 5", "5 ", "5\n", "+5", "-0", "05", "00", "5.0", "5e0", "5_0", "٥", "²", str(2**64), "9" * 5000]
+
 IMAGES = {
     "png": b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR",
     "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0",

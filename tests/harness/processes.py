@@ -5,11 +5,14 @@ import itertools
 import os
 import signal
 import socket
-import subprocess
+import tempfile
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.harness.concurrency import wait_for
+from tests.harness.constants import PATIENCE
+from tests.harness.forking import start_process
 from tests.harness.service import Reachable
 
 PROC = Path("/proc")
@@ -38,20 +41,44 @@ def clean_environment(**variables):
     return inherited | {name: str(value) for name, value in variables.items()}
 
 
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it wrote."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def out(self):
+        """The lines of its standard output."""
+        return self.stdout.decode("utf-8", "replace").splitlines()
+
+    @property
+    def err(self):
+        """The lines of its standard error."""
+        return self.stderr.decode("utf-8", "replace").splitlines()
+
+    @property
+    def said(self):
+        """All of it, as one text."""
+        return "\n".join(self.out + self.err)
+
+
 def run(*words, stdin=b"", cwd=None, **variables):
-    """Run a command to its end; `status`, `out` and `err` of it, the latter as lists of lines."""
-    done = subprocess.run(
-        [os.fspath(word) for word in words],
-        input=stdin,
-        capture_output=True,
-        env=clean_environment(**variables),
-        cwd=cwd,
-        timeout=60,
-        start_new_session=True,
-    )
-    done.status = done.returncode
-    done.out, done.err = (text.decode("utf-8", "replace").splitlines() for text in (done.stdout, done.stderr))
-    return done
+    """Run a command to its end."""
+    with contextlib.ExitStack() as stack:
+        given, out, err = files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        given.write(stdin)
+        given.seek(0)
+        process = start_process(words, clean_environment(**variables), *files, cwd=cwd)
+        try:
+            status = process.wait(PATIENCE)
+        finally:
+            process.kill()
+        for file in (out, err):
+            file.seek(0)
+        return Done(status, out.read(), err.read())
 
 
 class Process:
@@ -59,10 +86,8 @@ class Process:
 
     def __init__(self, words, env, log):
         self.log_path = log
-        with log.open("ab") as output:
-            self.popen = subprocess.Popen(
-                words, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-            )
+        with log.open("ab") as output, open(os.devnull, "rb") as nothing:
+            self.popen = start_process(words, env, nothing, output, output)
 
     @property
     def pid(self):
@@ -73,7 +98,7 @@ class Process:
         """What it has written so far."""
         return self.log_path.read_text("utf-8", "replace")
 
-    def stop(self, how=signal.SIGTERM, seconds=30):
+    def stop(self, how=signal.SIGTERM, seconds=PATIENCE):
         """Send a signal, wait for the end, return the status."""
         if self.popen.poll() is None:
             self.popen.send_signal(how)
@@ -109,7 +134,7 @@ def launching(logs):
         for process in started:
             if process.popen.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.popen.wait(30)
+                process.popen.wait(PATIENCE)
 
 
 def free_port():
@@ -187,4 +212,4 @@ def wait_until_ready(process, count):
 
 def replaced(process, times=1):
     """Wait until all workers have been replaced so many times."""
-    wait_for(lambda: process.log.count("all workers are new") >= times, 60)
+    wait_for(lambda: process.log.count("all workers are new") >= times)

@@ -11,7 +11,9 @@ from solisync.settings import ServingSettings
 
 COST = 4
 
-if __name__ == "__main__":
+
+def main():
+    """Serve, as the environment says."""
     settings = ServingSettings.from_environ(os.environ)
     reactor = monotonic_reactor()
     if sys.argv[1:] == ["worker"]:
@@ -21,3 +23,7 @@ if __name__ == "__main__":
         run(make_daemon(settings, reactor, os.environ, command=command), reactor, log_format=settings.log_format)
     else:
         run(make_service(settings, reactor, bcrypt_cost=COST), reactor, log_format=settings.log_format)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import pytest
 from solisync.client import ApiError, Client
 from solisync.service import make_service
 from solisync.settings import ServingSettings
-from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, SECRET
+from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, PATIENCE, SECRET
 from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
@@ -107,7 +107,7 @@ async def start(reactor, dsn, *, settings=None, **options):
     return running
 
 
-async def ready(reactor, client, seconds=45):
+async def ready(reactor, client, seconds=PATIENCE):
     """Wait until a service says it is ready."""
     from twisted.internet.task import deferLater
 

@@ -4,16 +4,13 @@ With a real list of moves to undo, so that it shares no idea with solisync.klond
 """
 
 from solisync.klondike.rules import Event, is_won, play
-from solisync.klondike.scoring import RULESETS, UNDO_PENALTY
+from solisync.klondike.scoring import UNDO_PENALTY
 
 
-def fewest_undos(recording, first, most, *, undo_depth):
-    """The fewest undos, and the name of the ruleset, that explain a recording; None if `most` are not enough."""
-    for undos in range(most + 1):
-        for ruleset in RULESETS:
-            if _explains(recording, first, ruleset, undos, undo_depth):
-                return undos, ruleset.name
-    return None
+def fewest_undos(recording, first, ruleset, most, *, undo_depth):
+    """The fewest undos that explain a recording under a ruleset; None if `most` are not enough."""
+    explained = (undos for undos in range(most + 1) if _explains(recording, first, ruleset, undos, undo_depth))
+    return next(explained, None)
 
 
 def _explains(recording, first, ruleset, undos, undo_depth):

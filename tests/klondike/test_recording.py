@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from solisync.klondike import Status, check_literally
 from solisync.klondike.recording import Reason, UnreadableError, read_recording
 from solisync.klondike.rules import STOCK, STOCK_CLICK, WASTE, Move
+from tests.harness.payloads import OTHER_SPELLINGS
 from tests.klondike.vectors import encoded, read
 
 GOOD = {
@@ -86,9 +87,21 @@ def test_a_score_is_a_number(spelled, read_as):
     assert read_recording(body).final_score == read_as
 
 
-@pytest.mark.parametrize("seed", [None, -1, 2**64, 1.0, "1", True, [], {}, 10**4000])
+@pytest.mark.parametrize("seed", [None, -1, 2**64, 1.0, True, [], {}, 10**4000])
 def test_a_seed_is_an_integer_from_0_to_2_64(seed):
     """Anything else counts as absent."""
+    assert reason(with_fields(seed=seed)) is Reason.NO_SEED
+
+
+@pytest.mark.parametrize("seed", [0, 5, 2**53 + 1, 2**64 - 1])
+def test_a_seed_may_be_text(seed):
+    """In its shortest spelling: for clients whose numbers are doubles."""
+    assert read_recording(with_fields(seed=str(seed))) == read_recording(with_fields(seed=seed))
+
+
+@pytest.mark.parametrize("seed", OTHER_SPELLINGS)
+def test_a_seed_as_text_has_one_spelling(seed):
+    """Another one counts as absent."""
     assert reason(with_fields(seed=seed)) is Reason.NO_SEED
 
 

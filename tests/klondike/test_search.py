@@ -10,7 +10,7 @@ from solisync.klondike import branches, game
 from solisync.klondike.budget import Budget, OutOfBudgetError
 from solisync.klondike.deal import deal
 from solisync.klondike.rules import COLUMNS, FOUNDATIONS, STOCK_CLICK, WASTE, Move
-from solisync.klondike.scoring import RULESETS
+from solisync.klondike.scoring import PREFERRED, RULESETS
 from solisync.klondike.search import Search
 from tests.klondike.exhaustive import fewest_undos
 from tests.klondike.vectors import is_explained, legal_moves, read, started, wins
@@ -58,22 +58,22 @@ def endgame(chance, undo_depth):
 
 @pytest.mark.parametrize("undo_depth", [64, 1, 2])
 def test_it_agrees_with_trying_everything(undo_depth, monkeypatch):
-    """The same fewest undos and the same ruleset for endgames true and forged, however many moves can be undone."""
+    """The same fewest undos under each ruleset for endgames true and forged, however many moves can be undone."""
     monkeypatch.setattr(game, "UNDO_DEPTH", undo_depth)
     monkeypatch.setattr(branches, "UNDO_DEPTH", undo_depth)
     chance = random.Random(undo_depth)
     outcomes = set()
     for _ in range(25):
         recording, first = endgame(chance, undo_depth)
-        expected = fewest_undos(recording, first, MOST, undo_depth=undo_depth)
-        found = Search(recording, first, Budget().spend).run()
-        if found is None:
-            assert expected is None
-            continue
-        undos = len(found.undo_places)
-        assert is_explained(recording, found.ruleset, found.undo_places, first)
-        assert (undos, found.ruleset.name) == expected if expected else undos > MOST
-        outcomes.add(undos)
+        for ruleset in RULESETS:
+            expected = fewest_undos(recording, first, ruleset, MOST, undo_depth=undo_depth)
+            found = Search(recording, first, ruleset, Budget().spend).run()
+            if found is None:
+                assert expected is None
+                continue
+            assert is_explained(recording, ruleset, found, first)
+            assert len(found) > MOST if expected is None else len(found) == expected
+            outcomes.add(len(found))
     assert len(outcomes) > 2
 
 
@@ -104,31 +104,36 @@ def test_moves_undone_many_at_a_time_are_found(count, depth):
     for ruleset in RULESETS:
         whole = read(wins(ruleset.name, undo=False)[0]["replay"])
         recording, undos = deepened(whole, ruleset, chance, count=count, depth=depth)
-        found = Search(recording, deal(recording.seed), Budget().spend).run()
-        assert len(found.undo_places) <= undos
-        assert is_explained(recording, found.ruleset, found.undo_places)
+        found = Search(recording, deal(recording.seed), ruleset, Budget().spend).run()
+        assert len(found) <= undos
+        assert is_explained(recording, ruleset, found)
 
 
 def test_a_branch_that_is_too_long_leaves_it_open(monkeypatch):
     """Where a longer branch could have explained it, the search doesn't say that there is no explanation."""
     whole = read(wins("2026-05-19", undo=False)[0]["replay"])
     recording = replace(whole, final_score=whole.final_score + 5)
-    assert Search(recording, deal(recording.seed), Budget().spend).run() is None
+    assert Search(recording, deal(recording.seed), PREFERRED, Budget().spend).run() is None
     monkeypatch.setattr(branches, "LONGEST", 2)
     with pytest.raises(OutOfBudgetError):
-        Search(recording, deal(recording.seed), Budget().spend).run()
+        Search(recording, deal(recording.seed), PREFERRED, Budget().spend).run()
 
 
 def test_a_budget_ends_the_search():
     """By a number of steps that is the same everywhere, or when the caller says so, who is asked again and again."""
     recording = read(wins("2026-05-19", undo=True)[2]["replay"])
+
+    def search(spend):
+        return Search(recording, deal(recording.seed), PREFERRED, spend).run()
+
     spent = []
-    Search(recording, deal(recording.seed), spent.append).run()
+    search(spent.append)
     needed = sum(spent)
-    Search(recording, deal(recording.seed), Budget(steps=needed + 2_000).spend).run()
+    search(Budget(steps=needed + 2_000).spend)
     asked = []
-    answers = [Budget(steps=needed // 2), Budget(keep_going=lambda: asked.append(1) or len(asked) < 2)]
-    for budget in answers:
+    of_a_share = Budget(steps=needed + 2_000)
+    of_a_share.share = 0.5
+    for budget in (Budget(steps=needed // 2), of_a_share, Budget(used=lambda: asked.append(1) or len(asked) / 2)):
         with pytest.raises(OutOfBudgetError):
-            Search(recording, deal(recording.seed), budget.spend).run()
+            search(budget.spend)
     assert len(asked) == 2

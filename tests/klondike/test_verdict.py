@@ -8,9 +8,10 @@ import pytest
 
 from solisync.klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally
 from solisync.klondike import verdict as verdicts
-from solisync.klondike.scoring import RULESETS
-from solisync.klondike.search import Explanation, Search
-from tests.klondike.vectors import BY_NAME, checked, encoded, is_explained, read, wins
+from solisync.klondike.rules import COLUMNS, FOUNDATIONS, Move
+from solisync.klondike.scoring import PREFERRED, RULESETS
+from solisync.klondike.search import Search
+from tests.klondike.vectors import BY_NAME, checked, encoded, is_explained, read, recorded, started, wins
 
 NAMES = [ruleset.name for ruleset in RULESETS]
 
@@ -26,12 +27,13 @@ def moved(source, target, count=1):
 
 @pytest.mark.parametrize("ruleset", NAMES)
 def test_a_game_without_undos_is_verified_literally(ruleset):
-    """By its own ruleset; a Zen game of the older one is also one of the newer. The search doesn't change that."""
+    """By its own ruleset, a Zen game of the older one by the newer; the older one waits for a search by the newer."""
     for win in wins(ruleset, undo=False):
         replay = win["replay"]
-        verdict = check_literally(encoded(replay))
-        assert verdict == check(encoded(replay), steps=0)
+        verdict = checked(encoded(replay))
         name = NAMES[0] if replay["mode"] == "Zen" else ruleset
+        waits = name != NAMES[0] and replay["mode"] != "Challenge"
+        assert check_literally(encoded(replay)) == (Verdict(status=Status.PENDING) if waits else verdict)
         moves = len(replay["moves"])
         assert verdict == Verdict(
             status=Status.VERIFIED, ruleset=name, undos=0, score=replay["final_score"], moves=moves
@@ -51,6 +53,91 @@ def test_a_game_with_undos_is_verified_with_the_fewest(ruleset):
         assert verdict.undos == len(verdict.undo_places) <= undos
         assert verdict.ruleset == (NAMES[0] if replay["mode"] == "Zen" else ruleset)
         assert is_explained(read(replay), BY_NAME[verdict.ruleset], verdict.undo_places)
+
+
+@pytest.mark.parametrize("ruleset", NAMES)
+def test_places_of_undos_that_explain_a_game_are_taken_as_they_are(ruleset):
+    """Without a search under the preferred ruleset; under the older one after a search by the preferred one."""
+    for win in wins(ruleset, undo=True)[:3]:
+        found = checked(encoded(win["replay"]))
+        body = encoded(win["replay"] | {"undo_places": list(found.undo_places)})
+        literally = found if found.ruleset == NAMES[0] else Verdict(status=Status.PENDING)
+        assert check_literally(body) == literally
+        assert check(body) == found
+
+
+def test_a_place_that_explains_a_game_is_taken_in_mode_zen_too():
+    """A click on the stock at the beginning that was undone."""
+    replay = won(mode="Zen", final_score=0)
+    replay["moves"] = ["StockClick", *replay["moves"]]
+    verdict = check_literally(encoded(replay | {"undo_places": [1]}))
+    assert (verdict.status, verdict.undos, verdict.undo_places) == ("verified", 1, (1,))
+
+
+@pytest.mark.parametrize(
+    "places", [None, {}, "0", [0], [5, 4], [-1], [10**6], [1.0], [True], ["1"], [0] * 10_000, [[0]]], ids=repr
+)
+def test_places_that_explain_nothing_count_as_absent(places):
+    """A list of the wrong form, or of other places, changes no verdict."""
+    assert check(encoded(won(undo_places=places))) == check(encoded(won()))
+
+
+def test_mode_challenge_has_no_places_of_undos():
+    """It knows no undo, so that a list there counts as absent."""
+    replay = won(mode="Challenge")
+    replay["moves"] = ["StockClick", *replay["moves"]]
+    assert check(encoded(replay | {"undo_places": [1]})) == check(encoded(replay))
+
+
+def explained_by_both():
+    """The end of a won game with a move made there and back; the board it begins on, and the score it claims.
+
+    As it stands, the older ruleset gives that score; the newer one does where both moves were undone.
+    """
+    whole = read(wins("2026-05-19", undo=False)[2]["replay"])
+    playing, boards = started(whole, PREFERRED), []
+    for move in whole.moves:
+        boards.append(playing.board)
+        playing.play(move)
+    first, there, back = boards[61], Move(COLUMNS[0], COLUMNS[2], 5), Move(COLUMNS[2], COLUMNS[0], 5)
+    moves = (*whole.moves[61:71], there, back, *whole.moves[71:])
+    scores = []
+    for ruleset in RULESETS:
+        game = started(whole, ruleset, first)
+        assert all(game.play(move) for move in moves)
+        assert game.won
+        scores.append(game.score)
+    assert scores[0] == scores[1] + 15
+    replay = wins("2026-05-19", undo=False)[2]["replay"]
+    return replay | {"moves": list(map(recorded, moves)), "final_score": scores[1]}, first
+
+
+def test_the_preferred_ruleset_wins_wherever_it_explains_a_game(monkeypatch):
+    """Also where it takes undos and the older one takes none."""
+    replay, first = explained_by_both()
+    monkeypatch.setattr(verdicts, "deal", lambda seed: first)
+    assert check_literally(encoded(replay)) == Verdict(status=Status.PENDING)
+    verdict = check(encoded(replay))
+    assert (verdict.status, verdict.ruleset, verdict.undos) == ("verified", "2026-05-19", 2)
+
+
+def test_the_older_ruleset_has_its_turn_when_the_preferred_one_takes_too_long():
+    """The last part of the time is for it."""
+    replay = wins("2026-05-01", undo=True)[0]["replay"]
+    verdict = check(encoded(replay), used=lambda: verdicts.PREFERRED_SHARE)
+    assert (verdict.status, verdict.ruleset) == ("verified", "2026-05-01")
+    assert 0 < verdict.undos == len(verdict.undo_places)
+
+
+def test_farmed_points_make_a_game_of_the_older_ruleset_alone():
+    """An ace that hops from foundation to foundation scores each time there, without end."""
+    replay = wins("2026-05-01", undo=False)[0]["replay"]
+    ace, move = next((at, move) for at, move in enumerate(read(replay).moves) if move.target in FOUNDATIONS)
+    home = {"Foundation": move.target}
+    hops = [moved(home, {"Foundation": 3 - move.target}), moved({"Foundation": 3 - move.target}, home)] * 450
+    moves = replay["moves"][: ace + 1] + hops + replay["moves"][ace + 1 :]
+    verdict = check_literally(encoded(replay | {"moves": moves, "final_score": replay["final_score"] + 9_000}))
+    assert (verdict.status, verdict.ruleset) == ("verified", "2026-05-01")
 
 
 FORGERIES = ["score", "far score", "gone", "click gone", "click added", "swapped", "target", "seed", "cut"]
@@ -153,12 +240,39 @@ def test_unreadable_replays_have_their_reason():
         assert verdict == check_literally(body) == Verdict(status=Status.UNREADABLE, reason=Reason(reason))
 
 
+ROUNDED = 2**60 + 2**8  # a double, as each of a rounded seed's neighbours is not
+
+
+@pytest.mark.parametrize("seed", [ROUNDED, str(ROUNDED), 2**53 + 2, 2**63])
+def test_a_seed_that_looks_rounded_is_the_reason(seed):
+    """It is named instead of any other reason, where a replay is refuted or undecided; the status stays."""
+    clicks = ["StockClick"] * (verdicts.MOVES_MAX + 1)
+    for changes, status in (({}, "refuted"), ({"final_score": 92}, "refuted"), ({"moves": clicks}, "undecided")):
+        verdict = check(encoded(won(seed=seed, **changes)))
+        assert verdict == Verdict(status=Status(status), reason=Reason.SEED_ROUNDED)
+    assert check_literally(encoded(won(seed=seed))) == Verdict(status=Status.PENDING)
+    assert check_literally(encoded(won(seed=seed, mode="Challenge"))).reason is Reason.SEED_ROUNDED
+    assert check_literally(encoded(won(seed=seed, moves=[]))).reason is Reason.NO_MOVES
+
+
+@pytest.mark.parametrize("seed", [0, 1364344768803968, 2**53, 2**53 + 1, ROUNDED + 1, 2**64 - 1])
+def test_other_seeds_are_not_blamed(seed):
+    """Up to 2^53 nothing is rounded, and a rounded seed is a double."""
+    assert check(encoded(won(seed=seed, final_score=92))).reason is Reason.SCORE
+
+
+def test_a_rounded_seed_is_no_reason_against_a_proof(monkeypatch):
+    """What is verified needs no reason: some seeds are doubles by chance."""
+    monkeypatch.setattr(verdicts, "deal", lambda seed, real=verdicts.deal: real(won()["seed"]))
+    assert (check(encoded(won(seed=ROUNDED))).status, check(encoded(won(seed=ROUNDED))).reason) == ("verified", None)
+
+
 def test_a_search_that_is_stopped_is_undecided():
     """By its caller, or by the number of steps; a recording that no game comes near isn't even played."""
     body = encoded(wins("2026-05-19", undo=True)[2]["replay"])
     undecided = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
     assert check(body, steps=10) == undecided
-    assert check(body, keep_going=lambda: False) == undecided
+    assert check(body, used=lambda: 1) == undecided
     assert check_literally(encoded(won(moves=["StockClick"] * (verdicts.MOVES_MAX + 1)))) == undecided
 
 
@@ -169,13 +283,12 @@ def test_what_the_caller_raises_gets_through():
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        check(encoded(wins("2026-05-19", undo=True)[2]["replay"]), keep_going=interrupted)
+        check(encoded(wins("2026-05-19", undo=True)[2]["replay"]), used=interrupted)
 
 
 def test_the_plain_game_has_the_last_word(monkeypatch):
     """If the search is mistaken, nothing is verified."""
-    wrong = Explanation(ruleset=RULESETS[0], undo_places=(1,))
-    monkeypatch.setattr(Search, "run", lambda _: wrong)
+    monkeypatch.setattr(Search, "run", lambda _: (1,))
     verdict = check(encoded(wins("2026-05-19", undo=True)[0]["replay"]))
     assert verdict == Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
 

@@ -6,8 +6,6 @@ from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD
 from tests.pages.visitor import Game, picture, until
 
-pytestmark = pytest.mark.limit(240)
-
 
 class Judge:
     """Runs axe on pages as they are, and collects what it finds."""

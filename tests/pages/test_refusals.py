@@ -74,7 +74,6 @@ READS = {
 }
 
 
-@pytest.mark.limit(120)
 @pytest.mark.parametrize("status", TROUBLE)
 def test_what_a_page_reads(ann, status):
     for path, reads in READS.items():

@@ -4,15 +4,12 @@ import io
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.checking.uploads import game
 from tests.pages.visitor import Game, picture
 
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
 
 
-@pytest.mark.limit(120)
 def test_pictures_of_all_pages(visit, site, tmp_path):
     """Each on a wide screen in the light scheme, and on a narrow one in the dark."""
     from PIL import Image

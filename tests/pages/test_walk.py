@@ -78,6 +78,25 @@ def test_the_walk(visit, site):
     assert shared.inner_text("h1") == "Nothing here"
 
 
+def test_an_avatar_can_be_removed(visit):
+    """By a button that is there as long as there is an avatar: here, in the header, and on other pages later."""
+    ann = visit()
+    ann.register()
+    page = ann.page
+    assert page.locator("#avatar-remove").is_hidden()
+    page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    page.click("#crop button.main")
+    page.wait_for_selector("#me img")
+    page.click("#avatar-remove")
+    until(page, "document.getElementById('said').textContent.includes('removed')")
+    assert page.locator("#avatar-remove").is_hidden()
+    assert page.evaluate("document.activeElement.id") == "file"
+    assert page.locator("#avatar img, #me img").count() == 0
+    page = ann.open("/account")
+    page.wait_for_selector("#avatar span")
+    assert page.locator("#me img").count() == 0
+
+
 def test_the_account_is_ones_own(visit):
     """Password, devices, games and signing out, without a mouse where that is hard."""
     ann = visit()

@@ -6,7 +6,7 @@ import time
 import urllib.error
 import urllib.request
 
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.http_requests import new_address
 
 SIZES = {390: 844, 1280: 860}
@@ -123,7 +123,7 @@ class Game:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.site + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=15) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
             raise Refused(error.code, error.read()) from error

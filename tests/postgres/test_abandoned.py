@@ -34,8 +34,8 @@ async def test_commits_that_hang_take_few_sessions(make_database, primary, react
     primary.wait_for_standby("nobody")
     work = []
     most = 0
-    for number in range(60):
-        work.append(started(database.autocommit(add, number)))
+    while database.pool.abandoned < MOST or len(work) < 60:
+        work.append(started(database.autocommit(add, len(work))))
         await deferLater(reactor, 0.1)
         most = max(most, len(backends(primary.dsn)))
     assert SIZE < most <= MOST + 1  # one more is made now and then, to see whether the server is still the same
@@ -44,9 +44,9 @@ async def test_commits_that_hang_take_few_sessions(make_database, primary, react
     assert all(failure.check(Interrupted, Unavailable) for _, failure in outcomes)
     assert "outcome unknown, no answer within 0.5 s" in {str(failure.value) for _, failure in outcomes}
     primary.wait_for_standby("")
-    await until(reactor, lambda: database.pool.abandoned == 0 and len(backends(primary.dsn)) == SIZE, 5)
-    await database.autocommit(add, 100)
-    assert 100 in notes(primary.dsn)
+    await until(reactor, lambda: database.pool.abandoned == 0 and len(backends(primary.dsn)) == SIZE)
+    await database.autocommit(add, -1)
+    assert -1 in notes(primary.dsn)
     assert len(notes(primary.dsn)) == MOST + 1
 
 

@@ -10,6 +10,7 @@ from twisted.internet.task import deferLater
 from solisync.errors import ConnectionFailed
 from solisync.postgres.connection import Connection
 from solisync.postgres.dsn import each_address, each_host
+from tests.harness.constants import PATIENCE
 from tests.postgres.notes import started
 
 
@@ -18,7 +19,7 @@ async def test_a_name_is_looked_up_while_the_service_goes_on(reactor, monkeypatc
     answered = threading.Event()
 
     def resolve(name, *_, **__):
-        assert answered.wait(10)
+        assert answered.wait(PATIENCE)
         return [(0, 0, 0, "", ("127.0.0.1", 0)), (0, 0, 0, "", ("::1", 0, 0, 0)), (0, 0, 0, "", ("127.0.0.1", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)

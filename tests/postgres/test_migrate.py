@@ -21,7 +21,7 @@ from solisync.postgres.migrate import Migration, load_migrations, migrate
 from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.web import app
 from tests.harness.concurrency import gather, until, wait_for
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
 from tests.harness.players import players
 from tests.harness.postgres import connect, run_sql
@@ -135,7 +135,7 @@ async def test_a_database_that_comes_late(reactor, postgres, monkeypatch):
             assert (await client.live()).status == "ok"
             with pytest.raises(ApiError, match="503 service unavailable"):
                 await client.ready()
-            await until(reactor, lambda: "waiting for the database" in str(events), 30)
+            await until(reactor, lambda: "waiting for the database" in str(events))
             run_sql(postgres.dsn, "CREATE DATABASE late")
             began = time.monotonic()
             await ready(reactor, client)
@@ -184,7 +184,7 @@ async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_databas
         migrating = Deferred.fromCoroutine(
             migrate(reactor, empty_database, load_migrations(folder(m0001_one="SELECT 1")))
         )
-        await until(reactor, lambda: said(events, "another node is migrating, waiting"), 10)
+        await until(reactor, lambda: said(events, "another node is migrating, waiting"))
     assert not migrating.called
     old.end()
     assert await migrating == ["0001_one.sql"]
@@ -195,7 +195,7 @@ async def test_who_waits_for_the_lock_keeps_no_connection_of_a_pooler(reactor, e
     old = Holding(empty_database, LOCKED)
     waiting = Deferred.fromCoroutine(migrate(reactor, empty_database, load_migrations()))
     seen = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'solisync'"
-    await until(reactor, lambda: run_sql(empty_database, seen), 10)
+    await until(reactor, lambda: run_sql(empty_database, seen))
     states = []
     while len(states) < 20:
         states += run_sql(empty_database, seen)
@@ -209,9 +209,9 @@ def test_a_command_says_what_it_waits_for(launch, empty_database):
     """`solisync --migrate` is not silent for minutes while another node migrates."""
     other = Holding(empty_database, LOCKED)
     command = launch(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
-    wait_for(lambda: "another node is migrating, waiting" in command.log, 20)
+    wait_for(lambda: "another node is migrating, waiting" in command.log)
     other.end()
-    assert command.popen.wait(20) == 0
+    assert command.popen.wait(PATIENCE) == 0
 
 
 async def test_a_node_that_migrates_keeps_the_version_before_waiting(reactor, empty_database):
@@ -232,7 +232,7 @@ async def test_a_lost_lock_ends_the_migration(reactor, empty_database, folder):
     migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, slow))
     holders = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
     asleep = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)' AND state = 'active'"
-    await until(reactor, lambda: run_sql(empty_database, asleep), 10)
+    await until(reactor, lambda: run_sql(empty_database, asleep))
     run_sql(empty_database, f"SELECT pg_terminate_backend(pid) FROM ({holders}) AS holder")
     with pytest.raises(ConnectionLost):
         await migrating
@@ -248,7 +248,7 @@ async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_da
         wider = Migration(9999, "9999_wider.sql", "ALTER TABLE users ADD COLUMN wider int")
         with capturedLogs() as events:
             migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, (*load_migrations(), wider)))
-            await until(reactor, lambda: said(events, "applying 9999_wider.sql"), 10)
+            await until(reactor, lambda: said(events, "applying 9999_wider.sql"))
             answers = []
             while not said(events, "9999_wider.sql waits for tables that are in use") or len(answers) < 50:
                 answers.append(await running.ask("GET", "/api/me", bearer=token))

@@ -50,7 +50,6 @@ def clock(place):
     return SteppedClock(place / "clock")
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize(
     "door",
     [pytest.param(door, id=name, marks=() if name in DAILY else pytest.mark.long) for name, door in DOORS.items()],
@@ -84,7 +83,7 @@ async def test_a_step_forward_refuses_nobody(reactor, serve, empty_database, clo
         logins = [
             Deferred.fromCoroutine(client.login(f"ann_{number}", PASSWORD)) for number, client in enumerate(clients)
         ]
-        await until(reactor, lambda: waiting(empty_database) == 4, 10)
+        await until(reactor, lambda: waiting(empty_database) == 4)
         clock.step(HOUR)
         await deferLater(reactor, 0.5)  # the deadline of a request would be noticed in this time
     await gatherResults(logins)
@@ -98,7 +97,7 @@ async def test_a_step_back_keeps_deadlines(reactor, serve, empty_database, clock
         locking.autocommit = False
         locking.cursor().execute("SELECT FROM users FOR UPDATE")
         first = Deferred.fromCoroutine(client.login("ann", PASSWORD))
-        await until(reactor, lambda: waiting(empty_database) == 1, 10)
+        await until(reactor, lambda: waiting(empty_database) == 1)
         second = Deferred.fromCoroutine(client.me())
         await deferLater(reactor, 0.2)
         clock.step(-HOUR)

@@ -138,7 +138,6 @@ async def test_an_access_line_is_short(serve, shared_dsn):
     assert max(map(len, process.log.splitlines())) < 4_096
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize(("method", "logged"), [("A" * 16, "A" * 16), ("A" * 17, "UNKNOWN"), ("A" * 9_000, "UNKNOWN")])
 async def test_a_method_in_the_log_is_short(serve, shared_dsn, method, logged):
     """At most 16 characters, or UNKNOWN: a longer line could be torn in the pipe that workers share."""
@@ -149,7 +148,6 @@ async def test_a_method_in_the_log_is_short(serve, shared_dsn, method, logged):
     assert max(map(len, process.log.splitlines())) < 4_096
 
 
-@pytest.mark.limit(60)
 async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
     """Its request gets an access line with status 499, once; a request that never arrived whole gets none."""
     truncate(shared_dsn)
@@ -287,7 +285,6 @@ async def test_no_row_of_the_database_is_logged(serve, empty_database):
     assert "$2b$" not in process.log
 
 
-@pytest.mark.limit(60)
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_a_start_says_where_everything_is(launch, reactor, initialized, place, workers):
     """The first lines have the URL of the service and of its description, and the directory with the data."""

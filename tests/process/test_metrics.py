@@ -15,7 +15,7 @@ from twisted.internet.threads import deferToThread
 from solisync.process import shared_metrics
 from solisync.process.scrape import scrape_site
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, ROOT
+from tests.harness.constants import PASSWORD, PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
@@ -37,7 +37,6 @@ def scraped(serve, shared_dsn):
     return scraped
 
 
-@pytest.mark.limit(60)
 async def test_a_scrape_and_the_documentation_agree(scraped):
     """Every metric that docs/metrics.md lists is in a scrape after one request, with its labels, and no other."""
     service = await scraped()
@@ -54,16 +53,6 @@ async def test_a_scrape_and_the_documentation_agree(scraped):
     assert found == documented
 
 
-@pytest.mark.limit(60)
-async def test_connections_are_counted_by_server(scraped, shared_dsn):
-    """By the host and port of the DSN; of all workers together."""
-    service = await scraped(SOLISYNC_WORKERS="2", SOLISYNC_DATABASE_CONNECTIONS="3")
-    place = parse_dsn(shared_dsn)
-    await service.reaches(6, "database_server_connections", server=f"{place['host']}:{place['port']}")
-    assert service.process.log.count(f"connected to the database: {place['host']}:{place['port']}") == 2
-
-
-@pytest.mark.limit(60)
 async def test_requests_are_counted_by_route(scraped):
     """By method, template and status; what matched no route has no names that a client could choose."""
     service = await scraped()
@@ -78,7 +67,6 @@ async def test_requests_are_counted_by_route(scraped):
     assert await service.value("http_requests_total", method="", route="", status="405") == 1
 
 
-@pytest.mark.limit(60)
 async def test_what_happens_is_counted(scraped):
     """Spent tokens, refusals, logins of games and pages, merges, conflicts, events, and passwords hashed."""
     service = await scraped()
@@ -108,7 +96,6 @@ async def test_what_happens_is_counted(scraped):
     assert await service.value("hash_wait_seconds_count") == 7
 
 
-@pytest.mark.limit(60)
 async def test_lost_connections_are_counted(scraped, shared_dsn):
     """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
     service = await scraped(SOLISYNC_DATABASE_CONNECTIONS="3")
@@ -122,9 +109,11 @@ async def test_lost_connections_are_counted(scraped, shared_dsn):
     await service.reaches(3, "database_connections", state="idle")
 
 
-@pytest.mark.limit(60)
-async def test_one_scrape_tells_of_all_workers(scraped):
-    """Counters are summed over the workers, those that have left included; gauges over those that live."""
+async def test_one_scrape_tells_of_all_workers(scraped, shared_dsn):
+    """Counters are summed over the workers, those that have left included; gauges over those that live.
+
+    Connections are counted by server, which is the host and port of the DSN.
+    """
     service = await scraped(SOLISYNC_WORKERS="2")
     process = service.process
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
@@ -132,6 +121,9 @@ async def test_one_scrape_tells_of_all_workers(scraped):
     for _ in range(40):
         await process.ask("GET", "/api/daily-challenge")
     assert await service.value("http_requests_total", **labels) == 40
+    server = "{host}:{port}".format_map(parse_dsn(shared_dsn))
+    await service.reaches(16, "database_server_connections", server=server)
+    assert process.log.count(f"connected to the database: {server}") == 2
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)
     for _ in range(10):
@@ -153,20 +145,23 @@ def files_of_metrics(process):
     return {file.name: file.stat() for file in Path(os.fsdecode(directory)).iterdir()}
 
 
-@pytest.mark.limit(60)
 async def test_workers_leave_no_files(scraped):
-    """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone."""
+    """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone.
+
+    The files have all their room from the start: on a full disk, a memory map without it would end the process.
+    """
     service = await scraped(SOLISYNC_WORKERS="2", PROMETHEUS_MULTIPROC_DIR="/nonexistent")
     process = service.process
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
-    for times in (1, 2):
-        os.kill(process.pid, signal.SIGHUP)
-        await deferToThread(replaced, process, times)
+    files = files_of_metrics(process)
+    assert len(files) == 2 + 2 * 4
+    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
+    os.kill(process.pid, signal.SIGHUP)
+    await deferToThread(replaced, process)
     numbers = {re.search(r"_(\d+)\.db$", name)[1] for name in files_of_metrics(process)}
     assert numbers == {"0", *map(str, workers(process))}
 
 
-@pytest.mark.limit(60)
 async def test_a_leftover_variable_of_others_changes_nothing(scraped):
     """A single process keeps its numbers in memory, wherever PROMETHEUS_MULTIPROC_DIR points to."""
     service = await scraped(PROMETHEUS_MULTIPROC_DIR="/nonexistent")
@@ -174,17 +169,6 @@ async def test_a_leftover_variable_of_others_changes_nothing(scraped):
     assert await service.value("http_requests_total", method="GET", route="/health", status="200") == 1
 
 
-@pytest.mark.limit(60)
-async def test_a_full_disk_does_not_end_workers(scraped):
-    """The files have all their room from the start: a memory map without it ends the process."""
-    service = await scraped(SOLISYNC_WORKERS="2")
-    await deferToThread(wait_for, lambda: service.process.log.count(" is ready") == 2)
-    files = files_of_metrics(service.process)
-    assert len(files) == 2 + 2 * 4
-    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
-
-
-@pytest.mark.limit(60)
 async def test_a_worker_without_room_for_numbers_serves(scraped):
     """It says so, and is missing in the metrics, which is better than to be missing."""
     service = await scraped(SOLISYNC_WORKERS="2")
@@ -237,7 +221,7 @@ async def test_a_scrape_has_no_body(scraped):
 
     def send():
         port = int(service.url.split(":")[2].split("/")[0])
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
             connection.sendall(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
             with contextlib.suppress(ConnectionError):
                 connection.sendall(bytes(1_000_000))
@@ -248,7 +232,6 @@ async def test_a_scrape_has_no_body(scraped):
     assert await service.numbers()
 
 
-@pytest.mark.limit(60)
 async def test_metrics_are_off_unless_asked_for(launch, reactor, shared_dsn):
     """The service itself knows no /metrics."""
     process = start(launch, *SOLISYNC, dsn=shared_dsn)

@@ -1,7 +1,7 @@
 """How two devices' progress becomes one (docs/sync.md "How fields merge")."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import msgspec
 import pytest
@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from solisync.rules.merge import level, merge
-from solisync.rules.saved import read_saved
-from solisync.rules.sync import HISTORY_DAYS, Document, Payload, read_unknown
+from solisync.rules.merge import PROGRESS, STATS, level, merge
+from solisync.rules.saved import default_document, read_saved
+from solisync.rules.sync import (
+    HISTORY_DAYS,
+    NO_UNKNOWN_FIELDS,
+    Document,
+    Payload,
+    Progress,
+    Stats,
+    read_unknown,
+)
 from tests.harness import strategies
 from tests.harness.payloads import NOW, U32, U64, encode
 from tests.harness.strategies import costly, payloads
@@ -46,6 +54,39 @@ def push(*pushed):
     for each in pushed:
         state, _ = merge(each, state, NOW)
     return state
+
+
+def test_each_field_has_a_rule():
+    """A field that is added to a shape can't be forgotten: what a merge doesn't name would be lost."""
+    for rules, shape in ((STATS, Stats), (PROGRESS, Progress)):
+        assert [*rules] == [field.name for field in structs.fields(shape)]
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [*(("stats", name) for name in STATS), *(("progress", name) for name in PROGRESS)]
+)
+def test_each_field_survives_a_first_push_and_the_same_again(part, name):
+    """A field alone that is not at its default is kept, whether it was stored before or not."""
+    default = default_document("ann", NOW).payload
+    values = {int: 7, list: [9], dict: {"win_5": 2}, str: "2026-W47", date: date(2026, 11, 20), datetime: NOW}
+    stats = structs.replace(default.stats, games_played=9, games_won=7, games_lost=2)
+    progress = structs.replace(default.progress, weekly_goal_week_iso="2026-W46")
+    payload = structs.replace(default, stats=stats, progress=progress)
+    before = getattr(payload, part)
+    kind = {"daily_challenge_last_completed": date}.get(name, type(getattr(before, name)))
+    value = [date(2026, 11, 20)] if name == "daily_challenge_history" else values[kind]
+    changes = {
+        "games_lost": {"games_lost": 3, "games_played": 10},
+        "games_played": {"games_lost": 3, "games_played": 10},
+        "level": {"level": 1, "total_xp": 500},
+        "daily_challenge_streak": {"daily_challenge_streak": 7, "daily_challenge_longest_streak": 7},
+    }.get(name, {name: value})
+    after = structs.replace(before, **changes)
+    pushed = Document(structs.replace(payload, **{part: after}), NO_UNKNOWN_FIELDS)
+    for stored in (None, pushed):
+        merged, _ = merge(pushed, stored, NOW)
+        for each, its in changes.items():
+            assert getattr(getattr(merged.payload, part), each) == its
 
 
 @MANY

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from solisync.rules import original
+from solisync.rules.cells import Unread
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.leaderboard import BEST_MAX, Bests
 from solisync.rules.original import Fate, Unusable
@@ -157,49 +158,78 @@ def test_a_tie_of_wins_keeps_the_average_that_is_here():
     assert read_saved(stored or here.encode()).payload.stats.avg_time_seconds == 50
 
 
+def read_entry(newest_classic=None, **changes):
+    return original.read_entry({"username": "ann", **there.entry(**changes)}, newest_classic, LATER)
+
+
 @pytest.mark.parametrize(
-    ("score", "seconds", "bests"),
+    ("score", "seconds", "bests", "warnings"),
     [
-        (7200, 95, Bests(7200, 95)),
-        (None, None, Bests(None, None)),
-        (0, 0, Bests(None, None)),
-        (U32, 2**31, Bests(BEST_MAX, None)),
-        (1, 2**63 - 1, Bests(1, None)),
+        (7200, 95, Bests(7200, 95), 0),
+        (None, None, Bests(None, None), 0),
+        (BEST_MAX, BEST_MAX, Bests(BEST_MAX, BEST_MAX), 0),
+        (0, 0, Bests(None, None), 2),
+        (U32, 2**31, Bests(BEST_MAX, None), 2),
+        (1, 2**63 - 1, Bests(1, None), 1),
+        ("7", b"7", Bests(None, None), 2),
     ],
 )
-def test_an_entry_has_what_counts_here(score, seconds, bests):
-    """0 is none; what clients can't read is capped or left out."""
-    assert original.read_entry(there.entry(best_score=score, best_time_secs=seconds)).bests == bests
+def test_an_entry_has_what_counts_here(score, seconds, bests, warnings):
+    """0 is none; what clients can't read is capped or left out, with a warning for each."""
+    entry, reasons = read_entry(best_score=score, best_time_secs=seconds)
+    assert (entry.bests, len(reasons)) == (bests, warnings)
 
 
 def test_an_entry_is_shown_if_its_player_wants_it():
     """1, and nothing else."""
     for value, visible in ((1, True), (0, False), (None, False), ("1", False), (2, False)):
-        assert original.read_entry(there.entry(leaderboard_opt_in=value)).visible is visible
+        assert read_entry(leaderboard_opt_in=value)[0].visible is visible
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "field", "value"),
     [
-        ({"display_name": " "}, "display_name must not be empty"),
-        ({"display_name": "x" * 33}, "display_name must be at most 32 characters"),
-        ({"display_name": "a\u202eb"}, "display_name must not contain control characters"),
-        ({"best_score": -1}, f"best_score is no whole number from 0 to {U32}"),
-        ({"best_score": U32 + 1}, f"best_score is no whole number from 0 to {U32}"),
-        ({"best_time_secs": -1}, f"best_time_secs is no whole number from 0 to {2**63 - 1}"),
-        ({"best_time_secs": 1.5}, f"best_time_secs is no whole number from 0 to {2**63 - 1}"),
-        ({"recorded_at": 7}, "recorded_at is no text"),
+        ({"display_name": " "}, "display_name", "ann"),
+        ({"display_name": "x" * 33}, "display_name", "ann"),
+        ({"display_name": "a\u202eb"}, "display_name", "ann"),
+        ({"display_name": f"a{HALF}"}, "display_name", "ann"),
+        ({"display_name": Unread.TOO_LARGE}, "display_name", "ann"),
+        ({"recorded_at": "2026-11-19"}, "recorded_at", datetime(2026, 11, 19, tzinfo=UTC)),
+        ({"recorded_at": 7, "newest_classic": NOW}, "recorded_at", NOW),
+        ({"recorded_at": None, "newest_classic": NOW}, "recorded_at", NOW),
+        ({"recorded_at": "9999-12-31T23:59:60Z", "newest_classic": NOW}, "recorded_at", NOW),
+        ({"recorded_at": "soon"}, "recorded_at", LATER),
+        ({"recorded_at": "9999-12-31T23:59:59Z"}, "recorded_at", LATER),
     ],
 )
-def test_an_entry_that_is_none(changes, why):
-    """What is wrong is said."""
-    assert reason(original.read_entry, there.entry(**changes)) == why
+def test_an_entry_is_not_lost_over_a_cell(changes, field, value):
+    """Another value counts, and one warning names the column."""
+    entry, (warning,) = read_entry(**changes)
+    assert getattr(entry, field) == value
+    assert warning.startswith(f"{field} ")
+
+
+def test_the_newest_classic_replay_is_that_of_the_player():
+    """Other modes don't count, nor replays without a time."""
+    rows = [
+        there.replay(1, received_at="2026-11-20T12:00:00+00:00"),
+        there.replay(2, received_at="2026-11-20T13:00:00.5+00:00"),
+        there.replay(3, received_at="2026-11-20T14:00:00+02:00"),
+        there.replay(4, received_at="2026-11-21T14:00:00+00:00", mode="Zen"),
+        there.replay(5, received_at="soon"),
+        there.replay(6, there.BEN, received_at="2026-11-22T12:00:00+00:00"),
+    ]
+    assert original.newest_classics(rows) == {
+        there.ANN: datetime(2026, 11, 20, 13, 0, 0, 500_000, UTC),
+        there.BEN: datetime(2026, 11, 22, 12, tzinfo=UTC),
+    }
 
 
 def test_a_replay_is_its_text():
     """The columns beside it count for nothing: what is shown is read out of the text, as of an upload."""
     row = there.replay(seed=-1, mode="nonsense", final_score=None)
-    replay = original.read_stored_replay(row)
+    replay, warnings = original.read_stored_replay(row, LATER)
+    assert warnings == []
     assert replay.replay.raw.decode() == row["replay_json"]
     assert (replay.replay.header.mode, replay.replay.header.seed) == ("Classic", U64)
 
@@ -210,13 +240,15 @@ def test_a_replay_is_its_text():
         ({"id": "x"}, "id is no UUID in lower case"),
         ({"replay_json": "{"}, "replay_json is not valid JSON: Input data was truncated"),
         ({"replay_json": "{}"}, "replay lacks `mode`"),
+        ({"replay_json": '{"mode": "Classic", "draw_mode": 3}'}, "`draw_mode` of a replay must be text"),
+        ({"replay_json": Unread.TOO_LARGE}, "replay_json is too large"),
         ({"replay_json": '"' + "x" * 2**20 + '"'}, "replay_json is larger than 1 MiB"),
         ({"received_at": ""}, "received_at is no time of the years 1 to 9999 in RFC 3339"),
     ],
 )
 def test_a_replay_that_is_none(changes, why):
     """By the rules of an upload."""
-    assert reason(original.read_stored_replay, there.replay(**changes)) == why
+    assert reason(lambda row: original.read_stored_replay(row, LATER), there.replay(**changes)) == why
 
 
 def test_a_token_is_known_by_its_record():
@@ -255,6 +287,14 @@ def test_an_event_that_is_none(changes, why):
     assert reason(original.read_event, there.event(**changes)).startswith(why)
 
 
+def test_an_event_of_the_last_day_that_there_is():
+    """An event may be 24 hours ahead of its server, also where that is no date any more."""
+    last = {"client_time": "9999-12-31T23:59:59Z", "received_at": "9999-12-31T23:59:59Z"}
+    assert original.read_event(there.event(**last)).event.client_time == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    early = last | {"received_at": "9999-12-30T23:59:58Z"}
+    assert reason(original.read_event, there.event(**early)) == "`client_time` is more than 24 hours ahead"
+
+
 def test_an_avatar_is_named_by_its_player():
     """Of the four types, and by nobody else's id: no path leads out of the directory."""
     for extension in ("jpg", "png", "webp", "gif"):
@@ -282,5 +322,8 @@ def test_a_challenge_is_compared():
     assert original.challenge_difference(there.challenge(day) | {"seed": 1}) == f"the seed there is 1, here {seed}"
     wrong = {"goal_json": '{"target_score": 1}'}
     assert original.challenge_difference(there.challenge(day) | wrong) == "target_score there is 1, here None"
-    for changes in ({"date": "today"}, {"goal_json": "["}, {"goal_json": "[]"}, {"goal_json": None}, {"seed": "x"}):
+    words = {"goal_json": '{"description": "Win in under 3 minutes"}'}
+    assert original.challenge_difference(there.challenge(day) | words) is None
+    goals = ({"goal_json": text} for text in ("[", "[]", None, r'{"x": "\ud800"}'))
+    for changes in ({"date": "today"}, {"seed": "x"}, {"seed": HALF}, *goals):
         assert original.challenge_difference(there.challenge(day) | changes)

@@ -1,6 +1,7 @@
 """What is read out of a replay (docs/protocol.md "Replays")."""
 
 import json
+from hashlib import sha256
 
 import msgspec
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, recent_count
+from solisync.rules.replay_lists import recent_count, verified_only
+from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, read_replay
+from tests.harness.payloads import OTHER_SPELLINGS
 
 I32 = 2**31 - 1
 GOOD = {
@@ -68,6 +71,8 @@ def test_every_mode_there_is(mode, draw_mode):
         ("recorded_at", "2026-11-20T12:59:60Z"),
         ("recorded_at", 20261120),
         ("recorded_at", "\ud800"),
+        ("recorded_at", "2026-12-31T23:59:60Z"),
+        ("recorded_at", "2026-12-31t15:59:60.25-08:00"),
         *((name, None) for name in GOOD),
     ],
 )
@@ -77,9 +82,9 @@ def test_what_is_wrong_is_named(field, value):
         header(**{field: value})
 
 
-@pytest.mark.parametrize("moment", ["2026-12-31T23:59:60Z", "2026-12-31t15:59:60.25-08:00", "2026-12-31T23:59:59z"])
+@pytest.mark.parametrize("moment", ["2026-12-31t15:59:59.25-08:00", "2026-12-31T23:59:59z"])
 def test_times_keep_their_spelling(moment):
-    """A leap second is a time too."""
+    """A time is shown as it was uploaded."""
     assert header(recorded_at=moment).recorded_at == moment
 
 
@@ -103,11 +108,23 @@ def test_a_number_without_end_is_shown_shortened():
 
 @pytest.mark.parametrize(
     ("seed", "expected"),
-    [(None, None), (0, 0), (2**64 - 1, 2**64 - 1), (2**64, None), (-1, None), (1.0, None), ("5", None), (True, None)],
+    [(None, None), (0, 0), (2**64 - 1, 2**64 - 1), (2**64, None), (-1, None), (1.0, None), (True, None)],
 )
 def test_a_seed_is_an_unsigned_64_bit_number_or_absent(seed, expected):
     """Anything else counts as absent, and costs nothing."""
     assert header(seed=seed).seed == expected
+
+
+@pytest.mark.parametrize("seed", [0, 5, 2**53 + 1, 2**64 - 1])
+def test_a_seed_may_be_text(seed):
+    """For clients whose numbers are doubles; it is stored as the same number."""
+    assert header(seed=str(seed)).seed == seed
+
+
+@pytest.mark.parametrize("seed", OTHER_SPELLINGS)
+def test_a_seed_as_text_has_one_spelling(seed):
+    """Another one counts as absent, as the checker sees it."""
+    assert header(seed=seed).seed is None
 
 
 def test_of_doubled_keys_the_last_counts():
@@ -168,3 +185,27 @@ def test_what_is_no_number_of_replays(values):
     """Signs, spaces, other digits, nothing, or twice: a 400."""
     with pytest.raises(BadRequest):
         recent_count(values)
+
+
+@pytest.mark.parametrize("value", ['"{}"', '"urn:uuid:{}"', '"{{{}}}"', '"\\u0035d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"'])
+def test_a_replay_of_a_game_has_a_digest(value):
+    """It is that of all bytes, and not of what they mean."""
+    game = value.format("5D2C8F8E-6f0a-4c53-9b1e-3a7d0c9e4b21")
+    body = json.dumps(GOOD).replace("}", f', "game_id": {game}}}').encode()
+    assert read_replay(body).digest == sha256(body).digest()
+    assert read_replay(body + b" ").digest == sha256(body + b" ").digest()
+
+
+@pytest.mark.parametrize("value", ['"x"', "1", "null", "[]", '"\\ud800"', '"5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b2"'])
+def test_a_replay_without_the_id_of_a_game_has_none(value):
+    """No UUID, or nothing at all, is no error."""
+    assert read_replay(json.dumps(GOOD).replace("}", f', "game_id": {value}}}').encode()).digest is None
+    assert read_replay(json.dumps(GOOD).encode()).digest is None
+
+
+def test_verified_replays_are_asked_for_by_that_word():
+    """Nothing means all; anything else, or the word twice, is a 400."""
+    assert (verified_only([]), verified_only(["verified"])) == (False, True)
+    for wrong in ([""], ["refuted"], ["Verified"], ["verified", "verified"], ["verified "]):
+        with pytest.raises(BadRequest):
+            verified_only(wrong)

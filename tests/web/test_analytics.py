@@ -393,7 +393,6 @@ bodies = st.binary(max_size=100) | documents.map(lambda value: json.dumps(value)
 )  # fmt: skip
 
 
-@pytest.mark.limit(120)
 async def test_no_body_is_worse_than_refused(server, full):
     """Whatever the body: nothing but 200 and 400, and every event of a 200 is either accepted or rejected."""
     statuses = {200: 0, 400: 0}

@@ -13,16 +13,18 @@ from itertools import pairwise
 from uuid import uuid4
 
 import pytest
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
 from solisync.access.tokens import Tokens
 from solisync.storage import avatars
 from solisync.web.wire.channel import MAX_BODY
-from tests.harness.constants import SECRET
+from tests.harness.concurrency import gather, until
+from tests.harness.constants import PATIENCE, SECRET
 from tests.harness.http_requests import Connection
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
-from tests.harness.postgres import truncate
+from tests.harness.postgres import connect, truncate
 from tests.harness.service import refused, start
 
 PNG, JPEG = IMAGES["png"], IMAGES["jpeg"]
@@ -93,6 +95,65 @@ async def test_a_refused_upload_changes_nothing(server):
     me = await client.upload_avatar(PNG, "image/png")
     assert (await upload(server, client, IMAGES["html"])).status == 400
     assert await client.avatar(me.avatar_url) == PNG
+
+
+async def test_an_avatar_can_be_taken_away(server):
+    """At once, for whoever has it cached too; again is no error, and a new one may follow."""
+    client, other = await server.player("ann"), await server.player("bob")
+    me = await client.upload_avatar(PNG, "image/png")
+    others = (await other.upload_avatar(JPEG, "image/jpeg")).avatar_url
+    tag = (await fetch(server, client, me.avatar_url)).headers["etag"]
+    for _ in range(2):
+        answer = await fetch(server, client, "/api/me/avatar", method="DELETE")
+        assert (answer.status, answer.json) == (200, {"ok": True})
+        assert (await client.me()).avatar_url is None
+        for headers in ({}, {"If-None-Match": tag}, {"If-None-Match": "*"}):
+            answer = await fetch(server, client, me.avatar_url, headers)
+            assert (answer.status, answer.json) == (404, {"error": "avatar not found"})
+    assert server.sql("SELECT count(*) FROM avatars") == [(1,)]
+    assert await client.avatar(others) == JPEG
+    assert (await client.upload_avatar(PNG, "image/png")) == me
+    tokens = client.tokens
+    await client.delete_account()
+    answer = await server.ask("DELETE", "/api/me/avatar", bearer=tokens.access_token)
+    assert (answer.status, answer.json) == (404, {"error": "user not found"})
+    assert (await server.ask("DELETE", "/api/me/avatar")).status == 401
+
+
+async def test_what_is_taken_away_while_it_arrives_leaves_no_image(nodes, reactor):
+    """A first upload that is committed while its removal waits is removed whole: no image stays that nobody sees."""
+    client = await nodes[0].player("ann")
+    token = client.tokens.access_token
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    holder = connect(nodes[0].dsn)
+    try:
+        holder.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
+        uploading = Deferred.fromCoroutine(upload(nodes[0], client, PNG))
+        await until(reactor, lambda: nodes[0].sql(waiting) == [(1,)])
+        removing = Deferred.fromCoroutine(nodes[1].ask("DELETE", "/api/me/avatar", bearer=token))
+        await until(reactor, lambda: nodes[0].sql(waiting) == [(2,)])
+        holder.cursor().execute("ROLLBACK")
+        assert [answer.status for answer in await gatherResults([uploading, removing])] == [200, 200]
+    finally:
+        holder.close()
+    assert (await client.me()).avatar_url is None
+    assert nodes[0].sql("SELECT count(*) FROM avatars") == [(0,)]
+
+
+async def test_uploads_and_removals_at_once_end_whole(nodes, no_deadlocks):
+    """On two nodes, again and again: afterwards there is an image with its name, or neither."""
+    client = await nodes[0].player("ann")
+
+    async def act(number):
+        node, image = nodes[number % 2], image_of(number % 5, "png" if number % 4 else "jpg")
+        if number % 3:
+            return (await upload(node, client, *image)).status
+        return (await node.ask("DELETE", "/api/me/avatar", bearer=client.tokens.access_token)).status
+
+    for turn in range(10):
+        assert set(await gather(12, act, range(turn, turn + 12))) == {200}
+        ((name, image),) = nodes[0].sql("SELECT avatar_extension, image FROM users LEFT JOIN avatars ON user_id = id")
+        assert (name is None) == (image is None)
 
 
 async def test_deletion_takes_the_avatar_along(server):
@@ -218,7 +279,7 @@ async def test_a_byte_more_is_refused_unread(server, authorization, chunked):
     )
 
     def talk():
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
             connection.sendall(beginning)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 

@@ -1,17 +1,22 @@
 """Boards of verified replays over HTTP (docs/protocol.md "Boards")."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from uuid import UUID
 
 import pytest
+from twisted.internet.defer import Deferred, gatherResults
 
-from solisync.rules.boards import Place
+from solisync import housekeeping
+from solisync.housekeeping import Housekeeping
+from solisync.rules.boards import Place, boards_of
+from solisync.rules.challenge import daily_challenge
 from tests.harness.boards import NOON, SEED, check, verified
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
 
 CLASSIC = "/api/boards/verified"
+RULESETS = ["2026-05-19", "2026-05-19", "2026-05-01"]
 LEAST = Place(-(2**31), NOON, str(UUID(int=0))).text
 DAILY = "/api/boards/daily/2026-04-26"
 DEAL = f"/api/boards/deals/{SEED}/DrawOne"
@@ -70,6 +75,16 @@ async def test_a_board_has_the_best_of_each_player(server, three):
 
 
 @pytest.mark.parametrize(
+    "received_at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)], ids=["year 1", "year 9999"]
+)
+def test_a_replay_of_any_time_has_its_boards(received_at):
+    """Also of the first day and of the last one that there are, as an import may bring them."""
+    seed = daily_challenge(received_at.date()).seed
+    boards = boards_of(mode="Challenge", draw_mode="DrawOne", seed=seed, received_at=received_at)
+    assert boards == [f"deal/{seed}/DrawOne", f"daily/{received_at.date()}"]
+
+
+@pytest.mark.parametrize(
     ("replay", "boards"),
     [
         ({}, {CLASSIC, f"{CLASSIC}?draw_mode=DrawOne", DAILY, DEAL}),
@@ -93,6 +108,7 @@ async def test_a_board_has_the_best_of_each_player(server, three):
         ({"received_at": NOON + timedelta(hours=24)}, {CLASSIC, f"{CLASSIC}?draw_mode=DrawOne", DEAL}),
         ({"status": "refuted"}, set()),
         ({"status": "undecided"}, set()),
+        ({"ruleset": "2026-05-01"}, set()),
     ],
 )
 async def test_each_replay_stands_on_its_boards(server, three, replay, boards):
@@ -221,6 +237,34 @@ async def test_what_names_no_part_of_a_board_is_refused(server, three, path, sta
     assert await board(server, three[0], path, status) == {"error": error}
 
 
+async def test_evidence_from_before_is_taken_off_the_boards(server, three, reactor, monkeypatch):
+    """Games of the older ruleset that are still ranked go: by two nodes at once, and after another start again."""
+    monkeypatch.setattr(housekeeping, "PAGE", 2)
+    ann, bob, _ = three
+    for user, score in ((ann[0], 150_605), (ann[0], 9_605), (ann[0], 700), (bob[0], 9_000)):
+        replay_id = verified(server.dsn, user, score, ruleset="2026-05-01")
+        run_sql(
+            server.dsn,
+            "INSERT INTO board_evidence SELECT board, %s, -score, %s, replay_id, false FROM verdicts"
+            " CROSS JOIN unnest(boards) AS board WHERE replay_id = %s",
+            (user, NOON, replay_id),
+        )
+        run_sql(server.dsn, "SELECT rank_player(%s, ARRAY['classic'])", (user,))
+    verified(server.dsn, ann[0], 300)
+    assert await scores(server, ann) == [150_605, 9_000]
+    for _ in range(2):
+        nodes = [
+            Housekeeping(
+                database=server.service._database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None
+            )
+            for _ in range(2)
+        ]
+        await gatherResults([Deferred.fromCoroutine(node.prune()) for node in nodes])
+        assert await scores(server, ann) == await scores(server, ann, DAILY) == [300]
+        counted = "SELECT count(*) FROM board_evidence JOIN verdicts USING (replay_id) WHERE ruleset <> '2026-05-19'"
+        assert run_sql(server.dsn, counted) == [(0,)]
+
+
 async def test_boards_want_a_token(server):
     """They are for players."""
     for path in (CLASSIC, DAILY, DEAL):
@@ -235,6 +279,7 @@ async def test_the_leaderboard_tells_what_is_verified(server, three):
     replay = verified(server.dsn, ann[0], 500)
     run_sql(server.dsn, "UPDATE replays SET unlisted = true WHERE id = %s", (replay,))
     verified(server.dsn, bob[0], 599)
+    verified(server.dsn, bob[0], 600, ruleset="2026-05-01")
     verified(server.dsn, eve[0], 700, mode="Challenge")
     entries = (await server.ask("GET", "/api/leaderboard", bearer=ann[-1])).json
     assert [(entry["best_score"], entry["verified"]) for entry in entries] == [(700, False), (600, False), (500, True)]
@@ -255,6 +300,7 @@ def test_chance_never_leaves_a_wrong_place(server, full):
                 random.randrange(5),
                 seed=random.choice([SEED, 7]),
                 mode=random.choice(["Classic", "Zen", "Challenge"]),
+                ruleset=random.choice(RULESETS),
             )
         elif chance < 0.55:
             sql("DELETE FROM replays WHERE id = %s", random.choice(known))
@@ -264,7 +310,8 @@ def test_chance_never_leaves_a_wrong_place(server, full):
                 random.choice(known),
             )
         elif chance < 0.85:
-            check(server.dsn, random.choice(known), random.randrange(5), status=random.choice(["verified", "refuted"]))
+            status, ruleset = random.choice(["verified", "refuted"]), random.choice(RULESETS)
+            check(server.dsn, random.choice(known), random.randrange(5), status=status, ruleset=ruleset)
         else:
             sql(
                 "INSERT INTO leaderboard VALUES (%s, 'x', NULL, NULL, now(), %s) ON CONFLICT (user_id) DO UPDATE SET"
@@ -275,7 +322,7 @@ def test_chance_never_leaves_a_wrong_place(server, full):
         expected = sql(
             "SELECT DISTINCT ON (user_id, board) board, user_id, replays.id FROM replays"
             " JOIN verdicts ON replay_id = id CROSS JOIN unnest(boards) AS board JOIN leaderboard USING (user_id)"
-            " WHERE visible AND unlisted IS NULL AND status = 'verified' AND board <> 'own'"
+            " WHERE visible AND unlisted IS NULL AND ruleset = '2026-05-19' AND board <> 'own'"
             " ORDER BY user_id, board, score DESC, replays.received_at, replays.id"
         )
         ranked = sql("SELECT board, user_id, replay_id FROM board_evidence WHERE ranked")

@@ -121,7 +121,6 @@ bodies = (
 
 
 @pytest.mark.parametrize("path", ROUTES)
-@pytest.mark.limit(120)
 async def test_no_body_is_worse_than_refused(server, full, path):
     """Whatever the body: nothing but 200, 400, 401, 409, and 503 when the hash queue is full."""
     statuses = set()

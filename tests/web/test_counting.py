@@ -37,8 +37,16 @@ def register(node, name="ann"):
     return call(node, "POST", "/api/auth/register", {"username": name, "password": PASSWORD})["access_token"]
 
 
+def begin(node, name="ann"):
+    return call(node, "POST", "/api/auth/login", {"username": name, "password": PASSWORD})
+
+
 def log_in(node, name="ann"):
-    return call(node, "POST", "/api/auth/login", {"username": name, "password": PASSWORD})["access_token"]
+    return begin(node, name)["access_token"]
+
+
+def refresh(node, pair):
+    return call(node, "POST", "/api/auth/refresh", {"refresh_token": pair["refresh_token"]})
 
 
 def push(node, token, counts):
@@ -56,7 +64,10 @@ def versions(dsn):
 
 
 class Histories(RuleBasedStateMachine):
-    """Devices that start, play, push, pull, lose messages, repeat them, send late, log in again, in any order."""
+    """Devices that start, play, push, pull, lose messages, repeat them, send late, log in again, in any order.
+
+    Each has one session at a time, of which it may use an older access token.
+    """
 
     nodes = ()
 
@@ -65,7 +76,8 @@ class Histories(RuleBasedStateMachine):
         truncate(self.nodes[0].dsn)
         self.random = Random(seed)
         register(self.node)
-        self.truth, self.devices, self.tokens, self.late, self.stored = Truth(), [], [], [], None
+        self.truth, self.devices, self.late, self.stored = Truth(), [], [], None
+        self.pairs, self.older = [], []  # of each device its newest tokens, and the access tokens before
 
     @property
     def node(self):
@@ -75,18 +87,33 @@ class Histories(RuleBasedStateMachine):
     @rule(pulls=st.booleans())
     def start(self, pulls):
         self.devices.append(Device())
-        self.tokens.append(None)
+        self.pairs.append(None)
+        self.older.append([])
         self.log_in_again(len(self.devices) - 1, pulls)
 
     @precondition(lambda self: self.devices)
-    @rule(which=st.integers(0, 3), pulls=st.booleans())
-    def log_in_again(self, which, pulls):
-        """A new session; requests of the former one no longer arrive."""
+    @rule(which=st.integers(0, 3), pulls=st.booleans(), ends=st.booleans())
+    def log_in_again(self, which, pulls, ends=False):
+        """A new session. Requests of the former one no longer arrive, or its tokens name no session: it was ended."""
         which %= len(self.devices)
-        self.late = [each for each in self.late if each[0] != self.tokens[which]]
-        self.tokens[which] = log_in(self.node)
+        if ends and self.pairs[which]:
+            call(self.node, "POST", "/api/auth/logout", {"refresh_token": self.pairs[which]["refresh_token"]})
+        else:
+            self.late = [each for each in self.late if each[0] != which]
+        self.pairs[which], self.older[which] = begin(self.node), []
         if pulls:
-            self.devices[which].take_maximum(pull(self.node, self.tokens[which]))
+            self.devices[which].take_maximum(pull(self.node, self.pairs[which]["access_token"]))
+
+    @precondition(lambda self: self.devices)
+    @rule(which=st.integers(0, 3))
+    def refresh(self, which):
+        which %= len(self.devices)
+        self.older[which].append(self.pairs[which]["access_token"])
+        self.pairs[which] = refresh(self.node, self.pairs[which])
+
+    def token(self, which):
+        """Mostly the newest access token of a device."""
+        return self.random.choice([*self.older[which][-1:], *2 * [self.pairs[which]["access_token"]]])
 
     @precondition(lambda self: self.devices)
     @rule(which=st.integers(0, 3), game=GAMES)
@@ -97,10 +124,11 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.devices)
     @rule(which=st.integers(0, 3), fate=st.sampled_from(["taken", "ignored", "lost", "repeated", "late", "never sent"]))
     def push(self, which, fate):
-        device, token = self.devices[which % len(self.devices)], self.tokens[which % len(self.devices)]
+        which %= len(self.devices)
+        device, token = self.devices[which], self.token(which)
         pushed = device.pushes()
         if fate == "late":
-            self.late.append((token, pushed))
+            self.late.append((which, token, pushed))
         if fate in ("late", "never sent"):
             return
         answer = self.store(token, pushed)
@@ -112,14 +140,16 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.devices)
     @rule(which=st.integers(0, 3), taken=st.booleans())
     def pull(self, which, taken):
-        answer = pull(self.node, self.tokens[which % len(self.devices)])
+        which %= len(self.devices)
+        answer = pull(self.node, self.token(which))
         if taken:
-            self.devices[which % len(self.devices)].take_maximum(answer)
+            self.devices[which].take_maximum(answer)
 
     @precondition(lambda self: self.late)
     @rule()
     def arrive_late(self):
-        self.store(*self.late.pop(self.random.randrange(len(self.late))))
+        _, token, pushed = self.late.pop(self.random.randrange(len(self.late)))
+        self.store(token, pushed)
 
     @rule()
     def crash(self):
@@ -252,10 +282,44 @@ def test_what_a_token_of_no_session_pushes_is_not_counted_again(nodes):
     """An access token from before a refresh may be of the same device: its session knows what it pushed."""
     pair = call(nodes[0], "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})
     device = Device(pull(nodes[0], pair["access_token"]))
-    newer = call(nodes[0], "POST", "/api/auth/refresh", {"refresh_token": pair["refresh_token"]})["access_token"]
+    newer = refresh(nodes[0], pair)["access_token"]
     for number, token in enumerate([newer, pair["access_token"], newer, newer, pair["access_token"], newer], 1):
         device.play(GAME)
         assert push(nodes[number % 2], token, device.counts).games_played == number
+
+
+def won(number):
+    """The counts of a device that has won so many games."""
+    device = Device()
+    for _ in range(number):
+        device.play(GAME)
+    return device.counts
+
+
+def test_a_push_that_comes_late_after_a_crash_tells_nothing_of_its_device(nodes, shared_dsn):
+    """It may be older than the one that the memory had: what the device pushed in between isn't counted again."""
+    register(nodes[0])
+    phone, tablet = log_in(nodes[0]), log_in(nodes[1])
+    for token in (phone, tablet):
+        pull(nodes[0], token)
+    assert push(nodes[0], phone, won(39)).games_played == 39
+    assert push(nodes[1], tablet, won(21)).games_played == 60
+    run_sql(shared_dsn, "TRUNCATE known_states")
+    assert push(nodes[1], phone, won(27)).games_played == 60
+    assert push(nodes[0], phone, won(43)).games_played == 60
+    assert push(nodes[0], phone, won(62)).games_played == 62  # has reached an answer: counting goes on from there
+    assert push(nodes[0], phone, won(63)).games_played == 63
+
+
+def test_after_a_push_by_a_token_of_no_session_only_its_answer_is_known(nodes):
+    """A push that the same device sent before, and that comes late in its session, isn't counted again."""
+    pair = call(nodes[0], "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})
+    newer = refresh(nodes[0], pair)["access_token"]
+    pull(nodes[0], newer)
+    assert push(nodes[0], newer, won(30)).games_played == 30
+    assert push(nodes[1], pair["access_token"], won(43)).games_played == 43
+    assert push(nodes[0], newer, won(40)).games_played == 43
+    assert push(nodes[1], newer, won(44)).games_played == 44
 
 
 def test_whatever_else_changes_a_payload_ends_the_memory(nodes, shared_dsn):

@@ -29,6 +29,34 @@ async def test_opting_in_shows_what_was_pushed_before(server):
     assert await board(server, client) == [("Ann", 900, 95)]
 
 
+async def test_a_player_sees_their_own_entry(server):
+    """Its name, its bests and whether others see it, at any time; looking counts toward no limit."""
+    client, other = await server.player("ann"), await server.player("bob")
+    await opt_in(server, other, "Bob")
+
+    async def own():
+        answer = await server.ask("GET", "/api/leaderboard/opt-in", bearer=client.tokens.access_token)
+        assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
+        return answer.json
+
+    fields = ("visible", "display_name", "best_score", "best_time_secs")
+    assert list((await own()).items()) == list(zip(fields, (False, None, None, None), strict=True))
+    await push(server, client, progress_of(stats__best_single_score=700, stats__fastest_win_seconds=95))
+    assert not any((await own()).values())
+    await opt_in(server, client, " Ann ")
+    assert list((await own()).values()) == [True, "Ann", 700, 95]
+    await opt_out(server, client)
+    await push(server, client, progress_of(stats__best_single_score=800))
+    for _ in range(12):
+        assert list((await own()).values()) == [False, "Ann", 800, 95]
+    tokens = client.tokens
+    await client.delete_account()
+    client.tokens = tokens
+    answer = await server.ask("GET", "/api/leaderboard/opt-in", bearer=tokens.access_token)
+    assert (answer.status, answer.json) == (404, {"error": "user not found"})
+    assert (await server.ask("GET", "/api/leaderboard/opt-in")).status == 401
+
+
 async def test_a_player_without_any_best_is_listed_last(server):
     """Bests that don't count are null, and nulls come last."""
     client, other = await server.player("ann"), await server.player("bob")

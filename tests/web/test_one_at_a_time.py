@@ -117,7 +117,7 @@ async def test_one_account_can_not_hold_all_connections(server, reactor, held):
 
     answers = gather(40, send, requests)
     waiting = Deferred.fromCoroutine(answers)
-    await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted")[0][0] > 0, 10)
+    await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted")[0][0] > 0)
     for _ in range(20):
         assert (await bob.me()).username == "bob"
     assert server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") == [(1,)]
@@ -136,7 +136,7 @@ async def test_too_many_waiting_writes_of_a_player_are_a_429(server, reactor, he
         answers.append(await push(server, ann, progress_of()))
 
     waiting = Deferred.fromCoroutine(gather(WAITING + 5, send, range(WAITING + 5)))
-    await until(reactor, lambda: len(answers) == 4, 10)
+    await until(reactor, lambda: len(answers) == 4)
     assert {(answer.status, answer.headers["retry-after"]) for answer in answers} == {(429, "1")}
     release()
     await waiting

@@ -117,7 +117,6 @@ async def test_a_position_may_lie_anywhere_in_time(server, time):
     assert len((await client.own_replays(5, position)).replays) == (time > 10**17)
 
 
-@pytest.mark.limit(120)
 async def test_ten_thousand_are_paged_while_new_ones_arrive(server, figure):
     """No gap and no double among those that were there at the beginning; what arrives meanwhile is not waited for."""
     client = await server.player("ann")
@@ -175,7 +174,6 @@ async def test_bests_outlive_their_replay(server):
     assert [entry.best_score for entry in await client.leaderboard()] == [700]
 
 
-@pytest.mark.limit(60)
 async def test_other_nodes_show_it_for_a_second_at_most(nodes, reactor):
     """What one node unlists or deletes, another one no longer shows a second later."""
     here, there = nodes

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import strategies as st
 from twisted.internet import defer
 
+from solisync.rules.replay_lists import VERIFIED_AMONG
 from solisync.storage.replays import RECENT
+from tests.harness.boards import check, verified
 from tests.harness.concurrency import gather
 from tests.harness.payloads import REPLAY_HEADER, replay
 from tests.harness.postgres import truncate
@@ -95,6 +97,50 @@ async def test_how_many_are_listed(server, query, count):
     )
     await upload(server, client, replay())  # so that the list is not remembered from before
     assert len((await recent(server, query)).json) == count
+
+
+async def test_the_verified_ones_of_the_list(server):
+    """Filtered before they are counted, and remembered like the list: a replay that goes is gone from both at once."""
+    client = await server.player("ann")
+    me = await client.me()
+    best, other = (verified(server.dsn, me.id, score) for score in (700, 600))
+    await gather(4, lambda _: upload(server, client, replay()), range(30))
+    refuted = await client.upload_replay(replay())
+    check(server.dsn, refuted, 7, status="refuted")
+    newest = sorted((best, other), reverse=True)  # received at the same time
+    listed = await recent(server, "?verdict=verified&limit=1")
+    assert [each["id"] for each in listed.json] == newest[:1]
+    listed = await recent(server, "?verdict=verified")
+    assert [(each["id"], each["verdict"]) for each in listed.json] == [(each, "verified") for each in newest]
+    assert list(listed.json[0]) == list((await recent(server)).json[0])
+    await client.set_listed(best, False)
+    assert [each.id for each in await client.recent_replays(verified=True)] == [other]
+    await client.delete_replay(other)
+    assert (await recent(server, "?verdict=verified")).json == []
+    assert (await recent(server, "?verdict=verified&limit=0")).json == []
+
+
+async def test_verified_ones_are_looked_for_among_so_many(server):
+    """One with that many newer ones is not found any more, whatever the others are."""
+    client = await server.player("ann")
+    me = await client.me()
+    replay_id = verified(server.dsn, me.id, 700)
+    newer = (
+        "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), '{}', 2, 'Zen', 'DrawOne', '1', '1', NULL,"
+        " '2026-01-01', CASE WHEN n > %s THEN true END FROM generate_series(1, %s) AS n"
+    )
+    server.sql(newer, (me.id, VERIFIED_AMONG - 2, VERIFIED_AMONG + 50))
+    await upload(server, client, replay())
+    assert [each.id for each in await client.recent_replays(verified=True)] == [replay_id]
+    await upload(server, client, replay())
+    assert await client.recent_replays(verified=True) == []
+
+
+@pytest.mark.parametrize("query", ["=refuted", "=", "", "=Verified", "=verified&verdict=verified", "=verified&limit=x"])
+async def test_another_verdict_is_a_400(server, query):
+    """Nothing, twice, or a word that the list can't be asked for."""
+    answer = await recent(server, f"?verdict{query}")
+    assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +261,6 @@ def replays(draw):
     return body.replace('"HUGE"', draw(st.sampled_from(["1e400", "-1E+9999", "1" * 400, "0.1e-999"]))).encode()
 
 
-@pytest.mark.limit(240)
 async def test_whatever_is_stored_can_be_read(server, full):
     """Many odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
     client = await server.player("ann")

@@ -166,9 +166,9 @@ async def test_ending_a_session_waits_for_its_refresh(reactor, server):
     with closing(connect(server.dsn)) as blocking:
         blocking.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
         refresh = Deferred.fromCoroutine(client.refresh())
-        await until(reactor, lambda: len(server.sql(waits)) == 1, 10)
+        await until(reactor, lambda: len(server.sql(waits)) == 1)
         ending = Deferred.fromCoroutine(other.end_session(session.id))
-        await until(reactor, lambda: len(server.sql(waits)) == 2, 10)
+        await until(reactor, lambda: len(server.sql(waits)) == 2)
         blocking.rollback()
     await refresh
     assert (await ending).ok

@@ -149,7 +149,7 @@ async def test_a_login_shows_the_database_no_hash(reactor, server):
         blocking.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
         login = Deferred.fromCoroutine(client.login("ann", PASSWORD))
         waiting = "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        ((query,),) = await until(reactor, lambda: server.sql(waiting), 10)
+        ((query,),) = await until(reactor, lambda: server.sql(waiting))
     assert "begin_session" in query
     assert password_hash not in query
     await login

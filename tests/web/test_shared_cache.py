@@ -46,6 +46,29 @@ def get(remembered):
     return deferred, results
 
 
+def test_each_variant_is_a_value_of_its_own(source, clock):
+    """Each is loaded and kept by itself; a change of ours ends them all."""
+    wanted = []
+
+    async def load(variant):
+        wanted.append(variant)
+        return await source.load()
+
+    remembered = CoalescingCache(load, reactor=clock)
+    asked = {variant: [Deferred.fromCoroutine(remembered.get(variant)) for _ in range(3)] for variant in (True, False)}
+    assert wanted == [True, False]
+    for loading, value in zip(source.loadings, ("some", "all"), strict=True):
+        loading.callback(value)
+    assert {variant: [each.result for each in every] for variant, every in asked.items()} == {
+        True: ["some"] * 3,
+        False: ["all"] * 3,
+    }
+    remembered.invalidate()
+    for variant in (True, False):
+        Deferred.fromCoroutine(remembered.get(variant))
+    assert wanted == [True, False] * 2
+
+
 def test_a_crowd_at_expiry_is_one_loading(remembered, source, clock):
     """However many ask at the moment when the value is too old, it is loaded once, and all of them get it."""
     for turn in (1, 2):

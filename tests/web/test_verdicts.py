@@ -1,5 +1,6 @@
 """Verdicts and timelines over HTTP (docs/protocol.md "Replays"); tests/checking has how they come about."""
 
+import re
 import zlib
 from typing import get_args
 
@@ -9,6 +10,7 @@ import pytest
 from solisync.klondike import Reason, Status, Timeline, check, make_timeline
 from solisync.rules.verdicts import VerdictAnswer, VerdictStatus
 from tests.checking.uploads import encoded, game, upload
+from tests.harness.constants import ROOT
 from tests.harness.service import refused
 
 MISSING = "00000000-0000-4000-8000-000000000000"
@@ -29,6 +31,13 @@ def test_the_words_are_the_engines():
     assert set(get_args(VerdictStatus)) == {status.value for status in Status}
     (reason,) = [field for field in msgspec.structs.fields(VerdictAnswer) if field.name == "reason"]
     assert set(get_args(get_args(reason.type)[0])) == {reason.value for reason in Reason}
+
+
+def test_the_page_of_a_replay_has_words_for_every_reason():
+    """Whatever the engine finds, players read a sentence about it."""
+    script = (ROOT / "solisync" / "pages" / "web" / "replay.js").read_text("utf-8")
+    words = script.split("const REASON = ")[1].split("});")[0]
+    assert set(re.findall(r"^  (\w+): \".+\.\",$", words, re.M)) == {reason.value for reason in Reason}
 
 
 async def test_a_replay_is_pending_until_it_is_checked(server):

@@ -6,6 +6,7 @@ import socket
 from twisted.internet import defer, task
 from twisted.internet.protocol import Protocol
 
+from tests.harness.constants import PATIENCE
 from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import new_address
 
@@ -48,7 +49,7 @@ class Wire(Protocol):
 
 def exchange(port, data):
     """Send all of it and read until the other side closes; blocks, so it is for other processes than this one."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(data)
         received = b""
         while more := connection.recv(65536):

@@ -9,7 +9,7 @@ import pytest_twisted
 from twisted.internet.threads import deferToThread
 
 from solisync.web.wire.half_close import INTERIM, PROBE_SECONDS
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse, post, turn
 
@@ -18,7 +18,7 @@ LATER = b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
 
 def converse(port, data):
     """Send all of it, close the sending side, and read until the other side closes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -39,7 +39,7 @@ def port(request, reactor, bench, place):
             client.connect(path)
         else:
             client = socket.create_connection(("127.0.0.1", port.getHost().port))
-        client.settimeout(10)
+        client.settimeout(PATIENCE)
         return client
 
     yield connect

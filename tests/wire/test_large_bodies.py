@@ -1,10 +1,9 @@
 """Large bodies, which each account sends within a budget (docs/security.md "Bounds")."""
 
-import pytest
-
+from solisync.access import large_bodies
 from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES
 from solisync.web.wire.request import MAX_BODY
-from tests.harness.payloads import IMAGES
+from tests.harness.payloads import IMAGES, encode, progress_of
 
 BURST = BURST_BYTES // MAX_BODY
 
@@ -20,7 +19,6 @@ async def send(server, player, size):
     return await server.ask("PUT", "/api/me/avatar", headers, image(size), bearer=player.tokens.access_token)
 
 
-@pytest.mark.limit(60)
 async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(server):
     """More get 429 with Retry-After, from whatever address; small ones and those of others pass as ever."""
     ann, bob = await server.player("ann"), await server.player("bob")
@@ -34,7 +32,6 @@ async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(serv
     assert (await send(server, bob, MAX_BODY)).status == 200
 
 
-@pytest.mark.limit(60)
 async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
     """Its size is not known when it becomes large; a small one is free. After a 429 the connection goes on."""
     ann = await server.player("ann")
@@ -51,6 +48,28 @@ async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
             statuses.append(int(wire.received[9:12]))
         assert statuses.count(200) >= BURST
         assert statuses[-1] == (429 if size > LARGE_BYTES else 200)
+
+
+async def test_a_small_push_onto_large_progress_costs_as_much_as_a_large_one(server, monkeypatch):
+    """The larger of both is charged, once; then 429 with Retry-After, nothing is stored, and pull answers as ever."""
+    monkeypatch.setattr(large_bodies, "BYTES_PER_SECOND", 1)
+    ann, bob = await server.player("ann"), await server.player("bob")
+    large = encode(progress_of(zz="x" * (MAX_BODY - 2 * LARGE_BYTES)))
+
+    async def push(player, body):
+        return await server.ask("POST", "/api/sync/push", body=body, bearer=player.tokens.access_token)
+
+    answers = [await push(ann, large) for _ in range(2)]
+    ((stored,),) = server.sql("SELECT octet_length(payload) FROM sync_states")
+    most = 2 + (BURST_BYTES - 2 * max(stored, len(large))) // stored
+    answers += [await push(ann, progress_of(stats__games_won=number)) for number in range(2, most + 1)]
+    refused = answers.pop()
+    assert {answer.status for answer in answers} == {200}
+    assert (refused.status, refused.json) == (429, {"error": "too many requests"})
+    assert int(refused.headers["retry-after"]) >= 1
+    assert (await ann.pull()).merged.stats.games_won == most - 1
+    assert (await push(bob, progress_of())).status == 200
+    assert (await send(server, ann, LARGE_BYTES)).status == 200
 
 
 async def test_what_is_not_read_costs_no_budget(server):

@@ -37,6 +37,8 @@ const field = (id, label, properties) => [h("label", { for: id }, label), h("inp
 async function showAvatar() {
   const { username: name, avatar_url: path } = await readOwn("/api/me");
   if (path) local?.setItem("solisync.avatar", path); // for the header of all pages
+  else local?.removeItem("solisync.avatar");
+  byId("avatar-remove").hidden = !path;
   dispatchEvent(new Event("session"));
   byId("avatar").replaceChildren(path ? await avatar(path, "Your avatar") : initial(name));
 }
@@ -82,6 +84,12 @@ function bindAvatar() {
     await showAvatar();
     byId("file").focus();
     say("Your avatar has changed.");
+  });
+  byId("avatar-remove").onclick = () => attempt(byId("file-refused"), async () => {
+    await ask("DELETE", "/api/me/avatar");
+    await showAvatar();
+    byId("file").focus();
+    say("Your avatar is removed.");
   });
 }
 

@@ -25,6 +25,7 @@ const REASON = /** @type {Record<string, string>} */ ({
   no_explanation: "no number of moves taken back turns its moves into a win with this score.",
   budget: "moves must have been taken back in it, and finding out which would take too long.",
   crashed: "the check failed on it.",
+  seed_rounded: "the number of its deal looks rounded, so its moves may belong to another deal.",
 });
 
 /** The verdict as a sentence. @param {any} told */

@@ -2,8 +2,8 @@
 
 from ...access.rate_limit import OPT_IN
 from ...rules.challenge import DailyChallenge
-from ...rules.leaderboard import Entry, OptIn
-from ...rules.pushed import read_pushed
+from ...rules.leaderboard import Entry, OptIn, OwnEntry
+from ...rules.pushed import read_push
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
 from ..challenge import Challenge
@@ -36,7 +36,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             summary="Merge a device's progress into the stored one",
             protected=True,
             session=True,
-            body=Json(Payload, read_pushed),
+            body=Json(Payload, read_push),
             answer=SyncAnswer,
             errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
         ),
@@ -49,6 +49,17 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             summary="List the best players who want to be seen",
             protected=True,
             answer=list[Entry],
+        ),
+        Route(
+            method="GET",
+            path="/api/leaderboard/opt-in",
+            name="own_entry",
+            tag="leaderboard",
+            handler=leaderboard.own,
+            summary="Show one's own entry, and whether others see it",
+            protected=True,
+            answer=OwnEntry,
+            errors=("user_not_found",),
         ),
         Route(
             method="POST",

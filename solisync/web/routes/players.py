@@ -165,6 +165,17 @@ def players(
             errors=("avatar_type", "avatar_signature", "user_not_found"),
             links={"avatar": {"user_id": "$response.body#/id"}},
         ),
+        Route(
+            method="DELETE",
+            path="/api/me/avatar",
+            name="delete_avatar",
+            tag="avatars",
+            handler=avatars.delete,
+            summary="Take one's avatar away",
+            protected=True,
+            answer=Ok,
+            errors=("user_not_found",),
+        ),
         *aliased(
             Route(
                 method="GET",

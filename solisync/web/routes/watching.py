@@ -3,10 +3,12 @@
 from ...klondike import Timeline
 from ...rules.boards import AroundText, BoardPage, DrawMode, Limit, PlaceText
 from ...rules.position import PositionText
-from ...rules.replays import Count, Listed, OwnReplays, Recent, Replay, Uploaded, read_replay
+from ...rules.replay_lists import Count, Listed, OwnReplays, PlayerReplays, Recent, Verified
+from ...rules.replays import Replay, Uploaded, read_replay
 from ...rules.shapes import Ok
 from ...rules.verdicts import VerdictAnswer
 from ..boards import Boards
+from ..recorded_game import EXAMPLE
 from ..replays import Replays
 from ..route import Json, Route
 from ..verdicts import Verdicts
@@ -22,9 +24,9 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             name="upload_replay",
             tag="replays",
             handler=replays.upload,
-            summary="Store a replay, to the byte",
+            summary="Store a replay, to the byte; of one game, once",
             protected=True,
-            body=Json(Replay, read_replay),
+            body=Json(Replay, read_replay, EXAMPLE),
             answer=Uploaded,
             errors=("replay_storage_full", "user_not_found"),
             links={
@@ -40,8 +42,19 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             tag="replays",
             handler=replays.list_recent,
             summary="List the newest replays of everybody",
-            query={"limit": Count},
+            query={"limit": Count, "verdict": Verified},
             answer=list[Recent],
+        ),
+        Route(
+            method="GET",
+            path="/api/players/{username}/replays",
+            name="player_replays",
+            tag="replays",
+            handler=replays.list_of_player,
+            summary="List a player's replays, page by page",
+            query={"limit": Count, "before": PositionText},
+            answer=PlayerReplays,
+            errors=("user_not_found",),
         ),
         Route(
             method="GET",

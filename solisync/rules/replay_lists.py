@@ -1,0 +1,98 @@
+"""Lists of replays: their shapes, and what a query may ask of them (docs/protocol.md "Replays")."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Raw, Struct
+
+from ..errors import BadRequest
+from .fields import U64, Time
+from .position import Position
+from .replays import Moment
+from .verdicts import VerdictStatus
+
+RECENT_DEFAULT = 20
+RECENT_MAX = 50
+VERIFIED_AMONG = 1_000  # of the newest that are listed, those that are verified can be asked for
+
+Count = Annotated[int, Meta(ge=0, description=f"{RECENT_DEFAULT} when absent; above {RECENT_MAX} it counts as that")]
+Verified = Annotated[
+    Literal["verified"], Meta(description=f"of the newest {VERIFIED_AMONG:,}, those alone that are verified")
+]
+
+
+class Recent(Struct, frozen=True, kw_only=True):
+    """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
+
+    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    username: str
+    seed: U64 | None
+    deal: Annotated[str | None, Meta(description="the seed as text, which no client rounds")]
+    draw_mode: str
+    mode: str
+    time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
+    final_score: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
+    recorded_at: Moment
+    received_at: Time
+    verdict: VerdictStatus
+
+
+class OwnReplay(Recent, frozen=True, kw_only=True):
+    """A line in the list of a player's own replays."""
+
+    listed: Annotated[bool, Meta(description="whether public lists show it")]
+    size: Annotated[int, Meta(description="bytes, as it was uploaded")]
+
+
+class OwnReplays(Struct, frozen=True):
+    """A page of a player's own replays, newest first; `next` leads to the one after it."""
+
+    replays: list[OwnReplay]
+    next: Annotated[str | None, Meta(description="for `before`; null where no older ones are left")]
+
+
+class PlayerReplays(Struct, frozen=True):
+    """A page of a player's listed replays, newest first; `next` leads to the one after it."""
+
+    replays: list[Recent]
+    next: Annotated[str | None, Meta(description="for `before`; null where no older ones are left")]
+
+
+class Listed(Struct, frozen=True):
+    """Whether public lists are to show a replay."""
+
+    listed: bool
+
+
+def recent_count(values: list[str]) -> int:
+    """The number of replays to list, given all values of `limit` in the query; raises BadRequest."""
+    if not values:
+        return RECENT_DEFAULT
+    if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
+        raise BadRequest("bad_query", "limit must be a whole number")
+    return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
+
+
+def verified_only(values: list[str]) -> bool:
+    """Whether to list verified replays alone, given all values of `verdict` in the query; raises BadRequest."""
+    if values and values != ["verified"]:
+        raise BadRequest("bad_query", "verdict must be verified")
+    return bool(values)
+
+
+def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:
+    """The first `count` of these replays, and where to go on if there are more of them."""
+    return OwnReplays(replays[:count], _next(replays, count))
+
+
+def player_page(replays: list[Recent], count: int) -> PlayerReplays:
+    """Likewise, of replays that everybody may see."""
+    return PlayerReplays(replays[:count], _next(replays, count))
+
+
+def _next(replays: Sequence[Recent], count: int) -> str | None:
+    """The position after the first `count` replays; None without any before it or after it."""
+    if not 0 < count < len(replays):
+        return None
+    last = replays[count - 1]
+    return Position(last.received_at, last.id).text

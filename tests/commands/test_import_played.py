@@ -1,0 +1,342 @@
+"""`solisync import-original` takes what the original server really writes (docs/moving-in.md "Odd cells")."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from solisync.access.tokens import Tokens
+from solisync.client import TokenPair
+from solisync.web import shared_cache
+from tests.harness import original_server as there
+from tests.harness.constants import SECRET
+from tests.harness.entry_points import SOLISYNC
+from tests.harness.original_play import AVATARS, OriginalServer, played_answers, played_file
+from tests.harness.processes import run
+
+BEST_MAX = 2**31 - 1
+DATE = "recorded_at is a date, and counts as its 00:00 UTC"
+NO_TIME = "recorded_at is no time; that of the player's newest Classic replay counts"
+NO_SCORE = "best_score is no whole number above 0, and counts as none"
+CAPPED = f"best_score is above {BEST_MAX}, and counts as that"
+NO_BEST_TIME = f"best_time_secs is no whole number from 1 to {BEST_MAX}, and counts as none"
+CONTROLS = "display_name must not contain control characters; the username is shown instead"
+RECEIVED = "recorded_at is no date or time; lists show the date on which it was received"
+
+
+def moment(text):
+    return msgspec.convert(text, datetime)
+
+
+def timed(part):
+    """A part of a payload whose time has as many digits as both servers have."""
+    return part | {"last_modified": moment(part["last_modified"])}
+
+
+@pytest.fixture(autouse=True)
+def lists_are_new(monkeypatch):
+    """The service remembers no list of the test before."""
+    monkeypatch.setattr(shared_cache, "SECONDS", 0.0)
+
+
+@pytest.fixture
+def original(place):
+    """An original server that nobody has played on."""
+    return OriginalServer(place)
+
+
+@pytest.fixture
+def moved(server, administrate, original):
+    """Import the file, which refuses nothing; the warnings as (table, id, reason)."""
+
+    async def moved():
+        done = await administrate("import-original", original.path, "--json")
+        problems = [each for each in done.records if "problem" in each]
+        assert {each["problem"] for each in problems} <= {"warning"}
+        return [(each["table"], each["id"], each["reason"]) for each in problems]
+
+    return moved
+
+
+async def listed(server):
+    """The leaderboard, as (name, score, seconds, time)."""
+    viewer = await server.player("viewer")
+    return [
+        (entry.display_name, entry.best_score, entry.best_time_secs, entry.recorded_at)
+        for entry in await viewer.leaderboard()
+    ]
+
+
+async def bests(server):
+    return {name: (score, seconds) for name, score, seconds, _ in await listed(server)}
+
+
+async def test_a_file_that_was_made_by_playing_moves_in(server, place):
+    """Each odd cell is a warning, nothing is refused, and all players go on as on that server."""
+    path, answers = played_file(place), played_answers()
+    ends = (datetime.now(UTC) + timedelta(days=9)).replace(microsecond=0)
+    there.change(path, "UPDATE refresh_tokens SET expires_at = ?", ends.isoformat())  # they end a month after playing
+    done = run(*SOLISYNC, "import-original", path, "--avatars", AVATARS, "--json", DATABASE_URL=server.dsn)
+    assert (done.status, done.err) == (0, [])
+    records = [json.loads(line) for line in done.out]
+    ids = [player["id"] for player in answers["players"]]
+    soon = answers["players"][1]["replays"][0]
+    assert {(each["problem"], each["table"], each["id"], each["reason"]) for each in records if "problem" in each} == {
+        *(("warning", "leaderboard", ids[number], DATE) for number in (0, 2, 4, 6)),
+        ("warning", "leaderboard", ids[1], NO_TIME),
+        ("warning", "leaderboard", ids[2], NO_SCORE),
+        ("warning", "leaderboard", ids[5], CONTROLS),
+        ("warning", "leaderboard", ids[7], CAPPED),
+        ("warning", "leaderboard", ids[7], NO_BEST_TIME),
+        ("warning", "replays", soon, RECEIVED),
+    }
+    assert {each["table"]: (each["read"], each["imported"]) for each in records if each.get("imported")} == {
+        "users": (8, 8),
+        "sync_state": (7, 7),
+        "leaderboard": (8, 8),
+        "avatars": (2, 2),
+        "replays": (7, 7),
+        "refresh_tokens": (8, 8),
+    }
+    rows = {row["id"]: row for row in there.read(path, "replays")}
+    pushed = {row["user_id"]: row["last_modified"] for row in there.read(path, "sync_state")}
+    for player in answers["players"]:
+        client = server.client()
+        await client.login(player["username"], player["password"])
+        bearer = client.tokens.access_token
+        assert (await server.ask("GET", "/api/me", bearer=bearer)).json == player["me"]
+        if player["me"]["avatar_url"]:
+            shown = await server.ask("GET", player["me"]["avatar_url"], bearer=bearer)
+            assert shown.content == (AVATARS / player["me"]["avatar_url"].rpartition("/")[2]).read_bytes()
+        pulled, expected = (await server.ask("GET", "/api/sync/pull", bearer=bearer)).json, player["pull"]
+        assert pulled["conflicts"] == expected["conflicts"]
+        merged, expected = pulled["merged"], expected["merged"]
+        for part in ("stats", "progress"):
+            assert timed(merged[part]) == timed(expected[part])
+        for part in ("user_id", "achievements"):
+            assert merged[part] == expected[part]
+        if player["id"] in pushed:
+            assert moment(merged["last_modified"]) == moment(pushed[player["id"]])
+        for replay_id in player["replays"]:
+            body = (await server.ask("GET", f"/api/replays/{replay_id}")).content
+            assert body.decode() == rows[replay_id]["replay_json"]
+            assert json.loads(body) == player["bodies"][replay_id]
+        (record,) = [row for row in there.read(path, "refresh_tokens") if row["user_id"] == player["id"]]
+        claims = {"sub": player["id"], "exp": int(ends.timestamp()), "kind": "refresh", "jti": record["jti"]}
+        client.tokens = TokenPair("", Tokens(SECRET.encode())._sign(claims))
+        await client.refresh()
+    day = datetime(2026, 11, 20, tzinfo=UTC)
+    entries = {
+        row["user_id"]: moment(row["recorded_at"])
+        for row in there.read(path, "leaderboard")
+        if "T" in row["recorded_at"]
+    }
+    assert await listed(server) == [
+        ("Seven", BEST_MAX, None, entries[ids[7]]),
+        ("One", 9999, 157, moment(rows[soon]["received_at"])),
+        ("Six", 620, 885, day),
+        ("Näme 0", 605, 157, day),
+        ("Three", 460, 148, entries[ids[3]]),
+        ("Two", None, 635, day),
+        ("played_5", None, None, entries[ids[5]]),
+    ]
+    shown = (await server.ask("GET", "/api/replays/recent")).json
+    assert [entry["id"] for entry in shown] == sorted(rows, key=lambda key: rows[key]["received_at"], reverse=True)
+    assert [entry["recorded_at"] for entry in shown if entry["id"] == soon] == ["2026-11-22"]
+
+
+async def test_a_date_of_a_classic_win_costs_no_entry(server, original, moved):
+    """It counts as that day's beginning, with the bests of that win."""
+    ann = original.join("ann", "Ann")
+    original.push(ann, 400, 300)
+    original.upload(ann)
+    assert await moved() == [("leaderboard", ann, DATE)]
+    assert await listed(server) == [("Ann", 605, 157, datetime(2026, 11, 20, tzinfo=UTC))]
+    assert server.sql("SELECT recorded_at FROM replays") == [("2026-11-20",)]
+
+
+async def test_any_other_text_as_the_time_of_a_win(server, original, moved):
+    """The entry gets the time of the player's newest Classic replay, the replay the date on which it was received."""
+    texts = ("soon", "", "2026-13-45", "20261120", "2026-11-20T10:11:12", "a\0\u202e", "x" * 1_000)
+    players = [original.join(f"ann_{number}", f"Ann {number}") for number in range(len(texts))]
+    newest = moment(original.time())
+    odd, plain = [], []
+    for player, text in zip(players, texts, strict=True):
+        odd.append(original.upload(player, "2026-11-01T10:00:00+00:00", recorded_at=text))
+        plain.append(
+            original.upload(player, newest.isoformat(), final_score=1, recorded_at="2026-11-20T10:11:12+01:00")
+        )
+        original.upload(player, mode="Zen", recorded_at="2026-11-21")
+    before = {row["id"]: row["replay_json"] for row in there.read(original.path, "replays")}
+    assert sorted(await moved()) == sorted(
+        [("leaderboard", player, NO_TIME) for player in players] + [("replays", replay, RECEIVED) for replay in odd]
+    )
+    assert {entry[1:] for entry in await listed(server)} == {(605, 157, newest)}
+    assert dict(server.sql("SELECT id::text, body FROM replays")) == before
+    dates = dict(server.sql("SELECT id::text, recorded_at FROM replays"))
+    assert {dates[replay] for replay in odd} == {"2026-11-01"}
+    assert {dates[replay] for replay in plain} == {"2026-11-20T10:11:12+01:00"}
+
+
+async def test_a_time_that_nothing_tells(server, original, moved):
+    """The entry gets the time of the import: for one in the future too, and where no Classic replay is left."""
+    players = {
+        original.join(name, name): text
+        for name, text in (("ann", "soon"), ("ben", "2999-01-01"), ("cem", "2999-01-01T00:00:00Z"))
+    }
+    for player, text in players.items():
+        original.upload(player, recorded_at=text)
+    original.run("DELETE FROM replays")
+    before = datetime.now(UTC)
+    assert {(table, row) for table, row, _ in await moved()} == {("leaderboard", player) for player in players}
+    entries = await listed(server)
+    assert {entry[0] for entry in entries} == {"ann", "ben", "cem"}
+    assert all(before <= recorded_at <= datetime.now(UTC) for *_, recorded_at in entries)
+
+
+async def test_a_score_that_clients_cannot_read(server, original, moved):
+    """One of 0 or less is absent, a greater one than clients can read is capped; the time beside it stays."""
+    scores = {
+        **dict.fromkeys((0, -5, -(2**63)), (None, NO_SCORE)),
+        BEST_MAX: (BEST_MAX, None),
+        **dict.fromkeys((BEST_MAX + 1, 2**63 - 1), (BEST_MAX, CAPPED)),
+    }
+    expected, shown = set(), {}
+    for number, (score, (best, reason)) in enumerate(scores.items()):
+        player = original.join(f"ann_{number}", f"Ann {number}")
+        original.upload(player, final_score=score)
+        expected |= {("leaderboard", player, text) for text in (DATE, reason) if text}
+        shown[f"Ann {number}"] = (best, 157)
+    assert {each for each in await moved() if each[0] == "leaderboard"} == expected
+    assert await bests(server) == shown
+
+
+async def test_a_time_that_clients_cannot_read(server, original, moved):
+    """It is absent, and the score beside it stays."""
+    times = (0, -1, -2, -(2**63), BEST_MAX + 1, 2**63 - 1)
+    expected = set()
+    for number, seconds in enumerate(times):
+        player = original.join(f"ann_{number}", f"Ann {number}")
+        original.upload(player, time_seconds=seconds)
+        expected |= {("leaderboard", player, NO_BEST_TIME), ("leaderboard", player, DATE)}
+    assert {each for each in await moved() if each[0] == "leaderboard"} == expected
+    assert await bests(server) == {f"Ann {number}": (605, None) for number in range(len(times))}
+
+
+async def test_a_push_of_a_time_that_is_negative_there(server, original, moved):
+    """That server has 2^64 - 2 as -2 on its board; the player's progress has it as it was pushed."""
+    ann = original.join("ann", "Ann")
+    original.push(ann, 2**32 - 1, 2**64 - 2)
+    assert await moved() == [("leaderboard", ann, CAPPED), ("leaderboard", ann, NO_BEST_TIME)]
+    assert await bests(server) == {"Ann": (BEST_MAX, None)}
+    client = server.client()
+    await client.login("ann", there.PASSWORD)
+    assert (await client.pull()).merged.stats.fastest_win_seconds == 2**64 - 2
+
+
+async def test_bests_that_are_no_numbers(server, original, moved):
+    """SQLite stores values of any type in any column: these are absent."""
+    ann = original.join("ann", "Ann")
+    original.run("UPDATE leaderboard SET best_score = 'many', best_time_secs = 1.5, recorded_at = x'00'")
+    warnings = await moved()
+    assert [each[:2] for each in warnings] == [("leaderboard", ann)] * 3
+    assert [each[2] for each in warnings[:2]] == [NO_SCORE, NO_BEST_TIME]
+    assert await bests(server) == {"Ann": (None, None)}
+
+
+async def test_a_display_name_that_nobody_may_have(server, original, moved):
+    """The player is listed by username."""
+    names = ("An\u202en", "\x1b[2J", "A\0nn", "\u2066", " ", "", "x" * 33, b"Ann")
+    players = {original.join(f"ann_{number}", name): f"ann_{number}" for number, name in enumerate(names)}
+    for player in players:
+        original.push(player, 605, 157)
+    warnings = await moved()
+    assert [each[:2] for each in warnings] == [("leaderboard", player) for player in players]
+    for *_, reason in warnings:
+        assert reason.startswith("display_name ")
+        assert reason.endswith("; the username is shown instead")
+    assert await bests(server) == dict.fromkeys(players.values(), (605, 157))
+
+
+@pytest.mark.parametrize("field", ["mode", "draw_mode"])
+async def test_a_mode_that_nobody_knows(server, original, moved, field):
+    """Lists show it where it is a name, pages show the replay, and the replay is as it was."""
+    modes = {"Spider": "Spider", "Free_cell2": "Free_cell2"}
+    modes |= dict.fromkeys(("", "Classic ", "\x1b[2J", "\u202e", "x" * 65, "../..", "a\0"), "Unknown")
+    ann = original.join("ann", "Ann")
+    original.push(ann, 605, 157)
+    replays = {original.upload(ann, **{field: mode, "final_score": 3}): mode for mode in modes}
+    warnings = await moved()
+    assert [each[:2] for each in warnings] == [("replays", replay) for replay in replays]
+    assert all(reason.startswith(f"{field} is none of ") for *_, reason in warnings)
+    recent = (await server.ask("GET", "/api/replays/recent")).json
+    assert {entry["id"]: entry[field] for entry in recent} == {replay: modes[replays[replay]] for replay in replays}
+    for replay, mode in replays.items():
+        assert (await server.ask("GET", f"/api/replays/{replay}")).json[field] == mode
+        assert (await server.ask("GET", f"/replays/{replay}")).status == 200
+    assert await bests(server) == {"Ann": (605, 157)}
+
+
+async def test_numbers_of_a_replay_beyond_all_bounds(server, original, moved):
+    """Lists show the nearest number that an upload may have, and the replay is as it was."""
+    ann = original.join("ann")
+    sent = [(2**63 - 1, -2), (-(2**63), 2**63 - 1)]
+    replays = [original.upload(ann, final_score=score, time_seconds=seconds) for score, seconds in sent]
+    assert [each[:2] for each in await moved()] == [("replays", replay) for replay in replays for _ in range(2)]
+    recent = {entry["id"]: entry for entry in (await server.ask("GET", "/api/replays/recent")).json}
+    shown = [(recent[replay]["final_score"], recent[replay]["time_seconds"]) for replay in replays]
+    assert shown == [(2**53, 0), (-(2**53), 2**53)]
+    bodies = [(await server.ask("GET", f"/api/replays/{replay}")).json for replay in replays]
+    assert [(body["final_score"], body["time_seconds"]) for body in bodies] == sent
+
+
+async def test_a_replay_that_is_there_twice(server, original, moved):
+    """Both ids lead to it, as the links that were shared do."""
+    ann = original.join("ann")
+    replays = [original.upload(ann) for _ in range(2)]
+    assert await moved() == []
+    bodies = [(await server.ask("GET", f"/api/replays/{replay}")).content for replay in replays]
+    assert bodies[0] == bodies[1]
+    assert {entry["id"] for entry in (await server.ask("GET", "/api/replays/recent")).json} == {*replays}
+
+
+async def test_an_entry_of_a_player_who_opted_out_is_hidden(server, original, moved):
+    """It keeps its bests, whatever is odd about it; opting in shows it again."""
+    ann = original.join("ann", "A\u202enn")
+    original.upload(ann, time_seconds=-(2**63))
+    original.opt_out(ann)
+    warnings = [reason for table, row, reason in await moved() if (table, row) == ("leaderboard", ann)]
+    assert warnings == [CONTROLS, NO_BEST_TIME, DATE]
+    assert await bests(server) == {}
+    client = server.client()
+    await client.login("ann", there.PASSWORD)
+    await client.opt_in("Ann")
+    assert [(entry.display_name, entry.best_score) for entry in await client.leaderboard()] == [("Ann", 605)]
+
+
+async def test_a_replay_from_the_future_leads_the_list_no_longer_than_others(server, original, moved):
+    """It counts as received when it was imported, so that the next upload comes before it."""
+    ann = original.join("ann")
+    replay = original.upload(ann, "2099-01-01T00:00:00+00:00")
+    assert await moved() == [("replays", replay, "received_at is in the future; the time of the import counts")]
+    client = server.client()
+    await client.login("ann", there.PASSWORD)
+    newer = await client.upload_replay(there.replay()["replay_json"].encode())
+    shown = (await server.ask("GET", "/api/replays/recent")).json
+    assert [entry["id"] for entry in shown] == [newer, replay]
+    assert moment(shown[1]["received_at"]) <= datetime.now(UTC)
+
+
+async def test_a_second_import_changes_no_odd_cell(server, original, moved):
+    """The warnings are the same, and so are the rows."""
+    ann, ben = original.join("ann", "A\0nn"), original.join("ben", "Ben")
+    original.upload(ann, recorded_at="soon", time_seconds=-2)
+    original.upload(ben, "2099-01-01T00:00:00+00:00", recorded_at="later", final_score=2**40)
+
+    def rows():
+        return [sorted(server.sql(f"SELECT {table}::text FROM {table}")) for table in ("leaderboard", "replays")]
+
+    warnings, before = await moved(), rows()
+    assert await moved() == warnings
+    assert rows() == before

@@ -1,0 +1,212 @@
+"""Uploads that are repeated (docs/protocol.md "Replays")."""
+
+import json
+import socket
+from uuid import UUID, uuid4
+
+import pytest
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.threads import deferToThread
+
+from tests.harness.concurrency import gather, until
+from tests.harness.payloads import replay
+from tests.harness.postgres import connect, truncate
+from tests.harness.service import start
+from tests.web.calls import opt_in
+
+CHARGE = 4_096
+MIB = 2**20
+GAME = "5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+STORED = "SELECT id::text FROM replays ORDER BY received_at, id"
+# as version 0.1.0 stores one: without a digest
+OLD_STORE = (
+    "INSERT INTO replays"
+    " (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)"
+    " VALUES (gen_random_uuid(), %s, now(), %s, %s, 'Classic', 'DrawOne', '1', '1', '2026-01-01') RETURNING id::text"
+)
+
+
+def game(game_id=GAME, **changes):
+    """A replay of a game that has an id."""
+    return replay(game_id=game_id, **changes)
+
+
+async def upload(server, client, body):
+    return await server.ask("POST", "/api/replays", body=body, bearer=client.tokens.access_token)
+
+
+async def id_of(server, client, body):
+    """Upload; the id that it is answered with."""
+    answer = await upload(server, client, body)
+    assert answer.status == 200, answer
+    return answer.json["id"]
+
+
+def stored(server):
+    return [replay_id for (replay_id,) in server.sql(STORED)]
+
+
+def everything(server):
+    """Each row that an upload could write."""
+    tables = ("replays", "replay_usage", "replay_checks", "leaderboard")
+    return {table: server.sql(f"SELECT * FROM {table} ORDER BY 1") for table in tables}
+
+
+async def test_an_upload_that_is_repeated_is_stored_once(server):
+    """The answer has the id that is there, and nothing else happens: no charge, no check, no better entry."""
+    client = await server.player("ann")
+    await opt_in(server, client, "Ann")
+    first = await id_of(server, client, game())
+    await client.set_listed(first, False)
+    server.sql("UPDATE leaderboard SET best_score = 1")
+    before = everything(server)
+    for _ in range(3):
+        assert await id_of(server, client, game()) == first
+    assert everything(server) == before
+    assert server.sql("SELECT used_bytes FROM replay_usage") == [(CHARGE,)]
+
+
+@pytest.mark.parametrize("spelled", [GAME.upper(), UUID(GAME).hex, f"urn:uuid:{GAME}", f"{{{GAME}}}"])
+async def test_an_id_may_be_spelled_in_any_way(server, spelled):
+    """Each spelling of a UUID makes an upload repeatable; it is among the bytes, so another one is another replay."""
+    client = await server.player("ann")
+    first = await id_of(server, client, game())
+    second = await id_of(server, client, game(spelled))
+    assert first != second
+    assert await id_of(server, client, game(spelled)) == second
+    assert stored(server) == [first, second]
+
+
+@pytest.mark.parametrize("absent", [None, "", "x", 7, GAME[:-1], [GAME], {"id": GAME}, f" {GAME}"])
+async def test_anything_else_counts_as_no_id(server, absent):
+    """Then each upload is a new replay, as it is without one."""
+    client = await server.player("ann")
+    assert len({await id_of(server, client, game(absent)) for _ in range(2)}) == 2
+    assert len({await id_of(server, client, replay()) for _ in range(2)}) == 2
+    assert server.sql("SELECT count(*) FROM replays WHERE game_digest IS NULL") == [(4,)]
+
+
+async def test_of_several_ids_the_last_counts(server):
+    """As for all fields that are read out of a replay; also where the name is spelled with an escape."""
+    client = await server.player("ann")
+    for name in ("game_id", "game\\u005fid"):
+        absent = game().replace(b"}", f', "{name}": 7}}'.encode())
+        assert json.loads(absent)["game_id"] == 7
+        assert await id_of(server, client, absent) != await id_of(server, client, absent)
+        present = replay(game_id=7).replace(b"}", f', "{name}": "{GAME}"}}'.encode())
+        assert await id_of(server, client, present) == await id_of(server, client, present)
+
+
+async def test_other_bytes_are_another_replay(server):
+    """Of the same game: a white space, or another score; and so are the same bytes of another player."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    bodies = [game(), game() + b" ", game(final_score=1)]
+    ids = [await id_of(server, ann, body) for body in bodies]
+    ids.append(await id_of(server, bob, game()))
+    assert len(set(ids)) == 4
+    assert [await id_of(server, ann, body) for body in bodies] == ids[:3]
+    assert await id_of(server, bob, game()) == ids[3]
+
+
+async def test_a_full_account_can_repeat_what_it_has(reactor, shared_dsn):
+    """The quota is asked for what is new alone."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
+    try:
+        client = await running.player("ann")
+        big = game(moves="x" * (MIB - 1_000))
+        first = await id_of(running, client, big)
+        assert (await upload(running, client, big + b" ")).headers["error-code"] == "replay_storage_full"
+        assert await id_of(running, client, big) == first
+    finally:
+        await running.service.stopService()
+
+
+async def test_what_was_deleted_is_stored_again(server):
+    """Under a new id; a player who is gone stores nothing."""
+    client = await server.player("ann")
+    first = await id_of(server, client, game())
+    await client.delete_replay(first)
+    second = await id_of(server, client, game())
+    assert second != first
+    assert stored(server) == [second]
+    tokens = client.tokens
+    await client.delete_account()
+    client.tokens = tokens
+    answer = await upload(server, client, game())
+    assert (answer.status, answer.headers["error-code"]) == (404, "user_not_found")
+
+
+async def test_an_older_node_stores_it_again(server):
+    """It knows no digests. A new node answers with what a new node stored; of several, with the oldest."""
+    client = await server.player("ann")
+    me = (await client.me()).id
+    old = [server.sql(OLD_STORE, (me, game().decode(), len(game())))[0][0]]
+    first = await id_of(server, client, game())
+    old += [server.sql(OLD_STORE, (me, game().decode(), len(game())))[0][0]]
+    assert first not in old
+    assert await id_of(server, client, game()) == first
+    server.sql("UPDATE replays SET game_digest = (SELECT game_digest FROM replays WHERE id = %s)", (first,))
+    assert await id_of(server, client, game()) == old[0] == stored(server)[0]
+
+
+async def test_twenty_at_once_on_two_nodes_are_one(nodes, no_deadlocks):
+    """However many arrive together, one is stored, and all get its id; another game's is not mixed up with it."""
+    client = await nodes[0].player("ann")
+    bodies = [game(), game(str(uuid4()))]
+    for turn in range(5):
+        bodies = [body + b"\n" for body in bodies]
+
+        def send(number, bodies=bodies):
+            return id_of(nodes[number // 2 % 2], client, bodies[number % 2])
+
+        ids = await gather(40, send, range(40))
+        assert set(ids[::2]) | set(ids[1::2]) == set(stored(nodes[0])[-2:])
+        assert len(set(ids[::2])) == len(set(ids[1::2])) == 1
+        assert nodes[0].sql("SELECT used_bytes FROM replay_usage") == [(2 * (turn + 1) * CHARGE,)]
+
+
+async def test_an_upload_beside_the_deletion_of_the_same_replay(nodes, no_deadlocks):
+    """The answer has the id of a replay that was there, or of a new one, which is; at most one is left, and charged."""
+    client = await nodes[0].player("ann")
+    token = client.tokens.access_token
+    for turn in range(15):
+        body = game(str(uuid4()))
+        first = await id_of(nodes[0], client, body)
+        uploads = [Deferred.fromCoroutine(id_of(nodes[number % 2], client, body)) for number in range(4)]
+        deletion = Deferred.fromCoroutine(nodes[turn % 2].ask("DELETE", f"/api/replays/{first}", bearer=token))
+        *ids, deleted = await gatherResults([*uploads, deletion])
+        assert deleted.status == 200
+        left = stored(nodes[0])
+        assert len(left) <= 1
+        assert set(ids) <= {first, *left}
+        used = nodes[0].sql("SELECT used_bytes FROM replay_usage")
+        assert used == [(len(left) * CHARGE,)]
+        for replay_id in left:
+            await client.delete_replay(replay_id)
+
+
+async def test_a_client_that_hung_up_can_repeat(nodes, reactor):
+    """Also while the first upload still waits in the database: it is stored once, and the repeated one has its id."""
+    here, there = nodes
+    client = await here.player("ann")
+    body = game()
+    head = (
+        f"POST /api/replays HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {client.tokens.access_token}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    holder = connect(here.dsn)
+    try:
+        holder.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
+        with socket.create_connection(("127.0.0.1", here.port)) as connection:
+            await deferToThread(connection.sendall, head.encode() + body)
+            await until(reactor, lambda: here.sql(WAITING) == [(1,)])
+        again = Deferred.fromCoroutine(id_of(there, client, body))
+        await until(reactor, lambda: here.sql(WAITING) == [(2,)])
+        holder.cursor().execute("ROLLBACK")
+        answered = await again
+    finally:
+        holder.close()
+    assert await id_of(here, client, body) == answered
+    assert stored(here) == [answered]
