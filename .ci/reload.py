@@ -26,6 +26,7 @@ def state() -> dict[Path, int]:
 
 signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as the service begins, until it knows what to do about it
 with subprocess.Popen(sys.argv[1:]) as service:
+    signal.signal(signal.SIGTERM, lambda *_: service.terminate())
     seen = state()
     try:
         while service.poll() is None:

@@ -1,6 +1,7 @@
 """`make run`, `make smoke` and what they install: a copy of the Makefile with programs that only say what they got."""
 
 import shutil
+import signal
 import socket
 import sys
 
@@ -23,11 +24,12 @@ echo "$SOLISYNC_LISTEN $SOLISYNC_AUTH_LIMIT $@"
 exit ${STATUS:-0}
 """
 HUNG_UP = f"""#!{sys.executable}
-import os, signal, sys, time
+import signal, sys
 signal.signal(signal.SIGHUP, lambda *_: print("reloaded", flush=True))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("ended", flush=True)))
 print("serving", *sys.argv[1:], flush=True)
-while not os.path.exists("stop"):
-    time.sleep(0.01)
+while True:
+    signal.pause()
 """
 
 
@@ -124,9 +126,8 @@ def test_edits_are_taken_up_by_new_workers(make, launch, place):
     wait_for(lambda: "serving --workers 2" in running.log)
     page.write_text("b {}")
     wait_for(lambda: "reloaded" in running.log)
-    (place / "stop").touch()
-    wait_for(lambda: running.popen.poll() is not None)
-    assert running.popen.returncode == 0
+    running.stop(signal.SIGTERM)  # make passes it on
+    wait_for(lambda: "ended" in running.log)
     assert running.log.count("reloaded") == 1
 
 
