@@ -1,6 +1,7 @@
 """`solisync import-original`: bringing everything from an original server (docs/moving-in.md)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,21 +39,9 @@ async def bring(task: Task) -> None:
         raise FatalError(f"solisync: {avatars} is no directory")
     original = await OriginalFile.open(Path(chosen.file), task.reactor, task.progress.report)
     tally = Tally(task.output, task.progress)
-
-    async def work(database: Database) -> None:
-        importing = Import(
-            database=database,
-            original=original,
-            avatars=avatars,
-            tally=tally,
-            dry=chosen.dry_run,
-        )
-        await importing.run()
-
-    try:
-        await task.writing(work, create=not chosen.dry_run)
-    finally:
-        original.close()
+    with closing(original):
+        async with task.database(create=not chosen.dry_run) as database:
+            await Import(database=database, original=original, avatars=avatars, tally=tally, dry=chosen.dry_run).run()
     tally.show()
     if tally.refused and not chosen.allow_refused:
         rows = "1 row was" if tally.refused == 1 else f"{tally.refused:,} rows were"
