@@ -19,7 +19,7 @@ from ..postgres.data_directory import DataDirBusy
 from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
-from ..postgres.pool import WORK_SECONDS
+from ..postgres.times import TIMES
 from ..postgres.transaction import Transaction
 from ..process import audit, logs
 from ..process.clock import monotonic_reactor
@@ -155,7 +155,7 @@ async def database(
         try:
             yield opened
         finally:
-            await opened.close(WORK_SECONDS)  # when interrupted, work that has begun runs to its end
+            await opened.close(TIMES.work)  # when interrupted, work that has begun runs to its end
 
 
 @asynccontextmanager
