@@ -74,7 +74,10 @@ class Forbidden(Refused):
 
 
 class NotFound(Refused):
-    """The thing that the text names does not exist."""
+    """The thing that the text names does not exist; the text is the code in words unless another is given."""
+
+    def __init__(self, code: Code = "not_found", message: str | None = None) -> None:
+        super().__init__(code, message or code.replace("_", " "))
 
 
 class Conflict(Refused):

@@ -39,7 +39,7 @@ from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import Migration, load_migrations, migrate
-from .postgres.pool import RECONNECT_SECONDS
+from .postgres.times import TIMES, PoolTimes
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
@@ -105,17 +105,18 @@ def make_service(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
     bcrypt_cost: int = passwords.COST,
+    times: PoolTimes = TIMES,
 ) -> "Solisync":
     """All that one process serves with; nothing is opened or started yet.
 
     A worker listens on the socket that it has `inherited` from its parent, and `when_open` is called when its database
-    is open. Tests have a clock, ids and a cost of bcrypt of their own.
+    is open. Tests have a clock, ids, a cost of bcrypt and times of the pool of their own.
     """
     migrations = load_migrations()
     limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
-    database = Database(reactor=reactor, size=settings.database_connections, statements=statements)
+    database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
     site = make_site(
@@ -277,7 +278,7 @@ class Solisync(Daemon):
                 if self._reactor.seconds() > quiet_until:
                     quiet_until = float("inf")
                     self._log.warn("waiting for the database: {error}", error=error)
-                await deferLater(self._reactor, RECONNECT_SECONDS)
+                await deferLater(self._reactor, self._database.pool.times.reconnect)
         if not self._stopping:
             self._database.open(dsn)
             self._housekeeping.start()

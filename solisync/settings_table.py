@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import settings_values as values
+from .access.rate_limit import AUTH
 
 PREFIX = "SOLISYNC_"
 
@@ -127,7 +128,7 @@ TABLE = (
         option="auth-limit",
         metavar="REQUESTS/SECONDS",
         read=values.auth_limit,
-        default="10/60",
+        default=f"{AUTH.most}/{AUTH.seconds}",
         help="how often one address may register, log in and refresh, in all",
     ),
     Setting(

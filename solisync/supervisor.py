@@ -9,19 +9,17 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import cast
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults, maybeDeferred
-from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
-from twisted.internet.interfaces import IProcessTransport
-from twisted.internet.protocol import Factory, ProcessProtocol
+from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .errors import FatalError
 from .postgres.embedded import EmbeddedPostgres
 from .process import listening
+from .process.child import Child, ending
 from .process.daemon import Daemon
 from .process.shared_metrics import VARIABLE, SharedMetrics
 from .process.shielded import shielded
@@ -134,9 +132,7 @@ class Supervisor(Daemon):
             worker = Worker(counts=False, checks=successor_of.checks)
         environ = self._environ if worker.checks else {**self._environ, "SOLISYNC_CHECKERS": "0"}
         descriptors: dict[int, str | int] = {LIFELINE: "w", 1: 1, 2: self._log_to, SOCKET: self._socket, READY: "r"}
-        self._reactor.spawnProcess(  # type: ignore[attr-defined]
-            worker, self._command[0], self._command, env=environ, childFDs=descriptors
-        )
+        worker.start(self._reactor, self._command, environ, descriptors)
         self._workers.append(worker)
         worker.ready.addCallback(self._on_ready, worker)
         worker.ended.addCallback(self._on_end, worker)
@@ -156,8 +152,7 @@ class Supervisor(Daemon):
         if status == 1 and not self._ever_ready:  # the worker has logged the reason, which holds for the next one too
             self._give_up(Failure(FatalError("solisync: the workers can't start, the reason is above")))
             return status
-        how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        self._log.error("worker {pid} ended {how}, starting another", pid=worker.pid, how=how)
+        self._log.error("worker {pid} ended {how}, starting another", pid=worker.pid, how=ending(status))
         self._reactor.callLater(REPLACE_SECONDS if worker.was_ready else REPLACE_AGAIN_SECONDS, self._fill)
         return status
 
@@ -217,46 +212,23 @@ class _Unserved(Factory):
         return "Site"  # as in a process that serves
 
 
-class Worker(ProcessProtocol):
-    """A worker process, seen from its parent.
+class Worker(Child):
+    """A worker process, seen from its parent; `ready` when its database is open.
 
     `counts` says whether it is one of the workers that there should be: not while it is on trial, nor once it is
-    to end; `checks` whether it has the checkers of replays. `ready` fires with True when its database is open, or with
-    False when it ends before that. `ended` fires with its exit status, or with minus the number of the signal that
-    killed it. Neither ever fails.
+    to end; `checks` whether it has the checkers of replays.
     """
 
-    transport: IProcessTransport
-
     def __init__(self, *, counts: bool, checks: bool = False) -> None:
+        super().__init__()
         self.counts = counts
         self.checks = checks
         self.was_ready = False
-        self.pid = 0
-        self.ready: Deferred[bool] = Deferred()
-        self.ended: Deferred[int] = Deferred()
-
-    def connectionMade(self) -> None:
-        """Record the process id."""
-        self.pid = self.transport.pid
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Fire `ready`: the worker has written to READY."""
-        if not self.ready.called:
-            self.ready.callback(True)
-
-    def processEnded(self, reason: Failure) -> None:
-        """Report the exit status."""
-        if not self.ready.called:
-            self.ready.callback(False)
-        end = cast(ProcessTerminated | ProcessDone, reason.value)
-        self.ended.callback(-end.signal if end.signal else end.exitCode or 0)
+        self.get_ready()
 
     def leave(self) -> None:
         """Ask for a graceful stop."""
         self.transport.closeChildFD(LIFELINE)  # a signal would be lost between fork and exec
-
-    def signal(self, number: int) -> None:
-        """Send a signal, unless the process has ended."""
-        with suppress(ProcessExitedAlready):
-            self.transport.signalProcess(number)

@@ -18,6 +18,7 @@ from solisync.checking import checker
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.postgres import pool
+from solisync.postgres.times import TIMES
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.json_body import MAX_NESTING
 from solisync.rules.sync import Achievement, Payload, Progress, Stats
@@ -122,8 +123,8 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         f" to be taken; of all clients together"
         f" {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
-        "work waiting for the database": f"{pool.BORROW_SECONDS:g} s, and {pool.BORROWERS:,} at once",
-        "a statement, a lock, a transaction": f"5 s, 4 s, {pool.WORK_SECONDS:g} s",
+        "work waiting for the database": f"{TIMES.borrow:g} s, and {pool.BORROWERS:,} at once",
+        "a statement, a lock, a transaction": f"5 s, 4 s, {TIMES.work:g} s",
         "register, login, refresh": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"

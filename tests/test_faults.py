@@ -21,22 +21,20 @@ from twisted.internet.threads import deferToThread
 from twisted.logger import capturedLogs, formatEvent
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres import connection, opening, pool
+from solisync.postgres import opening
 from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
-from solisync.postgres.pool import RECONNECT_SECONDS
 from solisync.postgres.statement import Statement
-from solisync.service import make_service
-from solisync.settings import ServingSettings
+from solisync.postgres.times import TIMES, PoolTimes
 from solisync.web import app
 from tests.fire.servers import servers
 from tests.harness.concurrency import at_once
-from tests.harness.constants import FAST_BCRYPT, PASSWORD
+from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import QUICK, connect, run_sql, truncate
 from tests.harness.processes import free_port, postmaster
-from tests.harness.service import Running, environment, refused, start
+from tests.harness.service import begin, refused, start
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 HEAL_SECONDS = 2.0
@@ -91,7 +89,7 @@ async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, ho
                 await database.transact(lambda transaction: transaction.run(PID))
                 break
             except (DatabaseError, Unavailable):
-                assert time.monotonic() < back + 10 * RECONNECT_SECONDS
+                assert time.monotonic() < back + 10 * TIMES.reconnect
         print(f"{how}: healed {time.monotonic() - back:.2f} s after the server was back")
     finally:
         await database.close(0)
@@ -247,28 +245,22 @@ async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, serv
 
 
 @pytest.mark.parametrize("path", ["/health/ready", "/api/replays/recent"])
-async def test_a_service_without_its_database_declines_soon(reactor, monkeypatch, path):
+async def test_a_service_without_its_database_declines_soon(reactor, path):
     """While a start can't reach the database, a request that needs it waits as for any connection, and gets a 503."""
-    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
     dsn = f"host=127.0.0.1 port={free_port()} user=solisync"
-    service = make_service(ServingSettings.from_environ(environment(dsn)), reactor, bcrypt_cost=FAST_BCRYPT)
-    service.privilegedStartService()
-    service.startService()
+    running = begin(reactor, dsn, times=PoolTimes(borrow=0.2))
     try:
         began = time.monotonic()
-        answer = await Running(service, dsn).ask("GET", path)
+        answer = await running.ask("GET", path)
         assert time.monotonic() - began < 2
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     finally:
-        await service.stopService()
+        await running.service.stopService()
 
 
-async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
-    reactor, empty_database, monkeypatch, no_lost_failures
-):
+async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(reactor, empty_database, no_lost_failures):
     """Without one column of the leaderboard, new connections are made and all else works; with it again, that too."""
-    monkeypatch.setattr(connection, "MISFIT_SECONDS", 0.1)
-    running = await start(reactor, empty_database)
+    running = await start(reactor, empty_database, times=PoolTimes(misfit=0.1))
     try:
         ((_, _, token),) = players(empty_database, 1)
 
@@ -289,12 +281,11 @@ async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
         await running.service.stopService()
 
 
-async def test_a_commit_of_unknown_outcome_is_one_line_in_the_log(reactor, new_cluster, monkeypatch, no_lost_failures):
+async def test_a_commit_of_unknown_outcome_is_one_line_in_the_log(reactor, new_cluster, no_lost_failures):
     """A failover has dozens of them, and where in the code each was met tells nothing; which server is in use does."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.5)
     with servers(cluster=new_cluster) as made, capturedLogs() as events:
         primary = made.make_primary()
-        running = await start(reactor, primary.dsn)
+        running = await start(reactor, primary.dsn, times=PoolTimes(work=0.5))
         try:
             ((_, _, token),) = players(primary.dsn, 1)
             primary.wait_for_standby("nobody")

@@ -54,9 +54,7 @@ async def test_a_worker_leaves_even_if_the_signal_is_lost(reactor):
     """A new process has the handlers of its parent until it becomes a worker; the end of its input is never lost."""
     program = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(4, b'r'); os.read(0, 1)"
     worker = Worker(counts=True)
-    reactor.spawnProcess(
-        worker, sys.executable, [sys.executable, "-c", program], childFDs={LIFELINE: "w", 1: 1, 2: 2, READY: "r"}
-    )
+    worker.start(reactor, [sys.executable, "-c", program], {}, {LIFELINE: "w", 1: 1, 2: 2, READY: "r"})
     assert await worker.ready
     worker.leave()
     assert await worker.ended == 0

@@ -8,7 +8,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
@@ -21,10 +21,8 @@ from jwt.algorithms import HMACAlgorithm
 
 from ..errors import Unauthorized
 from ..rules.accounts import TokenPair
-from ..rules.sessions import RefreshRecord
+from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
 
-ACCESS_LIFETIME = timedelta(hours=24)
-REFRESH_LIFETIME = timedelta(days=30)
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
 
 _ALGORITHM = "HS256"

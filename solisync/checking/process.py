@@ -3,17 +3,14 @@
 import os
 import signal
 import sys
-from contextlib import suppress
-from typing import cast
 
 import msgspec
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
-from twisted.internet.interfaces import IProcessTransport
-from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.error import ProcessDone
 from twisted.python.failure import Failure
 
+from ..process.child import Child
 from .messages import Answer, Frames, Job, frame
 
 COMMAND = (sys.executable, "-P", "-m", "solisync.checking.checker")
@@ -21,35 +18,28 @@ COMMAND = (sys.executable, "-P", "-m", "solisync.checking.checker")
 _WORDS_BYTES = 2_000  # of what it writes on standard error, the last is kept
 
 
-class CheckerProcess(ProcessProtocol):
-    """Starts with its creation, and ends by `kill` or by itself.
+class CheckerProcess(Child):
+    """Starts with its creation, and ends by `kill` or by itself; `ready` when it takes jobs.
 
-    `ready` fires with True when it takes jobs, or with False when it ends before that; `ended` with how it ended, in
-    words. Neither ever fails. `retired` is true when it has ended by itself and in order, having become too large: then
-    it has not begun with the jobs that it has not answered.
+    `retired` is true when it has ended by itself and in order, having become too large: then it has not begun with the
+    jobs that it has not answered.
     """
 
-    transport: IProcessTransport
-
     def __init__(self, reactor: ReactorBase, command: tuple[str, ...] = COMMAND) -> None:
-        self.alive = True
+        super().__init__()
         self.retired = False
-        self.ready: Deferred[bool] = Deferred()
-        self.ended: Deferred[str] = Deferred()
         self._frames = Frames()
         self._decode = msgspec.msgpack.Decoder(Answer).decode
         self._asked: dict[bool, Deferred[Answer | None]] = {}
         self._words = b""
         # Nothing of the service's environment, in which there may be secrets: only where the program's modules are.
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        reactor.spawnProcess(  # type: ignore[attr-defined]
-            self, command[0], command, env=environment, childFDs={0: "w", 1: "r", 2: "r"}
-        )
+        self.start(reactor, command, environment, {0: "w", 1: "r", 2: "r"})
 
     def check(self, body: bytes, *, search: bool) -> Deferred[Answer | None]:
         """Have a replay checked, one of each kind at a time; None when the process ends before it has an answer."""
         answer: Deferred[Answer | None] = Deferred()
-        if not self.alive:
+        if self.ended.called:
             answer.callback(None)
             return answer
         self._asked[search] = answer
@@ -58,8 +48,12 @@ class CheckerProcess(ProcessProtocol):
 
     def kill(self) -> None:
         """End it at once: it has nothing to lose."""
-        with suppress(ProcessExitedAlready):
-            self.transport.signalProcess(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
+
+    @property
+    def last_words(self) -> str:
+        """The last line on its standard error."""
+        return self._words.decode("utf-8", "replace").strip().rpartition("\n")[2]
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Pass answers on; what it writes on standard error is why it is about to end."""
@@ -77,18 +71,12 @@ class CheckerProcess(ProcessProtocol):
         if payload:
             answer = self._decode(payload)
             self._asked.pop(answer.search).callback(answer)
-        elif not self.ready.called:
-            self.ready.callback(True)
+        else:
+            self.get_ready()
 
     def processEnded(self, reason: Failure) -> None:
         """Tell all who wait that no answer will come."""
-        self.alive = False
-        end = cast(ProcessTerminated | ProcessDone, reason.value)
-        self.retired = self.ready.called and end.signal is None and not end.exitCode
-        how = f"by signal {end.signal}" if end.signal else f"with status {end.exitCode or 0}"
-        last = self._words.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        if not self.ready.called:
-            self.ready.callback(False)
+        self.retired = self.ready.called and reason.check(ProcessDone) is not None
+        super().processEnded(reason)
         while self._asked:
             self._asked.popitem()[1].callback(None)
-        self.ended.callback(f"{how}: {last}" if last else how)

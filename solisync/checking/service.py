@@ -16,6 +16,7 @@ from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
 from ..postgres.database import Database
 from ..postgres.statement import Step
 from ..postgres.transaction import Transaction
+from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
 from ..storage import checks
@@ -120,9 +121,10 @@ class Checking:
                 except Exception:
                     self._log.failure("a check failed")
                     process.kill()
-            how = await process.ended
+            how = ending(await process.ended)
             self._processes.discard(process)
             if not self._stopping and not process.retired:
+                how += f": {process.last_words}" if process.last_words else ""
                 self._log.error("a checker ended {how}; starting another", how=how)
                 await self._pause(RESTART_SECONDS)
 
@@ -136,7 +138,7 @@ class Checking:
     async def _work(self, process: CheckerProcess, *, search: bool) -> None:
         """Check what is in one of the queues, one after the other, until the process ends."""
         claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=CLAIM_SECONDS)
-        while process.alive and not self._stopping:
+        while not process.ended.called and not self._stopping:
             try:
                 claim = await self._patiently(claim_next)
             except Exception as error:  # whatever it is, the claim stands, and so counts as an attempt

@@ -9,7 +9,6 @@ from operator import attrgetter
 
 import msgspec
 
-from ..postgres.transaction import Transaction
 from ..storage import analytics
 from ..storage.analytics import StoredEvent
 from ..storage.paging import FIRST_TIME
@@ -25,18 +24,14 @@ async def export(task: Task) -> None:
     """Write the events in the order of their arrival."""
     since, until = task.chosen.since or FIRST_TIME, task.chosen.until or END_OF_TIME
     count = 0
-
-    async def write(transaction: Transaction) -> None:
-        nonlocal count
+    async with task.connection() as statements:
         encode = _csv(task) if task.chosen.format == "csv" else _jsonl(task)
-        async for page in analytics.received(transaction, since=since, until=until):
+        async for page in analytics.received(statements, since=since, until=until):
             encode(page)
             count += len(page)
             if not task.output.terminal:
                 task.progress.report(f"{count:,} events, up to {page[-1].received_at:%Y-%m-%d %H:%M}")
         task.progress.end(f"{count:,} events")
-
-    await task.reading(write)
 
 
 def _json_of(event: StoredEvent) -> str:

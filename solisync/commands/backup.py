@@ -9,8 +9,9 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from twisted.internet.task import LoopingCall
@@ -25,7 +26,7 @@ from ..storage import counts, schema
 from .output import PROGRESS_SECONDS, bytes_shown
 from .programs import Programs, find_closest, find_newest
 from .rotation import new_name, prune
-from .running import with_dsn
+from .running import reached
 from .task import Task
 
 MAGIC = b"PGDMP"
@@ -50,22 +51,16 @@ async def backup(task: Task) -> None:
     if into is not None and task.chosen.force:
         raise FatalError("solisync: --force replaces a FILE: with --into each backup has a name of its own")
     file = (Path(into, new_name(datetime.now(UTC))) if into is not None else Path(task.chosen.file)).absolute()
-
-    async def dump(dsn: str) -> None:
-        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
-        connection = await Connection.open(task.reactor, dsn)
-        try:
+    async with reached(settings, task.reactor, partial(Connection.open, task.reactor)) as (dsn, connection):
+        with closing(connection):
             if not await schema.number(Transaction(connection)):
                 raise FatalError("solisync: this database holds nothing of solisync's")
             program = await find_closest("pg_dump", settings, task.environ, connection)
-        finally:
-            connection.close()
+        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
             without = [f"--exclude-table-data={table}" for table in LEFT_OUT]
             words = ["--format=custom", *without, "--verbose", f"--file={unfinished}", f"--dbname={programs.dsn}"]
             await programs.run(program, *words, heard=heard)
-
-    await with_dsn(settings, task.reactor, dump, create=False)
     facts: dict[str, object] = {"file": str(file), "bytes": file.stat().st_size}
     text = f"backed up to {file}, {bytes_shown(file.stat().st_size)}"
     if keep is not None:
@@ -80,8 +75,8 @@ async def restore(task: Task) -> None:
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
             raise FatalError(f"solisync: {file} is no backup of a solisync database")
-
-    async def load(dsn: str) -> None:
+    async with reached(settings, task.reactor, partial(Connection.open, task.reactor), create=True) as (dsn, first):
+        first.close()
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         # Under this lock, so that a service which is started meanwhile waits.
         async with migrating(task.reactor, dsn) as connection:
@@ -104,8 +99,6 @@ async def restore(task: Task) -> None:
         task.progress.clear()
         text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
         task.output.say(text, file=str(file), players=players)
-
-    await with_dsn(settings, task.reactor, load, create=True)
 
 
 async def _contents(programs: Programs, program: str, file: Path) -> str:

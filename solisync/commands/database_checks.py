@@ -14,9 +14,8 @@ from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Transaction
 from ..settings import ServingSettings
 from ..storage import schema
-from . import capacity_checks
+from . import capacity_checks, running
 from .findings import Finding, fine, note, wrong
-from .running import with_connection
 
 OLDEST = 14
 CLOCK_SECONDS = 2.0
@@ -31,12 +30,9 @@ async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
         except FatalError:
             text = f"there is none in {settings.data_dir}: the first start of the service makes it"
             return [note("database", text), capacity_checks.disk(settings.data_dir, 0)]
-
-    async def look(connection: Connection) -> list[Finding]:
-        return [finding async for finding in _findings(settings, connection)]
-
     try:
-        return await with_connection(settings, reactor, look)
+        async with running.connection(settings, reactor) as connection:
+            return [finding async for finding in _findings(settings, connection)]
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
         return [wrong("database", text, "see that the server runs, and that the settings name it")]

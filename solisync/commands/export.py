@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from ..postgres.transaction import Transaction
 from ..storage import export as storage
 from .task import Task, no_such_player, player
 
@@ -12,16 +11,14 @@ T = TypeVar("T")
 
 async def export(task: Task) -> None:
     """Write all that is stored about a player, as one JSON document."""
+    async with task.connection() as statements:
 
-    async def write(transaction: Transaction) -> None:
         async def read(work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-            return await work(transaction, *arguments)
+            return await work(statements, *arguments)
 
-        found = await player(transaction, task.chosen.user)
-        beginning = await storage.begin(transaction, found.id)
+        found = await player(statements, task.chosen.user)
+        beginning = await storage.begin(statements, found.id)
         if beginning is None:
             raise no_such_player(task.chosen.user)
         async for part in storage.document(read, found.id, beginning):
             task.output.raw(part.decode())
-
-    await task.reading(write)

@@ -1,6 +1,7 @@
 """`solisync import-original`: bringing everything from an original server (docs/moving-in.md)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,9 @@ from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..rules import original as rules
 from ..rules.cells import Row, Unusable
+from ..rules.ids import NIL
 from ..rules.original import BoardEntry, Image, Progress, Replay, ReportedEvent, User
+from ..rules.shapes import MAX_BODY
 from ..storage import original_players as players
 from ..storage import original_records as records
 from .import_owners import Owners
@@ -23,7 +26,6 @@ from .task import Task
 BATCH = 200  # rows in a transaction
 BATCH_BYTES = 1_048_576
 AVATARS = 4  # in a transaction, of up to a MiB each
-AVATAR_MAX_BYTES = 1_048_576
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,21 +40,9 @@ async def bring(task: Task) -> None:
         raise FatalError(f"solisync: {avatars} is no directory")
     original = await OriginalFile.open(Path(chosen.file), task.reactor, task.progress.report)
     tally = Tally(task.output, task.progress)
-
-    async def work(database: Database) -> None:
-        importing = Import(
-            database=database,
-            original=original,
-            avatars=avatars,
-            tally=tally,
-            dry=chosen.dry_run,
-        )
-        await importing.run()
-
-    try:
-        await task.writing(work, create=not chosen.dry_run)
-    finally:
-        original.close()
+    with closing(original):
+        async with task.database(create=not chosen.dry_run) as database:
+            await Import(database=database, original=original, avatars=avatars, tally=tally, dry=chosen.dry_run).run()
     tally.show()
     if tally.refused and not chosen.allow_refused:
         rows = "1 row was" if tally.refused == 1 else f"{tally.refused:,} rows were"
@@ -214,17 +204,17 @@ class Import:
             if not file.is_file():
                 raise Unusable(f"there is no file {file.name}")
             with file.open("rb") as opened:
-                content = opened.read(AVATAR_MAX_BYTES + 1)
+                content = opened.read(MAX_BODY + 1)
         except OSError as error:
             raise Unusable(f"{file.name}: {error.strerror}") from None
-        if len(content) > AVATAR_MAX_BYTES:
+        if len(content) > MAX_BODY:
             raise Unusable("avatar must be at most 1 MB")
         rules.check_image(extension, content)
         return Image(row["id"], extension, content)
 
     async def _spend(self) -> None:
         """Delete the refresh tokens that were imported once, are live here, and have been spent there."""
-        spent, after = 0, "00000000-0000-0000-0000-000000000000"
+        spent, after = 0, NIL
         if not self._original.has("refresh_tokens"):
             return
         while live := await self._database.autocommit(records.live_tokens, after):

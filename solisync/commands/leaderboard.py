@@ -1,7 +1,6 @@
 """`solisync leaderboard`: hiding a player's entry, and showing it again."""
 
 from ..errors import NotFound
-from ..postgres.database import Database
 from ..storage import leaderboard
 from .task import Task, player
 
@@ -17,12 +16,10 @@ async def show(task: Task) -> None:
 
 
 async def _set_visible(task: Task, visible: bool) -> None:
-    async def change(database: Database) -> None:
+    async with task.database() as database:
         found = await database.autocommit(player, task.chosen.user)
         name = await database.autocommit(leaderboard.set_visible, found.id, visible)
         if name is None:
             raise NotFound("not_found", f"'{found.username}' has no entry on the leaderboard")
         done = "can be seen" if visible else "is hidden, until the player opts in again"
         task.output.say(f"the entry '{name}' of '{found.username}' {done}", username=found.username, visible=visible)
-
-    await task.writing(change)

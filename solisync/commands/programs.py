@@ -11,22 +11,20 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.error import ProcessDone, ProcessExitedAlready
-from twisted.internet.protocol import ProcessProtocol
-from twisted.python.failure import Failure
+from twisted.internet.defer import CancelledError
 
 from ..errors import FatalError
 from ..postgres import introspection
 from ..postgres.binaries import ENVIRONMENT, find_binaries
 from ..postgres.connection import Connection
 from ..postgres.dsn import without_password
+from ..process.child import Child
+from ..process.shielded import shielded
 from ..settings import Settings
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
@@ -102,56 +100,40 @@ class Programs:
         programs = [_Program(words, heard) for words in commands]
         self._start(programs)
         try:
-            for program in programs:
-                await program.wait()
+            statuses = [await shielded(program.ended) for program in programs]
         except CancelledError:
             for program in programs:
-                program.interrupt()
+                program.signal(signal.SIGINT)  # upon which PostgreSQL's programs also cancel their statement
             for program in programs:
-                await program.wait()
+                await shielded(program.ended)
             raise
-        if failed := [program for program in programs if program.status]:
+        if failed := [each for each in zip(programs, statuses, strict=True) if each[1]]:
             # The first that failed is the cause, unless it was ended by SIGPIPE because a later one had failed.
-            cause = next((program for program in failed if program.status != _LOST_READER), failed[0])
-            said = " / ".join(cause.complaints) or f"status {cause.status}"
+            cause, status = next((each for each in failed if each[1] != _LOST_READER), failed[0])
+            said = " / ".join(cause.complaints) or f"status {status}"
             raise FatalError(f"solisync: {Path(cause.words[0]).name} failed: {said}")
         return programs[-1].written.decode("utf-8", "replace")
 
     def _start(self, programs: Sequence["_Program"]) -> None:
         between = [os.pipe() for _ in programs[1:]]
-        readings = ["w", *(reading for reading, _ in between)]
-        writings = [*(writing for _, writing in between), "r"]
+        readings: list[str | int] = ["w", *(reading for reading, _ in between)]
+        writings: list[str | int] = [*(writing for _, writing in between), "r"]
         try:
             for program, reading, writing in zip(programs, readings, writings, strict=True):
-                ends = {0: reading, 1: writing, 2: "r"}
-                self._reactor.spawnProcess(  # type: ignore[attr-defined]
-                    program, program.words[0], program.words, env=self._environment, childFDs=ends
-                )
+                program.start(self._reactor, program.words, self._environment, {0: reading, 1: writing, 2: "r"})
         finally:
             for end in chain.from_iterable(between):  # this process's own ends, or the pipes would outlive the programs
                 os.close(end)
 
 
-class _Program(ProcessProtocol):
+class _Program(Child):
     def __init__(self, words: Sequence[str], heard: Callable[[str], None]) -> None:
+        super().__init__()
         self.words = words
         self.written = b""
         self.complaints: list[str] = []
-        self.status: int | None = None
         self._heard = heard
         self._rest = b""
-        self._waiting: Deferred[None] = Deferred()
-
-    def wait(self) -> Deferred[None]:
-        """A Deferred that fires when the program has ended; cancelling it leaves the program running."""
-        if self.status is None:
-            self._waiting = Deferred()
-        return self._waiting
-
-    def interrupt(self) -> None:
-        """Send SIGINT, upon which PostgreSQL's programs also cancel their statement on the server."""
-        with suppress(ProcessExitedAlready):
-            self.transport.signalProcess("INT")  # type: ignore[union-attr]
 
     def outReceived(self, data: bytes) -> None:
         self.written += data
@@ -163,9 +145,3 @@ class _Program(ProcessProtocol):
             self._heard(text)
             if found := _COMPLAINT.search(text):
                 self.complaints.append(found[1])
-
-    def processEnded(self, reason: Failure) -> None:
-        end = reason.value  # of a signal the negative number, as in subprocess
-        self.status = 0 if reason.check(ProcessDone) else getattr(end, "exitCode", None) or -(getattr(end, "signal", 0))
-        if not self._waiting.called:
-            self._waiting.callback(None)

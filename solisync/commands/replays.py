@@ -6,8 +6,6 @@ from dataclasses import asdict
 
 from ..errors import NotFound
 from ..klondike import UnreadableError, draw_game, read_recording, undo_places
-from ..postgres.database import Database
-from ..postgres.transaction import Transaction
 from ..rules.ids import canonical_uuid
 from ..storage import checks, replays, verdicts
 from ..storage.verdicts import CheckedReplay
@@ -17,8 +15,7 @@ from .task import Task
 async def delete(task: Task) -> None:
     """Delete those of the given replays that exist; raises NotFound for the others."""
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
-
-    async def change(database: Database) -> None:
+    async with task.database() as database:
         deleted = await database.autocommit(replays.delete, sorted({*filter(None, wanted.values())}))
         missing = [text for text, replay_id in wanted.items() if replay_id not in deleted]
         if deleted:
@@ -28,15 +25,12 @@ async def delete(task: Task) -> None:
             )
         _refuse(missing)
 
-    await task.writing(change)
-
 
 async def check(task: Task) -> None:
     """Have replays checked, `again` those too that have a verdict: the given ones soon, without any all of them."""
     again = task.chosen.again
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
-
-    async def enqueue(database: Database) -> None:
+    async with task.database() as database:
         if not wanted:
             await database.autocommit(checks.sweep_again, again=again)
             which = "all replays" if again else "all replays that have no verdict"
@@ -49,15 +43,12 @@ async def check(task: Task) -> None:
         task.output.say(text + (f"; {left} with a verdict left alone" if left else ""), added=added)
         _refuse([text for text, replay_id in wanted.items() if replay_id not in found])
 
-    await task.writing(enqueue)
-
 
 async def show(task: Task) -> None:
     """Show a replay's header and verdict, and draw the deal, or with `boards` the board after each step."""
     replay_id = canonical_uuid(task.chosen.id)
-
-    async def look(transaction: Transaction) -> None:
-        found = None if replay_id is None else await verdicts.show(transaction, replay_id)
+    async with task.connection() as statements:
+        found = None if replay_id is None else await verdicts.show(statements, replay_id)
         if found is None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
         facts = asdict(found)
@@ -65,8 +56,6 @@ async def show(task: Task) -> None:
         task.output.facts(facts)
         if not task.output.json:
             _draw(task, found)
-
-    await task.reading(look)
 
 
 def _draw(task: Task, replay: CheckedReplay) -> None:

@@ -14,14 +14,13 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..access.passwords import Passwords
 from ..errors import BadRequest
-from ..postgres.database import Database
 from ..process.audit import audit
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
 from ..settings_table import TABLE
 from ..settings_values import without_line_end
 from ..storage import accounts
-from .running import run, with_database
+from .running import database, run
 from .task import no_such_player
 
 
@@ -58,18 +57,15 @@ def reset(username: str, settings: Settings) -> None:
 
 async def _reset(username: str, password: bytes, settings: Settings, reactor: ReactorBase) -> str:
     hashing = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=1)
-
-    async def replace(database: Database) -> None:
+    async with database(settings, reactor) as opened:
         name = username_to_look_up(username)
-        if name is None or not await database.autocommit(accounts.is_taken, name):
+        if name is None or not await opened.autocommit(accounts.is_taken, name):
             raise no_such_player(username)
         password_hash = await hashing.hash(password)
-        user_id = await database.transact(accounts.reset_password, name, password_hash)
+        user_id = await opened.transact(accounts.reset_password, name, password_hash)
         if user_id is None:
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
-
-    await with_database(settings, reactor, replace)
     return f"password of '{username}' replaced, all sessions ended"
 
 

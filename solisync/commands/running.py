@@ -3,7 +3,9 @@
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from functools import partial
 from typing import NoReturn, TypeVar, cast
 
 from twisted.internet.base import ReactorBase
@@ -17,7 +19,7 @@ from ..postgres.data_directory import DataDirBusy
 from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
-from ..postgres.pool import WORK_SECONDS
+from ..postgres.times import TIMES
 from ..postgres.transaction import Transaction
 from ..process import audit, logs
 from ..process.clock import monotonic_reactor
@@ -85,102 +87,98 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
     react(begin)
 
 
-async def with_dsn(settings: Settings, reactor: ReactorBase, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
-    """Call `work` with the DSN of the configured database.
+@asynccontextmanager
+async def reached(
+    settings: Settings, reactor: ReactorBase, begin: Callable[[str], Awaitable[T]], *, create: bool = False
+) -> AsyncIterator[tuple[str, T]]:
+    """The DSN of the configured database, and what `begin(dsn)` has returned.
 
     An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
-    the server of the running service is used. That one may be starting or about to leave, so a connection that can't
-    be made is tried again for a while. Raises FatalError when the database can't be reached.
+    the server of the running service is used. That one may be starting or about to leave, so `begin` is called again
+    for a while when it can't connect. Raises FatalError when the database can't be reached, and when there is no
+    embedded one, unless told to `create` it.
     """
     deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
     while True:
-        try:
-            if settings.database_url is not None:
-                return await work(settings.database_url)
-            embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
-            return await _with_embedded(embedded, work, create=create)
-        except (ConnectionFailed, TransactionAborted) as error:
-            if reactor.seconds() >= deadline:
-                raise FatalError(f"solisync: can't reach the database: {error}") from None
+        async with _server(settings, reactor, create=create) as dsn:
+            try:
+                begun = await begin(dsn)
+            except (ConnectionFailed, TransactionAborted) as error:
+                if reactor.seconds() >= deadline:
+                    raise FatalError(f"solisync: can't reach the database: {error}") from None
+            else:
+                yield dsn, begun
+                return
         await deferLater(reactor, RETRY_SECONDS)
 
 
-async def _with_embedded(embedded: EmbeddedPostgres, work: Callable[[str], Awaitable[T]], *, create: bool) -> T:
+@asynccontextmanager
+async def _server(settings: Settings, reactor: ReactorBase, *, create: bool) -> AsyncIterator[str]:
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
     if not create:
         embedded.check_cluster()
     try:
         embedded.claim()
     except DataDirBusy:
-        return await work(embedded.dsn)
+        yield embedded.dsn
+        return
     try:
         if not create:
             embedded.check_cluster()
         await embedded.start()
-        return await work(embedded.dsn)
+        yield embedded.dsn
     finally:
         await embedded.stop()
 
 
 async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:
     """Bring the schema up to this build; returns the names of the migrations that were applied."""
-    return await with_dsn(settings, reactor, lambda dsn: migrate(reactor, dsn, load_migrations()), create=True)
+    async with reached(settings, reactor, partial(_migrate, reactor), create=True) as (_, applied):
+        return applied
 
 
-async def with_database(
-    settings: Settings,
-    reactor: ReactorBase,
-    work: Callable[[Database], Awaitable[T]],
-    *,
-    migrating: bool = True,
-    create: bool = False,
-) -> T:
-    """Call `work` with a one-connection Database, whose schema is brought up to date first.
+@asynccontextmanager
+async def database(
+    settings: Settings, reactor: ReactorBase, *, migrating: bool = True, create: bool = False
+) -> AsyncIterator[Database]:
+    """A one-connection Database, whose schema is brought up to date first.
 
     Unless `migrating`: then it must be up to date. An embedded one must exist already, unless told to `create` it.
     """
-
-    async def connected(dsn: str) -> T:
-        await (migrate(reactor, dsn, load_migrations()) if migrating else _check_schema(reactor, dsn))
-        database = Database(reactor=reactor, size=1, statements=())
-        database.open(dsn)
+    begin: Callable[[str], Awaitable[object]] = partial(_migrate if migrating else _check_schema, reactor)
+    async with reached(settings, reactor, begin, create=create) as (dsn, _):
+        opened = Database(reactor=reactor, size=1, statements=())
+        opened.open(dsn)
         try:
-            return await work(database)
+            yield opened
         finally:
-            await database.close(WORK_SECONDS)  # when interrupted, work that has begun runs to its end
-
-    return await with_dsn(settings, reactor, connected, create=create)
+            await opened.close(TIMES.work)  # when interrupted, work that has begun runs to its end
 
 
-async def with_connection(settings: Settings, reactor: ReactorBase, work: Callable[[Connection], Awaitable[T]]) -> T:
-    """Call `work` with a connection to the configured database, which must exist already.
-
-    Its statements have no time limit. `work` is called at most once: output that it has written can't be taken back.
-    """
-
-    async def connected(dsn: str) -> T:
-        connection = await Connection.open(reactor, dsn, bounded=False)
-        try:
-            return await work(connection)
-        except TransactionAborted as error:
-            raise DatabaseError(str(error)) from error
-        finally:
-            connection.close()
-
-    return await with_dsn(settings, reactor, connected, create=False)
+@asynccontextmanager
+async def connection(settings: Settings, reactor: ReactorBase) -> AsyncIterator[Connection]:
+    """A connection to the configured database, which must exist already; its statements have no time limit."""
+    async with reached(settings, reactor, partial(Connection.open, reactor, bounded=False)) as (_, opened):
+        with closing(opened):
+            yield opened
 
 
-async def check_schema(connection: Connection) -> None:
+async def _migrate(reactor: ReactorBase, dsn: str) -> list[str]:
+    return await migrate(reactor, dsn, load_migrations())
+
+
+async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
+    with closing(await Connection.open(reactor, dsn)) as opened:
+        await check_schema(Transaction(opened))
+
+
+async def check_schema(transaction: Transaction) -> None:
     """Raise FatalError when the schema is older than this build."""
-    number, wanted = await schema.number(Transaction(connection)), load_migrations()[-1].number
+    number, wanted = await schema.number(transaction), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"
         )
-
-
-async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
-    connection = await Connection.open(reactor, dsn)
-    try:
-        await check_schema(connection)
-    finally:
-        connection.close()

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from ..access.passwords import Passwords
 from ..errors import FatalError
-from ..postgres.database import Database
 from ..rules import seed as rules
 from ..rules.accounts import check_new_password
 from ..rules.replays import read_replay
@@ -26,8 +25,7 @@ async def fill(task: Task) -> None:
     """Add players with their progress and entries on the leaderboard, then replays of theirs."""
     count, replays = task.chosen.players, task.chosen.replays
     password = _password(task)
-
-    async def write(database: Database) -> None:
+    async with task.database() as database:
         present = await database.autocommit(seed.present)
         if present.players and not task.chosen.force:
             raise FatalError(
@@ -57,8 +55,6 @@ async def fill(task: Task) -> None:
             first=names[0],
             last=names[-1],
         )
-
-    await task.writing(write)
 
 
 def _password(task: Task) -> bytes:

@@ -1,7 +1,6 @@
 """`solisync sessions`: listing and ending the sessions of players."""
 
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
 from ..storage import sessions
 from .output import Column
 from .task import Task, player
@@ -18,20 +17,16 @@ BATCH = 10_000
 
 async def show_list(task: Task) -> None:
     """List a player's sessions: when each was begun, last used, and ends unless refreshed before."""
-
-    async def show(transaction: Transaction) -> None:
-        found = await player(transaction, task.chosen.user)
+    async with task.connection() as statements:
+        found = await player(statements, task.chosen.user)
         write = task.output.table(COLUMNS)
-        for session in await sessions.listed(transaction, found.id) or []:
+        for session in await sessions.listed(statements, found.id) or []:
             write({column.field: getattr(session, column.field) for column in COLUMNS})
-
-    await task.reading(show)
 
 
 async def revoke(task: Task) -> None:
     """End the sessions of one player, or of all."""
-
-    async def change(database: Database) -> None:
+    async with task.database() as database:
         if task.chosen.everyone:
             count = await _revoke_everyone(task, database)
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
@@ -40,8 +35,6 @@ async def revoke(task: Task) -> None:
             ended = await database.autocommit(sessions.end_all, found.id)
             count = ended or 0  # None: the player has gone meanwhile
             task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
-
-    await task.writing(change)
 
 
 async def _revoke_everyone(task: Task, database: Database) -> int:

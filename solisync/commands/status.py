@@ -4,20 +4,18 @@ from dataclasses import asdict
 
 from .. import __version__
 from ..postgres import introspection
-from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Transaction
 from ..storage import checks, counts, schema
+from . import running
 from .output import bytes_shown
-from .running import with_connection
 from .task import Task
 
 
 async def show(task: Task) -> None:
     """Show the status without changing anything, the schema included."""
     settings = task.settings
-
-    async def look(connection: Connection) -> None:
+    async with running.connection(settings, task.reactor) as connection:
         transaction = Transaction(connection)
         database = await introspection.database(connection)
         service = await introspection.service_connections(connection)
@@ -44,5 +42,3 @@ async def show(task: Task) -> None:
                 "longest_wait_seconds": round(waiting.oldest_seconds),
             }
         task.output.facts(facts)
-
-    await with_connection(settings, task.reactor, look)

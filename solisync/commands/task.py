@@ -1,14 +1,13 @@
 """The context of one run of a subcommand: arguments, settings, database and output."""
 
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 from twisted.internet.base import ReactorBase
 
 from ..errors import NotFound
-from ..postgres.connection import Connection
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..rules.accounts import username_to_look_up
@@ -16,10 +15,8 @@ from ..rules.ids import canonical_uuid
 from ..settings import Settings
 from ..storage import accounts
 from ..storage.accounts import Player
+from . import running
 from .output import Output, Progress
-from .running import check_schema, with_connection, with_database
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +35,20 @@ class Task:
         """The settings of the database and the log; raises SettingsError."""
         return Settings.from_environ(self.environ, self.options)
 
-    async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Call `work` to read from the database for as long as it takes, each statement in a transaction of its own."""
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Transaction]:
+        """A connection for reading as long as it takes; PostgreSQL commits each statement by itself."""
+        async with running.connection(self.settings, self.reactor) as connection:
+            statements = Transaction(connection)
+            await running.check_schema(statements)
+            yield statements
 
-        async def checked(connection: Connection) -> T:
-            await check_schema(connection)
-            return await work(Transaction(connection))
-
-        return await with_connection(self.settings, self.reactor, checked)
-
-    async def writing(self, work: Callable[[Database], Awaitable[T]], *, create: bool = False) -> T:
-        """Call `work` with a Database, as in the service: with short transactions, which may be run again.
+    def database(self, *, create: bool = False) -> AbstractAsyncContextManager[Database]:
+        """A Database, as in the service: for short transactions, which may be run again.
 
         With `create`, an embedded database is made if there is none, and the schema brought up to date.
         """
-        return await with_database(self.settings, self.reactor, work, migrating=create, create=create)
+        return running.database(self.settings, self.reactor, migrating=create, create=create)
 
 
 def no_such_player(text: str) -> NotFound:

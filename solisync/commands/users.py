@@ -4,8 +4,6 @@ from dataclasses import asdict
 
 from ..access.rate_limit import buckets_of
 from ..errors import Conflict, DatabaseError, FatalError
-from ..postgres.database import Database
-from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
@@ -33,15 +31,15 @@ async def show_list(task: Task) -> None:
     chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME}
     if order != "name" and (left or 0) > MOST:
         raise FatalError(f"solisync: by {order}, at most {MOST:,} players are listed: give a --limit up to that")
-
-    async def show(transaction: Transaction) -> None:
-        nonlocal left
+    if left == 0:
+        return
+    async with task.connection() as statements:
         write = task.output.table(COLUMNS)
         if order != "name":
-            for each in await players.by(transaction, order, most=left or MOST, **chosen):
+            for each in await players.by(statements, order, most=left or MOST, **chosen):
                 write(_line(each, task))
             return
-        async for page in players.by_name(transaction, **chosen):
+        async for page in players.by_name(statements, **chosen):
             for each in page[:left]:
                 write(_line(each, task))
             if left is not None:
@@ -49,28 +47,21 @@ async def show_list(task: Task) -> None:
                 if left <= 0:
                     return
 
-    if left != 0:
-        await task.reading(show)
-
 
 async def show_one(task: Task) -> None:
     """Show what is stored about a player, in numbers."""
-
-    async def show(transaction: Transaction) -> None:
-        found = await player(transaction, task.chosen.user)
-        summary = await accounts.summary(transaction, found.id)
+    async with task.connection() as statements:
+        found = await player(statements, task.chosen.user)
+        summary = await accounts.summary(statements, found.id)
         if summary is None:
             raise no_such_player(task.chosen.user)
         task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
-
-    await task.reading(show)
 
 
 async def rename(task: Task) -> None:
     """Change a player's username, by the rules of registering."""
     username = check_username(task.chosen.username)
-
-    async def change(database: Database) -> None:
+    async with task.database() as database:
         found = await database.autocommit(player, task.chosen.user)
         try:
             former = await database.transact(accounts.rename, found.id, username)
@@ -82,19 +73,14 @@ async def rename(task: Task) -> None:
             raise no_such_player(task.chosen.user)
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
 
-    await task.writing(change)
-
 
 async def delete(task: Task) -> None:
     """Delete a player, as DELETE /api/account does."""
-
-    async def change(database: Database) -> None:
+    async with task.database() as database:
         found = await database.autocommit(player, task.chosen.user)
         if await database.autocommit(accounts.delete, found.id, buckets_of(found.id)):
             audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
-
-    await task.writing(change)
 
 
 def _line(each: ListedPlayer, task: Task) -> dict[str, object]:

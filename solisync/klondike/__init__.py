@@ -5,13 +5,15 @@
 """
 
 from .drawing import draw_game
-from .recording import Reason, RecordedMove, UnreadableError, read_recording
+from .recording import DRAW_MODES, MODES, Reason, RecordedMove, UnreadableError, read_recording
 from .scoring import PREFERRED
 from .timeline import Timeline, make_timeline, undo_places
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
 
 __all__ = [
+    "DRAW_MODES",
     "ENGINE_VERSION",
+    "MODES",
     "PREFERRED",
     "Reason",
     "RecordedMove",

@@ -17,6 +17,10 @@ _SEED_TEXT = re.compile("0|[1-9][0-9]{0,19}")
 _EXACT_MAX = 2**53  # a double holds every integer up to it
 
 
+MODES = ("Classic", "Zen", "Challenge", "TimeAttack", "Difficulty")
+DRAW_MODES = ("DrawOne", "DrawThree")
+
+
 class Reason(StrEnum):
     """Why a replay is not verified; `docs/verification.md "Verdicts"` explains each."""
 
@@ -47,7 +51,7 @@ class Recording:
     seed: int
     draw_mode: str
     mode: str
-    """"Classic", "Zen", "Challenge", "TimeAttack" or "Difficulty"."""
+    """One of MODES."""
     final_score: int | None
     """The score that is claimed, without the time bonus; None if it is not a whole number."""
     moves: tuple[Move, ...]
@@ -109,8 +113,8 @@ class _Level(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Replay(Struct, frozen=True, kw_only=True):
-    mode: Literal["Classic", "Zen", "Challenge", "TimeAttack", "Difficulty"] | _Level
-    draw_mode: Literal["DrawOne", "DrawThree"]
+    mode: Literal[MODES] | _Level  # type: ignore[valid-type]
+    draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
     final_score: int | float
     moves: list[RecordedMove]
 

@@ -27,11 +27,7 @@ from .libpq import LibpqConnection, Parameters
 from .opening import Server, connect_and_set_up, reason
 from .staggered import staggered_race
 from .statement import Row, Statement, Step
-
-CONNECT_SECONDS = 3.0  # for each address of each host, the setup included
-SETTLED_SECONDS = 1.0  # how long after connecting a refusal to write is put down to the server as it has always been
-
-MISFIT_SECONDS = 60.0  # how long a connection goes on without the statements that didn't fit the schema it has met
+from .times import TIMES, PoolTimes
 
 # SQLSTATEs after which a fresh connection may be the cure: the server was demoted; a migration changed what a prepared
 # statement returns; a statement could not be prepared, because it didn't fit the schema of then.
@@ -49,11 +45,12 @@ class Connection:
     the connection resets it.
     """
 
-    def __init__(self, connection: LibpqConnection, server: Server, *, prepared: bool) -> None:
+    def __init__(self, connection: LibpqConnection, server: Server, *, prepared: bool, times: PoolTimes) -> None:
         self.cancelled = False
         self.server = server
         self._libpq = connection
         self._prepared = prepared
+        self._times = times
         self._opened = connection.reactor.seconds()
         reported = map(connection.parameter, ("in_hot_standby", "default_transaction_read_only"))
         self._was_read_only = "on" in reported
@@ -66,32 +63,34 @@ class Connection:
         *,
         statements: tuple[Statement, ...] = (),
         bounded: bool = True,
+        times: PoolTimes = TIMES,
     ) -> "Connection":
         """Connect, set the server's timeouts (unless not `bounded`) and prepare those `statements` that fit the schema.
 
         Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
-        ConnectionFailed when none does, each within CONNECT_SECONDS.
+        ConnectionFailed when none does, each within `times.connect`.
         """
 
         async def reach(host: str) -> Connection:
             addresses = await each_address(reactor, host)
-            attempts = [partial(cls._open, reactor, address, statements, bounded) for address in addresses]
-            return (await staggered_race(reactor, attempts))[1]
+            attempts = [partial(cls._open, reactor, address, statements, bounded, times) for address in addresses]
+            return (await staggered_race(reactor, attempts, times.head_start))[1]
 
-        return (await staggered_race(reactor, [partial(reach, host) for host in each_host(dsn)]))[1]
+        hosts = [partial(reach, host) for host in each_host(dsn)]
+        return (await staggered_race(reactor, hosts, times.head_start))[1]
 
     @classmethod
     async def _open(
-        cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
+        cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool, times: PoolTimes
     ) -> "Connection":
         opening = Deferred.fromCoroutine(connect_and_set_up(reactor, dsn, statements, bounded))
         try:
-            connection, server = await opening.addTimeout(CONNECT_SECONDS, reactor)
+            connection, server = await opening.addTimeout(times.connect, reactor)
         except TimeoutError:
-            raise ConnectionFailed(f"no answer within {CONNECT_SECONDS:g} s") from None
+            raise ConnectionFailed(f"no answer within {times.connect:g} s") from None
         except (psycopg2.Error, ConnectionDone, ValueError, OSError) as error:
             raise ConnectionFailed(_failure(error)) from None
-        return cls(connection, server, prepared=bool(statements))
+        return cls(connection, server, prepared=bool(statements), times=times)
 
     def run(self, *steps: Step, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
@@ -135,8 +134,8 @@ class Connection:
         """Whether a connection that is made now may do better; a young one would not, unless the schema has changed."""
         age = self._libpq.reactor.seconds() - self._opened
         if code == _READ_ONLY:
-            return not self._was_read_only or not 0 <= age < SETTLED_SECONDS
-        return code == _RESULT_CHANGED or (code == _NOT_PREPARED and not 0 <= age < MISFIT_SECONDS)
+            return not self._was_read_only or not 0 <= age < self._times.settled
+        return code == _RESULT_CHANGED or (code == _NOT_PREPARED and not 0 <= age < self._times.misfit)
 
     @property
     def can_commit(self) -> bool:

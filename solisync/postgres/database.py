@@ -13,8 +13,9 @@ from twisted.logger import Logger
 
 from ..errors import Interrupted, Outdated, Refused, TimedOut, TransactionAborted
 from .connection import Connection
-from .pool import WORK_SECONDS, Pool
+from .pool import Pool
 from .statement import Statement
+from .times import TIMES, PoolTimes
 from .transaction import Transaction, Work, autocommitted, in_transaction
 
 ATTEMPTS = 3
@@ -29,8 +30,10 @@ class Database:
 
     _log = Logger()
 
-    def __init__(self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...]) -> None:
-        self.pool = Pool(reactor=reactor, size=size, statements=statements)
+    def __init__(
+        self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...], times: PoolTimes = TIMES
+    ) -> None:
+        self.pool = Pool(reactor=reactor, size=size, statements=statements, times=times)
 
     def open(self, dsn: str) -> None:
         """Begin to connect; work waits for the first connection."""
@@ -51,7 +54,7 @@ class Database:
         Any exception rolls back. After a deadlock, or when the connection is lost before the commit was sent, the work
         is run again, three times in all; after a first timeout of a lock or a statement, once more. So it must not keep
         state of its own. Raises Unavailable when no connection
-        comes free within BORROW_SECONDS, DatabaseError when the database fails or the outcome is unknown.
+        comes free in time, DatabaseError when the database fails or the outcome is unknown.
         """
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
@@ -87,7 +90,7 @@ class Database:
                     self._log.failure("database work failed after its client had gone")
                 raise CancelledError from error
             if isinstance(error, TransactionAborted) and self.pool.is_overdue(connection):
-                raise Interrupted(f"the transaction took more than {WORK_SECONDS:g} s") from error
+                raise Interrupted(f"the transaction took more than {self.pool.times.work:g} s") from error
             raise
         else:
             if connection.cancelled:

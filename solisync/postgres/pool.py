@@ -21,12 +21,9 @@ from .dsn import each_host
 from .opening import Server
 from .staggered import staggered_race
 from .statement import Statement
+from .times import TIMES, PoolTimes
 
-BORROW_SECONDS = 2.0  # how long a borrower waits for a connection before it is declined
 BORROWERS = 1_000  # how many may wait at once
-WORK_SECONDS = 6.0  # how long a connection is lent; above statement_timeout, for a server that is frozen
-SWEEP_SECONDS = 0.25  # how often to look for borrowers that wait too long or keep a connection too long
-RECONNECT_SECONDS = 0.5
 SESSIONS_PER_CONNECTION = 2  # at most so many times `size` sessions on the server, abandoned ones included
 
 
@@ -38,7 +35,10 @@ class Pool:
 
     _log = Logger()
 
-    def __init__(self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...]) -> None:
+    def __init__(
+        self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...], times: PoolTimes = TIMES
+    ) -> None:
+        self.times = times
         self._reactor = reactor
         self._size = size
         self._statements = statements
@@ -95,7 +95,7 @@ class Pool:
 
     def _begin_sweep(self) -> None:
         if not self._sweep.running:
-            self._sweep.start(SWEEP_SECONDS, now=False).addErrback(self._log_unless_closed)
+            self._sweep.start(self.times.sweep, now=False).addErrback(self._log_unless_closed)
 
     def _log_unless_closed(self, failure: Failure) -> None:
         if not self._closed:
@@ -121,7 +121,7 @@ class Pool:
     def borrow(self) -> Connection | Deferred[Connection]:
         """Lend a connection until `give_back`: an idle one, or the next that comes free, in the order of asking.
 
-        Raises Unavailable, or fails with it after BORROW_SECONDS, when there are too many borrowers. A borrower that
+        Raises Unavailable, or fails with it after `times.borrow`, when there are too many borrowers. A borrower that
         waits may cancel. Fast path: returning an idle connection itself replaces a Deferred that has fired, see
         docs/performance.md.
         """
@@ -131,14 +131,14 @@ class Pool:
             raise Unavailable
         self._begin_sweep()  # the first borrower may come before `open`, and nothing else would decline it
         waiter: Deferred[Connection] = Deferred(self._waiting.__delitem__)
-        self._waiting[waiter] = self._reactor.seconds() + BORROW_SECONDS
+        self._waiting[waiter] = self._reactor.seconds() + self.times.borrow
         return waiter
 
     def _lend_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()  # the one used last: its caches are warm
             if connection.still_usable():
-                self._lent[connection] = self._reactor.seconds() + WORK_SECONDS
+                self._lent[connection] = self._reactor.seconds() + self.times.work
                 return connection
             connection.close()
         return None
@@ -148,7 +148,7 @@ class Pool:
         waiter.errback(Unavailable())
 
     def is_overdue(self, connection: Connection) -> bool:
-        """Whether this connection has been lent for WORK_SECONDS."""
+        """Whether this connection has been lent for `times.work`."""
         return self._reactor.seconds() >= self._lent[connection]
 
     def give_back(self, connection: Connection) -> None:
@@ -212,7 +212,7 @@ class Pool:
                 connection.close()
             elif connection not in self._abandoned:
                 self._lose(connection)
-                self._abandoned.add(connection, ConnectionLost(f"no answer within {WORK_SECONDS:g} s"))
+                self._abandoned.add(connection, ConnectionLost(f"no answer within {self.times.work:g} s"))
 
     async def _keep_full(self) -> None:
         while not self._closed:
@@ -222,7 +222,7 @@ class Pool:
                 continue
             hosts, replacements = tuple(self._hosts), self._replacements
             position, connection = await staggered_race(
-                self._reactor, [partial(self._keep_trying, host) for host in hosts]
+                self._reactor, [partial(self._keep_trying, host) for host in hosts], self.times.head_start
             )
             if self._replacements != replacements:  # its statements may be older than the change of the schema
                 connection.close()
@@ -230,7 +230,7 @@ class Pool:
             self._abandoned.close_all_but(connection.server.instance)
             if self._held + len(self._abandoned) >= SESSIONS_PER_CONNECTION * self._size:
                 connection.close()
-                await deferLater(self._reactor, RECONNECT_SECONDS)
+                await deferLater(self._reactor, self.times.reconnect)
                 continue
             self._hosts.remove(hosts[position])
             self._hosts.appendleft(hosts[position])
@@ -253,7 +253,7 @@ class Pool:
     async def _keep_trying(self, host: str) -> Connection:
         while True:
             try:
-                return await Connection.open(self._reactor, host, statements=self._statements)
+                return await Connection.open(self._reactor, host, statements=self._statements, times=self.times)
             except CancelledError:
                 raise
             except ConnectionFailed as error:
@@ -262,7 +262,7 @@ class Pool:
                 self._reachable = False
             except Exception:  # a pool that gave up here would never heal
                 self._log.failure("no connection to the database, for an unforeseen reason")
-            await deferLater(self._reactor, RECONNECT_SECONDS)
+            await deferLater(self._reactor, self.times.reconnect)
 
     def _lose(self, connection: Connection) -> None:
         self._held -= 1

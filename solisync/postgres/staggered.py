@@ -8,15 +8,13 @@ from twisted.internet.defer import CancelledError, Deferred, FailureGroup, race
 
 from ..errors import ConnectionFailed
 
-HEAD_START_SECONDS = 0.5
-
 T = TypeVar("T")
 
 
 async def staggered_race(
-    reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]]
+    reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], head_start: float
 ) -> tuple[int, T]:
-    """Start each attempt when the one before it has failed or is HEAD_START_SECONDS old; the first success wins.
+    """Start each attempt when the one before it has failed or is `head_start` seconds old; the first success wins.
 
     Returns the index and the result of the winner, and cancels the others. When all have failed, raises
     ConnectionFailed with every reason, or the first error that is anything else.
@@ -29,7 +27,7 @@ async def staggered_race(
 
     async def take_turn(number: int) -> T:
         await turns[number]
-        timer = reactor.callLater(HEAD_START_SECONDS, begin, number + 1)
+        timer = reactor.callLater(head_start, begin, number + 1)
         try:
             return await attempts[number]()
         except CancelledError:

@@ -3,10 +3,11 @@
 See docs/security.md "Logs".
 """
 
-from time import time
 from typing import Literal
 
-from twisted.logger import Logger, LogLevel
+from twisted.logger import Logger
+
+from .logs import quick_info
 
 Event = Literal[
     "register",
@@ -36,18 +37,4 @@ def audit(event: Event, *, user_id: str | None = None, reason: str | None = None
     The username of a failed login is never logged: it may be a password that was typed into the wrong field.
     """
     about = "".join(f", {what}" for what in (user_id and f"user {user_id}", reason) if what)
-    # Fast path: Logger.info(), 30,000 instructions, see docs/performance.md
-    _log.observer(
-        {
-            "log_logger": _log,
-            "log_level": LogLevel.info,
-            "log_namespace": _log.namespace,
-            "log_source": None,
-            "log_format": "{event}{about}",
-            "log_time": time(),
-            "event": event,
-            "about": about,
-            "user_id": user_id,
-            "reason": reason,
-        }
-    )
+    quick_info(_log, "{event}{about}", event=event, about=about, user_id=user_id, reason=reason)

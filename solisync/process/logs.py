@@ -10,9 +10,10 @@ import re
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from time import time
 from typing import IO, Any, cast
 
-from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
+from twisted.logger import ILogObserver, LogEvent, Logger, LogLevel, formatEvent
 from zope.interface import provider
 
 FORMATS = ("text", "json")
@@ -26,6 +27,19 @@ _pid = cache(os.getpid)
 os.register_at_fork(after_in_child=_pid.cache_clear)
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def quick_info(logger: Logger, text: str, **fields: object) -> None:
+    """Like `logger.info`. Fast path: replaces it, 30,000 instructions, see docs/performance.md."""
+    fields |= {
+        "log_logger": logger,
+        "log_level": LogLevel.info,
+        "log_namespace": logger.namespace,
+        "log_source": None,
+        "log_format": text,
+        "log_time": time(),
+    }
+    logger.observer(fields)
 
 
 def observer(style: str, out: IO[str]) -> ILogObserver:

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from ..errors import BadRequest, Unauthorized
+from .sessions import REFRESH_LIFETIME
 
 USERNAME_LENGTH = range(3, 33)
 PASSWORD_MIN_BYTES = 8
@@ -39,7 +40,7 @@ class TokenPair(Struct, frozen=True):
     """What a client keeps: replace both whenever a new pair arrives."""
 
     access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
-    refresh_token: Annotated[str, Meta(description="JWT, valid for 30 days, accepted once")]
+    refresh_token: Annotated[str, Meta(description=f"JWT, valid for {REFRESH_LIFETIME.days} days, accepted once")]
 
 
 class Me(Struct, frozen=True):

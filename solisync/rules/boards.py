@@ -13,9 +13,9 @@ from uuid import UUID
 from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest, NotFound
+from ..klondike import DRAW_MODES
 from .challenge import daily_challenge
 from .fields import EPOCH, Time, read_seed
-from .replays import DRAW_MODES
 
 OWN = "own"
 """All that a player has verified in mode Classic, unlisted replays too; nobody is ranked there."""
@@ -110,7 +110,7 @@ def no_such_day() -> NotFound:
 def deal_board(seed: str, draw_mode: str) -> str:
     """The board of a deal; raises NotFound for what is none."""
     if read_seed(seed) is None or draw_mode not in DRAW_MODES:
-        raise NotFound("not_found", "not found")
+        raise NotFound()
     return f"deal/{seed}/{draw_mode}"
 
 

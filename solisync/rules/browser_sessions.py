@@ -10,8 +10,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from .accounts import AuthRequest
-
-COOKIE_SECONDS = 30 * 24 * 60 * 60  # as long as the refresh token in it
+from .sessions import REFRESH_LIFETIME
 
 
 class BrowserLogin(AuthRequest, frozen=True):
@@ -47,7 +46,7 @@ class SessionCookie:
 
     def holding(self, token: str) -> str:
         """The value of Set-Cookie that puts this refresh token in its place."""
-        return self._set(token, COOKIE_SECONDS)
+        return self._set(token, int(REFRESH_LIFETIME.total_seconds()))
 
     @property
     def cleared(self) -> str:

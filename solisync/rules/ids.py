@@ -3,6 +3,8 @@
 import re
 from uuid import UUID
 
+NIL = str(UUID(int=0))
+
 _HYPHENATED = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 _UUID = re.compile(rf"(?:urn:uuid:)?({_HYPHENATED})|\{{({_HYPHENATED})\}}|([0-9a-f]{{32}})", re.IGNORECASE | re.ASCII)
 _CANONICAL = re.compile(_HYPHENATED)

@@ -9,10 +9,11 @@ import msgspec
 from msgspec import Raw, structs
 
 from ..errors import BadRequest
+from ..klondike import DRAW_MODES, MODES
 from . import cells
 from .cells import Row, Unusable
 from .leaderboard import BEST_MAX, Bests, check_display_name
-from .replays import DRAW_MODES, MODES, NUMBER_MAX, Fields, Header, read_header
+from .replays import NUMBER_MAX, Fields, Header, read_header
 
 UNKNOWN = "Unknown"
 

@@ -28,9 +28,8 @@ from .odd_cells import OddCells
 from .pushed import read_pushed
 from .replays import Fields, ReceivedReplay, decodable
 from .saved import read_saved
+from .shapes import MAX_BODY
 from .sync import Document
-
-REPLAY_MAX_BYTES = 1_048_576
 
 # bcrypt as Python's library reads it: the last of a salt's 22 characters has two bits. A cost above 14 takes seconds.
 _HASH = re.compile(r"\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}")
@@ -185,7 +184,7 @@ def read_stored_replay(row: Row, now: datetime) -> tuple[Replay, list[str]]:
     """A row of `replays`, of which the text alone counts, as in an upload; and warnings, as of an entry."""
     odd = OddCells(row, now)
     body = cells.text(row, "replay_json").encode()
-    if len(body) > REPLAY_MAX_BYTES:
+    if len(body) > MAX_BODY:
         raise Unusable("replay_json is larger than 1 MiB")
     received_at = odd.received_at()
     try:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Raw, Struct
 
+from ..klondike import Status
 from .challenge import DailyChallenge
 from .fields import Time
 from .verdicts import VerdictAnswer
@@ -70,10 +71,10 @@ STATIC: dict[PageName, Head] = {
 }
 
 _VERDICTS = {
-    "pending": "Not checked yet.",
-    "refuted": "The recorded moves don't lead to this result.",
-    "undecided": "Could not be checked in the time that a check may take.",
-    "unreadable": "Has no moves that can be checked.",
+    Status.PENDING: "Not checked yet.",
+    Status.REFUTED: "The recorded moves don't lead to this result.",
+    Status.UNDECIDED: "Could not be checked in the time that a check may take.",
+    Status.UNREADABLE: "Has no moves that can be checked.",
 }
 
 
@@ -81,7 +82,7 @@ def replay_head(shown: ReplayData) -> Head:
     """The head of the page of a replay: by whom, with which result, and whether its moves prove it."""
     replay, verdict = shown.replay, shown.verdict
     game = f"{_points(replay.final_score)} in {_clock(replay.time_seconds)}, {_in_words(replay.draw_mode)}"
-    claims = "claims" if verdict.status == "refuted" else "won with"
+    claims = "claims" if verdict.status == Status.REFUTED else "won with"
     deal = "" if replay.deal is None else f", deal {replay.deal}"
     details = f"Mode {_in_words(replay.mode)}{deal}, {replay.recorded_at[:10]}."
     return Head(f"{replay.username} {claims} {game}", f"{details} {_checked(verdict)}")
@@ -115,7 +116,7 @@ def _clock(spelling: Raw) -> str:
 
 
 def _checked(verdict: VerdictAnswer) -> str:
-    if verdict.status != "verified":
+    if verdict.status != Status.VERIFIED:
         return _VERDICTS[verdict.status]
     if not verdict.undos:
         return "Checked: the moves lead to the win with this score."

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
+from ..klondike import DRAW_MODES, MODES
 from .escapes import without_surrogates
 from .fields import U64_MAX, SpelledTime, Time, read_seed
 from .ids import canonical_uuid
@@ -24,9 +25,7 @@ from .leaderboard import BEST_MAX, NO_BESTS, Bests
 
 Fields = dict[str, Raw]
 
-MODES = ("Classic", "Zen", "Challenge", "TimeAttack", "Difficulty")
 LEVELS = ("Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random")
-DRAW_MODES = ("DrawOne", "DrawThree")
 NUMBER_MAX = 2**53
 SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
 

@@ -3,11 +3,13 @@
 import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+ACCESS_LIFETIME = timedelta(hours=24)
+REFRESH_LIFETIME = timedelta(days=30)
 USER_AGENT_LENGTH = 200
 
 

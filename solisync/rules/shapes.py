@@ -2,6 +2,9 @@
 
 from msgspec import Struct
 
+MAX_BODY = 1_048_576
+"""The most bytes of a request body, and so of an avatar, a replay and a player's progress."""
+
 
 class Ok(Struct, frozen=True):
     """Done; there is nothing else to say."""

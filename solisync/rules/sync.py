@@ -12,11 +12,13 @@ from msgspec import Meta, Raw, Struct, structs
 
 from .escapes import has_surrogates, sealed, unsealed
 from .fields import U32, U64, U64_MAX, Checked, Time
+from .ids import NIL
+from .shapes import MAX_BODY
 
 NEVER = U64_MAX  # fastest_win_seconds of a player who never won
 NEVER_AS_DOUBLE = 18_446_744_073_709_552_000  # NEVER as JavaScript spells it
 HISTORY_DAYS = 365
-PAYLOAD_MAX_BYTES = 1_048_576
+PAYLOAD_MAX_BYTES = MAX_BODY
 
 Key = Annotated[str, Meta(min_length=1, max_length=64)]
 Unknown = dict[str, Raw]
@@ -86,7 +88,7 @@ class Payload(Checked, frozen=True, kw_only=True):
         str,
         Meta(
             description="one's own id, or the nil UUID",
-            examples=["00000000-0000-0000-0000-000000000000"],
+            examples=[NIL],
             extra_json_schema={"format": "uuid"},
         ),
     ]

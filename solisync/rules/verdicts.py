@@ -1,12 +1,14 @@
 """Verdicts on replays: the message shape (docs/protocol.md "Replays")."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ..klondike import Reason, Status
 from .fields import Time
 
-VerdictStatus = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
+VerdictStatus: TypeAlias = Literal[tuple(status.value for status in Status)]  # type: ignore[valid-type]
+VerdictReason: TypeAlias = Literal[tuple(reason.value for reason in Reason)]  # type: ignore[valid-type]
 
 
 class VerdictAnswer(Struct, frozen=True, kw_only=True):
@@ -17,24 +19,10 @@ class VerdictAnswer(Struct, frozen=True, kw_only=True):
     undos: Annotated[int | None, Meta(description="the fewest that make the recorded moves a won game with this score")]
     score: int | None
     moves: Annotated[int | None, Meta(description="as recorded, those that were undone included")]
-    reason: (
-        Literal[
-            "no_seed",
-            "no_moves",
-            "shape",
-            "illegal_move",
-            "not_won",
-            "score",
-            "no_explanation",
-            "budget",
-            "crashed",
-            "seed_rounded",
-        ]
-        | None
-    )
+    reason: VerdictReason | None
     checked_at: Time | None
 
 
 PENDING = VerdictAnswer(
-    status="pending", ruleset=None, undos=None, score=None, moves=None, reason=None, checked_at=None
+    status=Status.PENDING.value, ruleset=None, undos=None, score=None, moves=None, reason=None, checked_at=None
 )

@@ -9,16 +9,17 @@ from ..klondike import PREFERRED
 from ..postgres.statement import Row, Statement
 from ..postgres.transaction import Transaction
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
+from ..rules.ids import NIL
 from .rows import maybe
 
-FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), "00000000-0000-0000-0000-000000000000")
+FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
 
 
 class Verified(NamedTuple):
     """A verified replay, in the order of the engines that verified them."""
 
     engine: int = 0
-    replay_id: str = "00000000-0000-0000-0000-000000000000"
+    replay_id: str = NIL
 
 
 _SHOWN = """

@@ -111,11 +111,11 @@ def answer(
     if status is None:
         return PENDING
     return VerdictAnswer(
-        status=status,  # type: ignore[arg-type]
+        status=status,
         ruleset=ruleset,
         undos=undos,
         score=score,
         moves=moves,
-        reason=reason,  # type: ignore[arg-type]
+        reason=reason,
         checked_at=checked_at,
     )

@@ -84,7 +84,7 @@ class Accounts:
         """The player's profile."""
         profile = await self._database.autocommit(accounts.profile, player)
         if profile is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def change_password(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
@@ -94,7 +94,7 @@ class Accounts:
         self._passwords.require_room()
         stored = await self._database.autocommit(accounts.credentials_of, player)
         if stored is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         verified = stored.password_hash
         if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(
             current, verified, cut=stored.password_cut

@@ -26,13 +26,13 @@ class Avatars:
         extension = check_avatar(content_type, content)
         profile = await self._database.autocommit(avatars.replace, player, extension, content)
         if profile is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:
         """Take the player's avatar away; that there is none is no error."""
         if not await self._database.transact(avatars.remove, player):
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return Ok()
 
     async def show(
@@ -41,14 +41,14 @@ class Avatars:
         """A player's avatar. Caches may keep it, private ones unless avatars are public, and must revalidate it."""
         content_type = media_type(extension)
         if content_type is None or not is_id(user_id):
-            raise NotFound("avatar_not_found", "avatar not found")
+            raise NotFound("avatar_not_found")
         if if_none_match is not None:
             etag = await self._database.autocommit(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
                 return self._reply(Reply(status=304, content_type=None), etag)
         avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
         if avatar is None:
-            raise NotFound("avatar_not_found", "avatar not found")
+            raise NotFound("avatar_not_found")
         return self._reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)
 
     def _reply(self, reply: Reply, etag: str) -> Reply:

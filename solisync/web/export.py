@@ -23,11 +23,11 @@ class Export:
         if head_only:
             profile = await self._database.autocommit(accounts.profile, player)
             if profile is None:
-                raise NotFound("user_not_found", "user not found")
+                raise NotFound("user_not_found")
             return _download(profile.username, _nothing())
         beginning = await self._database.autocommit(self._begin, player)
         if beginning is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return _download(beginning.account.username, export.document(self._database.autocommit, player, beginning))
 
     # The database runs this to its end even if the client has gone, so the audit trail is written here.

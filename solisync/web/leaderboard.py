@@ -30,7 +30,7 @@ class Leaderboard:
         """The player's own entry, visible or not."""
         entry = await self._database.autocommit(leaderboard.own, player)
         if entry is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return entry
 
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
@@ -41,13 +41,13 @@ class Leaderboard:
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept in case they opt in again."""
         if not await self._database.autocommit(self._opt_out, player):
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return Ok()
 
     async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
         saved = await sync.load(transaction, player, None)
         if saved is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
             await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))

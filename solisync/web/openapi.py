@@ -9,9 +9,9 @@ import msgspec
 
 from .. import __version__
 from ..errors import Code
+from ..klondike import DRAW_MODES
 from ..rules.avatars import FORMATS
 from ..rules.fields import SEED_PATTERN
-from ..rules.replays import DRAW_MODES
 from ..rules.shapes import ErrorBody
 from .recorded_game import RecordedGame
 from .route import Json, Route, Upload

@@ -123,7 +123,7 @@ class Pages:
     async def file(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
         """A script, a style sheet or a picture of the pages."""
         if name not in self._files:
-            raise NotFound("not_found", "not found")
+            raise NotFound()
         return unless_known(self._files[name][gzip], if_none_match)
 
     def _missing(self, code: Code, gzip: bool) -> Reply:

@@ -154,8 +154,8 @@ def _check_found(found: bool | None) -> None:
 
 
 def _no_such_player() -> NotFound:
-    return NotFound("user_not_found", "user not found")
+    return NotFound("user_not_found")
 
 
 def _no_such_replay() -> NotFound:
-    return NotFound("replay_not_found", "replay not found")
+    return NotFound("replay_not_found")

@@ -85,22 +85,22 @@ class Sessions:
         """The player's live sessions, last used first."""
         found = await self._database.autocommit(sessions.listed, player, access_expiry)
         if found is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return Reply.of(found)
 
     async def end(self, *, player: str, session_id: str) -> Ok:
         """End one of the player's sessions. Its access token lives on until it expires."""
         ended = await self._database.autocommit(self._end, player, session_id if is_id(session_id) else None)
         if ended is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         if not ended:
-            raise NotFound("session_not_found", "session not found")
+            raise NotFound("session_not_found")
         return Ok()
 
     async def end_all(self, *, player: str) -> Ok:
         """End all of the player's sessions."""
         if await self._database.autocommit(self._end_all, player) is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         return Ok()
 
     # The database runs these to their end even if the client has gone, so the audit trail is written here.

@@ -83,7 +83,7 @@ class Docs:
     async def asset(self, *, name: str, if_none_match: str | None) -> Reply:
         """A script or style sheet of the page."""
         if name not in self._assets:
-            raise NotFound("not_found", "not found")
+            raise NotFound()
         return _unless_known(self._assets[name], if_none_match)
 
 

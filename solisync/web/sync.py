@@ -53,7 +53,7 @@ class Sync:
         """The player's stored progress, or the defaults if they never pushed."""
         pulled = await self._database.autocommit(sync.pull, player, access_expiry)
         if pulled is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         now = self._now()
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
@@ -80,7 +80,7 @@ class Sync:
     ) -> tuple[Reply, list[SyncConflict], Basis]:
         saved = await sync.load(transaction, player, access_expiry)
         if saved is None:
-            raise NotFound("user_not_found", "user not found")
+            raise NotFound("user_not_found")
         now = self._now()
         with self._large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
             merged = _merged(pushed.document, saved, now)

@@ -23,20 +23,20 @@ class Verdicts:
         """The verdict on a replay."""
         found = await self._database.autocommit(verdicts.verdict, replay_id) if is_id(replay_id) else None
         if found is None:
-            raise NotFound("replay_not_found", "replay not found")
+            raise NotFound("replay_not_found")
         return Reply.of(found).with_headers(REVALIDATED)
 
     async def timeline(self, *, replay_id: str, if_none_match: str | None) -> Reply:
         """Each step of a verified replay."""
         if not is_id(replay_id):
-            raise NotFound("replay_not_found", "replay not found")
+            raise NotFound("replay_not_found")
         if if_none_match is not None:
             etag = await self._database.autocommit(verdicts.timeline_etag, replay_id)
             if etag is not None and matches(if_none_match, etag):
                 return Reply(status=304, content_type=None, headers={**KEPT, "ETag": etag})
         found = await self._database.autocommit(verdicts.timeline, replay_id)
         if found is None:
-            raise NotFound("replay_not_found", "replay not found")
+            raise NotFound("replay_not_found")
         if found.compressed is None or found.etag is None:
             raise Conflict("not_playable", "replay can not be played back")
         return Reply(body=zlib.decompress(found.compressed), headers={**KEPT, "ETag": found.etag})

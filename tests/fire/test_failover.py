@@ -10,11 +10,10 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import ConnectionFailed, DatabaseError
-from solisync.postgres import connection as connections
-from solisync.postgres import pool, staggered
 from solisync.postgres.connection import Connection
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
+from solisync.postgres.times import PoolTimes
 from tests.fire.acknowledged import Players
 from tests.fire.servers import all_hosts, servers
 from tests.harness.concurrency import until
@@ -120,10 +119,9 @@ async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monk
     primary, _ = either
     addresses = [("127.0.0.2", 0), ("127.0.0.1", 0)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", address) for address in addresses])
-    monkeypatch.setattr(staggered, "HEAD_START_SECONDS", 0.05)
-    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
     with socket.create_server(("127.0.0.2", primary.port)):
-        database = Database(reactor=reactor, size=8, statements=(PORT,))
+        times = PoolTimes(head_start=0.05, connect=1000)
+        database = Database(reactor=reactor, size=8, statements=(PORT,), times=times)
         database.open(primary.dsn.replace("127.0.0.1", "db.test"))
         assert await database.autocommit(lambda transaction: transaction.run(PORT)) == [(primary.port,)]
         held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
@@ -132,12 +130,11 @@ async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monk
 
 
 @pytest.mark.parametrize("wanted", ["any", "read-write"])
-async def test_a_pool_leaves_a_frozen_primary(reactor, pair, monkeypatch, wanted):
-    """The first work that it swallows costs WORK_SECONDS; then all connections lead to the next host."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.5)
-    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
+async def test_a_pool_leaves_a_frozen_primary(reactor, pair, wanted):
+    """The first work that it swallows costs a bounded time; then all connections lead to the next host."""
     primary, standby = pair
-    database = Database(reactor=reactor, size=8, statements=(PORT,))
+    times = PoolTimes(work=0.5, connect=1000)
+    database = Database(reactor=reactor, size=8, statements=(PORT,), times=times)
     database.open(all_hosts(primary, standby, wanted=wanted))
     held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
     await until(reactor, lambda: len(primary.sql(held)) == 8)

@@ -6,6 +6,7 @@ import pytest
 import pytest_twisted
 
 from solisync.postgres.database import Database
+from solisync.postgres.times import TIMES
 from tests.harness.concurrency import wait_for
 from tests.harness.postgres import run_sql
 from tests.postgres.notes import SCHEMA, STATEMENTS, backends, started
@@ -33,8 +34,8 @@ def make_database(reactor, dsn):
     """Open pools on the test's database; at the end each must close and leave no connection behind."""
     made = []
 
-    def make(size=1, *, to=dsn, statements=STATEMENTS):
-        database = Database(reactor=reactor, size=size, statements=statements)
+    def make(size=1, *, to=dsn, statements=STATEMENTS, times=TIMES):
+        database = Database(reactor=reactor, size=size, statements=statements, times=times)
         database.open(to)
         made.append(database)
         return database

@@ -7,6 +7,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Interrupted, Unavailable
 from solisync.postgres import pool
+from solisync.postgres.times import PoolTimes
 from tests.fire.servers import all_hosts, servers
 from tests.harness.concurrency import until
 from tests.harness.postgres import run_sql
@@ -25,11 +26,9 @@ def primary(new_cluster):
         yield made
 
 
-async def test_commits_that_hang_take_few_sessions(make_database, primary, reactor, monkeypatch):
+async def test_commits_that_hang_take_few_sessions(make_database, primary, reactor):
     """However long no standby answers and whoever tries again: afterwards all is as before, and nothing is lost."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.5)
-    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.3)
-    database = make_database(SIZE, to=primary.dsn)
+    database = make_database(SIZE, to=primary.dsn, times=PoolTimes(work=0.5, borrow=0.3))
     await until(reactor, lambda: len(backends(primary.dsn)) == SIZE)
     primary.wait_for_standby("nobody")
     work = []
@@ -50,14 +49,13 @@ async def test_commits_that_hang_take_few_sessions(make_database, primary, react
     assert len(notes(primary.dsn)) == MOST + 1
 
 
-async def test_they_count_for_one_server_only(make_database, reactor, monkeypatch, new_cluster):
+async def test_they_count_for_one_server_only(make_database, reactor, new_cluster):
     """Those to a server that is frozen are closed as soon as another one is there: it has none of their sessions."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.3)
     with servers(cluster=new_cluster) as made:
         frozen, other = made.make_primary("frozen"), made.make_primary("other")
         other.kill()
         run_sql(frozen.dsn, SCHEMA)
-        database = make_database(SIZE, to=all_hosts(frozen, other, wanted="any"))
+        database = make_database(SIZE, to=all_hosts(frozen, other, wanted="any"), times=PoolTimes(work=0.3))
         await until(reactor, lambda: database.pool.idle == SIZE)
         frozen.freeze()
         outcomes = await DeferredList([started(database.autocommit(add, n)) for n in range(SIZE)], consumeErrors=True)
@@ -69,10 +67,9 @@ async def test_they_count_for_one_server_only(make_database, reactor, monkeypatc
         assert database.pool.servers == {f"127.0.0.1:{other.port}": SIZE}
 
 
-async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor, monkeypatch):
+async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor):
     """A statement that was only slow leaves nothing behind; its borrower was told in time."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
-    database = make_database()
+    database = make_database(times=PoolTimes(work=0.2))
     slow = await database.autocommit(pid)
     with pytest.raises(DatabaseError):
         await database.autocommit(sleep, 2)
@@ -82,10 +79,9 @@ async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor
     assert database.pool.replaced == 1
 
 
-async def test_abandoned_connections_are_closed_with_the_pool(make_database, dsn, monkeypatch):
+async def test_abandoned_connections_are_closed_with_the_pool(make_database, dsn):
     """An end doesn't wait for them."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
-    database = make_database()
+    database = make_database(times=PoolTimes(work=0.2))
     with pytest.raises(DatabaseError):
         await database.autocommit(sleep, 3)
     await database.close(0)

@@ -8,9 +8,8 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
 
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres import connection as connections
-from solisync.postgres import pool
 from solisync.postgres.statement import Statement
+from solisync.postgres.times import PoolTimes
 from tests.harness.concurrency import wait_for
 from tests.harness.postgres import run_sql
 from tests.postgres.notes import (
@@ -103,9 +102,8 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
 
 
 @pytest.mark.parametrize("code", ["25006", "0A000"])
-async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_database, code, monkeypatch):
+async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_database, code):
     """A server that became a standby, or a statement whose result type changed, is cured by a new connection."""
-    monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
     pids = []
 
     async def outdated(transaction):
@@ -114,7 +112,7 @@ async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_da
             await transaction.run(FAIL, code)
         return "cured"
 
-    assert await make_database().transact(outdated) == "cured"
+    assert await make_database(times=PoolTimes(settled=0)).transact(outdated) == "cured"
     assert len(set(pids)) == 3
 
 
@@ -226,10 +224,9 @@ async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, rea
     assert notes(dsn) == [1]
 
 
-async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn, monkeypatch):
-    """A server that neither answers nor hangs up costs WORK_SECONDS, then its connection is replaced."""
-    monkeypatch.setattr(pool, "WORK_SECONDS", 0.2)
-    database = make_database()
+async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn):
+    """A server that neither answers nor hangs up costs its borrower a bounded time, then its connection is replaced."""
+    database = make_database(times=PoolTimes(work=0.2))
     for method in ("autocommit", "transact"):
         frozen = await database.autocommit(pid)
         os.kill(frozen, signal.SIGSTOP)

@@ -10,11 +10,12 @@ from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from solisync.errors import DatabaseError, TransactionAborted, Unavailable
-from solisync.postgres import connection as connections
-from solisync.postgres import pool, staggered
+from solisync.postgres import pool
 from solisync.postgres.connection import Connection
 from solisync.postgres.database import Database
+from solisync.postgres.times import TIMES, PoolTimes
 from tests.harness.concurrency import until, wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.postgres import connect, run_sql
 from tests.postgres.notes import FAIL, PID, SCHEMA, add, backends, pid, sleep, started, terminate
 
@@ -38,10 +39,9 @@ async def test_nobody_meets_a_connection_that_died_this_very_moment(make_databas
 
 
 @pytest.mark.parametrize("trouble", ["outdated", "silent"])
-async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor, monkeypatch, trouble):
+async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor, trouble):
     """Idle ones are replaced before anybody meets them, busy ones when their work is done."""
-    monkeypatch.setattr(connections, "SETTLED_SECONDS", 0)
-    database = make_database(size=4)
+    database = make_database(size=4, times=PoolTimes(settled=0))
     await until(reactor, lambda: len(backends(dsn)) == 4)
     before = set(dict(backends(dsn)))
     busy = started(database.autocommit(sleep, 0.5))
@@ -49,7 +49,7 @@ async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor
         with pytest.raises(DatabaseError):
             await database.autocommit(lambda transaction: transaction.run(FAIL, "25006"))
     else:
-        monkeypatch.setattr(pool, "WORK_SECONDS", 0.1)
+        database.pool.times = PoolTimes(settled=0, work=0.1)
         with pytest.raises(DatabaseError):
             await database.autocommit(sleep, 1)
     await until(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
@@ -82,10 +82,9 @@ async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
     admin_connection.close()
 
 
-async def test_the_wait_for_a_connection_is_bounded(make_database, monkeypatch, reactor):
-    """Work that finds no connection within BORROW_SECONDS is declined; what runs is not disturbed."""
-    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
-    database = make_database()
+async def test_the_wait_for_a_connection_is_bounded(make_database):
+    """Work that finds no connection in time is declined; what runs is not disturbed."""
+    database = make_database(times=PoolTimes(borrow=0.2))
     await database.autocommit(pid)
     release = Deferred()
 
@@ -134,15 +133,14 @@ async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database
     assert await database.autocommit(pid) == number
 
 
-async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn, monkeypatch):
-    """While the pool doesn't know of a server yet, work waits for BORROW_SECONDS; once it does, work is done."""
-    monkeypatch.setattr(pool, "BORROW_SECONDS", 0.2)
-    database = Database(reactor=reactor, size=1, statements=(PID,))
+async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn):
+    """While the pool doesn't know of a server yet, work waits for a bounded time; once it does, work is done."""
+    database = Database(reactor=reactor, size=1, statements=(PID,), times=PoolTimes(borrow=0.2))
     began = time.monotonic()
     with pytest.raises(Unavailable):
         await database.autocommit(pid)
-    assert time.monotonic() - began < 10 * pool.BORROW_SECONDS
-    monkeypatch.setattr(pool, "BORROW_SECONDS", 20)
+    assert time.monotonic() - began < 10 * 0.2
+    database.pool.times = PoolTimes(borrow=PATIENCE)
     waiting = started(database.autocommit(pid))
     database.open(dsn)
     assert await waiting
@@ -159,7 +157,7 @@ async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, react
     began = time.monotonic()
     with pytest.raises(DatabaseError, match="notes"):  # STATEMENTS can't be prepared there, so:
         await make_database(to=late, statements=()).autocommit(add, 1)
-    assert time.monotonic() - began < 10 * pool.RECONNECT_SECONDS
+    assert time.monotonic() - began < 10 * TIMES.reconnect
     run_sql(late, SCHEMA)
     await database.autocommit(pid)
     await database.close(0)
@@ -184,29 +182,27 @@ async def test_a_connection_is_handed_on_without_its_givers_context(make_databas
 
 
 @pytest.mark.parametrize("state", ["connecting", "pausing", "full"])
-async def test_a_closed_pool_leaves_nothing_in_the_reactor(make_database, reactor, black_hole, dsn, state, monkeypatch):
+async def test_a_closed_pool_leaves_nothing_in_the_reactor(make_database, reactor, black_hole, dsn, state):
     """Whatever it was doing, neither a timer nor a socket of it is left."""
-    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
-    monkeypatch.setattr(pool, "RECONNECT_SECONDS", 1000)
+    times = PoolTimes(connect=1000, reconnect=1000)
     sockets = len(reactor.getReaders()) + len(reactor.getWriters())
-    database = make_database(to={"connecting": black_hole, "pausing": "host=/nowhere", "full": dsn}[state])
+    database = make_database(to={"connecting": black_hole, "pausing": "host=/nowhere", "full": dsn}[state], times=times)
     await deferLater(reactor, 0.05)
     await database.close(0)
     assert not [call for call in reactor.getDelayedCalls() if call.getTime() > reactor.seconds() + 900]
     assert len(reactor.getReaders()) + len(reactor.getWriters()) == sockets
 
 
-async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, black_hole, dsn, monkeypatch):
+async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, black_hole, dsn):
     """The next host is tried while the first is silent, and a pool stays with the one that answers."""
-    monkeypatch.setattr(connections, "CONNECT_SECONDS", 1000)
-    monkeypatch.setattr(staggered, "HEAD_START_SECONDS", 0.5)
+    times = PoolTimes(connect=1000, head_start=0.5)
     silent, good = psycopg2.extensions.parse_dsn(black_hole), psycopg2.extensions.parse_dsn(dsn)
     both = psycopg2.extensions.make_dsn(
         **good | {"host": f"127.0.0.1,{good['host']}", "port": f"{silent['port']},{good['port']}"}
     )
-    (await Connection.open(reactor, both)).close()
+    (await Connection.open(reactor, both, times=times)).close()
     began = time.monotonic()
-    database = make_database(8, to=both)
+    database = make_database(8, to=both, times=times)
     assert await database.autocommit(pid)
     await until(reactor, lambda: len(backends(dsn)) == 8)
     assert time.monotonic() - began < 8 * 0.5
@@ -214,7 +210,6 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
 
 async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypatch, no_lost_failures):
     """Whatever connecting raises, it is logged and tried again."""
-    monkeypatch.setattr(pool, "RECONNECT_SECONDS", 0.01)
     working, failing = Connection.open, [RuntimeError("can't start new thread"), KeyError("bug")]
 
     async def fail_twice(*arguments, **options):
@@ -223,6 +218,6 @@ async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypat
         return await working(*arguments, **options)
 
     monkeypatch.setattr(Connection, "open", fail_twice)
-    assert await make_database().autocommit(pid)
+    assert await make_database(times=PoolTimes(reconnect=0.01)).autocommit(pid)
     assert len(no_lost_failures) == 2
     no_lost_failures.clear()

@@ -5,7 +5,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from solisync.errors import ConnectionFailed
-from solisync.postgres.staggered import HEAD_START_SECONDS, staggered_race
+from solisync.postgres.staggered import staggered_race
+
+HEAD_START = 0.5
 
 
 class Race:
@@ -16,7 +18,7 @@ class Race:
         self.running = {}
         self.cancelled = []
         self.outcome = Deferred.fromCoroutine(
-            staggered_race(self.clock, [self._attempt(number) for number in range(count)])
+            staggered_race(self.clock, [self._attempt(number) for number in range(count)], HEAD_START)
         )
 
     def _attempt(self, number):
@@ -31,7 +33,7 @@ async def test_each_attempt_has_a_head_start():
     """The next begins when those before are still silent after a while; then the first success counts."""
     race = Race(3)
     assert set(race.running) == {0}
-    race.clock.advance(HEAD_START_SECONDS)
+    race.clock.advance(HEAD_START)
     assert set(race.running) == {0, 1}
     race.running[1].callback("b")
     assert await race.outcome == (1, "b")
@@ -54,7 +56,7 @@ async def test_after_a_failure_the_next_attempt_begins_at_once(error):
 async def test_an_attempt_that_was_overtaken_may_still_win():
     """Being slow is no failure."""
     race = Race(2)
-    race.clock.advance(HEAD_START_SECONDS)
+    race.clock.advance(HEAD_START)
     race.running[1].errback(ConnectionFailed("refused"))
     race.running[0].callback("a")
     assert await race.outcome == (0, "a")
@@ -63,7 +65,7 @@ async def test_an_attempt_that_was_overtaken_may_still_win():
 async def test_when_all_fail_all_reasons_are_told():
     """In the order of the attempts."""
     race = Race(2)
-    race.clock.advance(HEAD_START_SECONDS)
+    race.clock.advance(HEAD_START)
     race.running[1].errback(ConnectionFailed("two"))
     race.running[0].errback(ConnectionFailed("one"))
     with pytest.raises(ConnectionFailed, match=r"^one; two$"):
@@ -82,7 +84,7 @@ async def test_a_bug_is_no_failed_connection():
 async def test_cancelling_cancels_all_of_them():
     """Nothing runs on and no timer is left."""
     race = Race(3)
-    race.clock.advance(HEAD_START_SECONDS)
+    race.clock.advance(HEAD_START)
     race.outcome.cancel()
     with pytest.raises(CancelledError):
         await race.outcome

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solisync.klondike import DRAW_MODES, MODES
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.pages import STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
-from solisync.rules.replays import DRAW_MODES, MODES, NUMBER_MAX
+from solisync.rules.replays import NUMBER_MAX
 from solisync.rules.verdicts import PENDING, VerdictAnswer
 
 VERIFIED = VerdictAnswer(

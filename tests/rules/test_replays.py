@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
+from solisync.klondike import DRAW_MODES, MODES
 from solisync.rules.replay_lists import recent_count, verified_only
-from solisync.rules.replays import DRAW_MODES, LEVELS, MODES, Fields, decodable, read_header, read_replay
+from solisync.rules.replays import LEVELS, Fields, decodable, read_header, read_replay
 from tests.harness.payloads import OTHER_SPELLINGS
 
 I32 = 2**31 - 1

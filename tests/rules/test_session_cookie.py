@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.access.tokens import REFRESH_LIFETIME
-from solisync.rules.browser_sessions import COOKIE_SECONDS, SessionCookie
+from solisync.rules.browser_sessions import SessionCookie
 
 READ = {
     "alone": (["solisync=x"], "x"),
@@ -52,10 +51,9 @@ def test_what_is_set_is_what_is_read(secure):
     cookie = SessionCookie(secure, None)
     pair, *attributes = cookie.holding("x.y-z_0").split("; ")
     assert SessionCookie.read([pair], secure=secure).token == "x.y-z_0"
-    expected = {f"Max-Age={COOKIE_SECONDS}", "Path=/", "HttpOnly", "SameSite=Strict"}
+    expected = {f"Max-Age={30 * 24 * 60 * 60}", "Path=/", "HttpOnly", "SameSite=Strict"}
     assert set(attributes) == expected | ({"Secure"} if secure else set())
     assert len(attributes) == len(set(attributes))
-    assert REFRESH_LIFETIME.total_seconds() == COOKIE_SECONDS
 
 
 @pytest.mark.parametrize("secure", [True, False])

@@ -15,13 +15,14 @@ from twisted.python.failure import Failure
 from twisted.web import http
 
 from ...errors import Unavailable
+from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .connections import Connections
 from .deadlines import OneTimer
 from .half_close import HalfCloseChannel
 from .head import MAX_HEADER_BYTES, MAX_HEADERS, Head, read_head
 from .reply import Refusal, Reply, encode_head
-from .request import MAX_BODY, Request
+from .request import Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
 
 HEADER_SECONDS = 10.0

@@ -17,12 +17,12 @@ from ...access.client_address import Origin, OriginResolver
 from ...access.large_bodies import LARGE_BYTES
 from ...errors import Refused, Unauthorized
 from ...process.logs import serving
+from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .lean_request import LeanRequest
 from .pieces import send_pieces
 from .reply import NO_STORE, Reply, encode_head
 
-MAX_BODY = 1_048_576
 PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
 INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it

@@ -1,0 +1,35 @@
+"""The database of a command, beside a running service or without one."""
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from solisync.commands import running
+from solisync.errors import TransactionAborted
+from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.settings import Settings
+
+
+async def test_a_command_waits_for_a_server_that_is_starting(reactor, initialized, place):
+    """While another process has the data directory, a connection that can't be made is tried again."""
+    server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place / "data"))
+    server.claim()
+    settings = Settings.from_environ({"SOLISYNC_DATA_DIR": str(server.data_dir)})
+
+    async def ask():
+        async with running.connection(settings, reactor) as connection:
+            return await connection.execute("SELECT 1")
+
+    asking = Deferred.fromCoroutine(ask())
+    try:
+        await server.start()
+        assert await asking == [(1,)]
+    finally:
+        await server.stop()
+
+
+async def test_work_that_fails_is_not_taken_for_a_database_out_of_reach(reactor, shared_dsn):
+    """Only opening is tried again: an error of the work itself comes out as it is."""
+    settings = Settings.from_environ({"DATABASE_URL": shared_dsn})
+    with pytest.raises(TransactionAborted, match="deadlock"):
+        async with running.database(settings, reactor):
+            raise TransactionAborted("deadlock")
