@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
-from ..access.rate_limit import Admission, RateLimiter
+from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..errors import NotFound, Refused, TooMany
 from ..process.logs import serving
@@ -104,18 +104,20 @@ class App:
         # a failure after that is for the log alone: the client has gone, or has its reply
         return self._time_limit.bound(work, HANDLER_SECONDS, on_late_failure=partial(error_reply, request))
 
-    async def _reply(self, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
+    async def _reply(self, route: Route, request: Request, variables: dict[str, str]) -> Reply:
         request.route = route.path
         request.private = route.private
         serving.set({"client": request.caller.name, "request_id": request.request_id})
         arguments: dict[str, Any] = {**variables}
         if route.same_origin:
             arguments["cookie"] = session_cookie(request)
-        if route.limit is not None and "admission" not in variables:
-            admission = self._limiter.expect(route.limit, request.caller.bucket)
+        if route.limit is not None:
+            client = request.caller.bucket
             if route.counts:
-                return await self._counted(admission, route, request, variables)
-            await admission.count()
+                self._limiter.check(route.limit, client)
+                arguments["client"] = client
+            else:
+                await self._limiter.admit(route.limit, client)
         if route.protected:
             claims = self._tokens.read_access(request.bearer, self._now())
             arguments["player"] = request.player = claims.user_id
@@ -124,7 +126,12 @@ class App:
             if route.player_limit is not None:
                 await self._limiter.admit(route.player_limit, claims.user_id)
         if route.body is not None:
-            arguments |= self._read(route.body, request)
+            try:
+                arguments |= self._read(route.body, request)
+            except Refused:
+                if route.limit is not None and route.counts:
+                    await self._limiter.admit(route.limit, request.caller.bucket)
+                raise
         for name in route.query:
             arguments[name] = request.query(name)
         if route.conditional:
@@ -146,15 +153,6 @@ class App:
             return await self._writes.run(arguments["player"], route.handler, **arguments)
         except TooMany:
             self._metrics.refusals.labels(OneAtATime.name).inc()
-            raise
-
-    async def _counted(self, admission: Admission, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
-        """The reply of a route whose handler counts the request; one that is refused before that is counted here."""
-        try:
-            return await self._reply(route, request, {**variables, "admission": admission})
-        except Refused:
-            if admission.pending:
-                await admission.count()
             raise
 
 

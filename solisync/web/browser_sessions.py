@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 
-from ..access.rate_limit import Admission
 from ..access.tokens import Tokens
 from ..errors import Code, Unauthorized
 from ..postgres.database import Database
@@ -63,13 +62,13 @@ class BrowserSessions:
         await self._end_session(cookie)
         return _reply(pair, body.username.strip(), cookie)
 
-    async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, admission: Admission) -> Reply:
+    async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, client: str) -> Reply:
         """Spend the cookie for a new one and an access token; one that can't be spent is taken away."""
         token = cookie.token or ""
         try:
             # before the token is spent: a failure in between would cost the session
             username = await self._username_of(token)
-            pair = await self._refresh(body=RefreshRequest(token), user_agent=user_agent, admission=admission)
+            pair = await self._refresh(body=RefreshRequest(token), user_agent=user_agent, client=client)
         except Unauthorized as error:
             headers = {"Set-Cookie": cookie.cleared, "WWW-Authenticate": "Bearer"}
             return Reply.error(error.code, str(error), headers)

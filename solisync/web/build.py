@@ -60,10 +60,21 @@ def make_site(
     large_bodies = LargeBodies(
         seconds=reactor.seconds, on_refusal=lambda: metrics.refusals.labels(LargeBodies.name).inc()
     )
+    limiter = RateLimiter(
+        database=database, reactor=reactor, on_refusal=lambda name: metrics.refusals.labels(name).inc()
+    )
     accounts = Accounts(
         database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
     )
-    sessions = Sessions(database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now)
+    sessions = Sessions(
+        database=database,
+        passwords=passwords,
+        tokens=tokens,
+        limiter=limiter,
+        limit=settings.auth_limit,
+        metrics=metrics,
+        now=now,
+    )
     table = routes(
         settings.auth_limit,
         settings.public_avatars,
@@ -97,9 +108,6 @@ def make_site(
             change_password=accounts.change_password,
             logout=sessions.logout,
         ),
-    )
-    limiter = RateLimiter(
-        database=database, reactor=reactor, on_refusal=lambda name: metrics.refusals.labels(name).inc()
     )
     app = App(
         table,

@@ -70,7 +70,7 @@ class Route:
     - `cookie`, the browser's SessionCookie, if `same_origin`: then pages of this service alone may send the request
     - `user_agent`, what the client calls itself or None, if `user_agent`
     - `head_only`, whether the client asks for the headers alone, if `streamed`
-    - `admission`, the Admission of the request, which it has to count, if `counts`
+    - `client`, whose request it has to count against `limit`, if `counts`
 
     `limit` counts the requests of an address, `player_limit` those of a player.
 
