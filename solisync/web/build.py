@@ -26,7 +26,6 @@ from .health import Health
 from .leaderboard import Leaderboard, load_board
 from .pages import Pages
 from .replays import Replays
-from .route import body_refusals, without_cors
 from .routes import routes
 from .sessions import Sessions
 from .shared_cache import CoalescingCache
@@ -124,7 +123,5 @@ def make_site(
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,
         metrics=metrics,
-        body_refusals=body_refusals(table),
-        without_cors=without_cors(table),
-        admit_body=app.admit_body,
+        admit=app.admit,
     )

@@ -1,6 +1,5 @@
 """What a route is. solisync.web.routes has the table of all routes."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ from ..access.rate_limit import Limit
 from ..errors import Code
 from ..rules.json_body import read_json
 from .wire.reply import Refusal, Reply
-from .wire.request import Request
+from .wire.request import BODY_TOO_LARGE, Request
 
 # What a request can be answered with before there is a route, or when the service fails.
 ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_large", "internal", "unavailable")
@@ -116,6 +115,11 @@ class Route:
         return not self.same_origin and self.tag != "pages"
 
     @property
+    def too_large(self) -> Refusal:
+        """The error for a body over the ceiling."""
+        return self.body.too_large if isinstance(self.body, Upload) else BODY_TOO_LARGE
+
+    @property
     def writes(self) -> bool:
         """Whether the handler writes rows of the player, and so waits for other requests of that player which do."""
         return self.protected and self.method != "GET"
@@ -141,18 +145,3 @@ def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Ro
     """A route, and the same at another path, `listed` or not."""
     described = f"Alias of {route.method} {route.path}"
     return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described, listed=listed)
-
-
-def without_cors(routes: tuple[Route, ...]) -> re.Pattern[bytes]:
-    """The paths whose replies are for no page of another origin, whatever the operator allows."""
-    paths = (re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(route.path)) for route in routes if not route.shared)
-    return re.compile("|".join(paths).encode("ascii") or rb"(?!)")
-
-
-def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
-    """The errors for too large bodies that differ from the usual one, by method and path."""
-    return {
-        (route.method.encode("ascii"), route.path.encode("ascii")): route.body.too_large
-        for route in routes
-        if isinstance(route.body, Upload)
-    }
