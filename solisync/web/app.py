@@ -20,16 +20,14 @@ from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
-from ..access.tokens import AccessClaims, Tokens
+from ..access.tokens import Tokens
 from ..errors import NotFound, Refused, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
-from ..rules.sessions import user_agent
-from .documents import takes_gzip
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
-from .route import Json, Route, Upload
-from .same_origin import session_cookie
+from .route import Route
+from .same_origin import check_same_origin
 from .time_limit import TimeLimit
 from .wire.reply import Refusal, Reply
 from .wire.request import BODY_TOO_LARGE, MAX_BODY, Request
@@ -85,24 +83,20 @@ class App:
         if route is None or route.body is None:
             raise NotFound("not_found", "not found")
         if route.same_origin:
-            session_cookie(request)
-        player = self._claims(request).user_id if route.protected else None
+            check_same_origin(request)
+        client = self._client(route, request)
         if size is not None and size > LARGE_BYTES:
-            request.charged = player or request.caller.bucket, size
+            request.charged = client, size
             self._large_bodies.admit(*request.charged)
         return None
 
-    def _claims(self, request: Request) -> AccessClaims:
-        """The claims of the request's access token, which is read once; raises Unauthorized unless it is valid."""
+    def _client(self, route: Route, request: Request) -> str:
+        """The player in the access token, which is read once, if the route is protected; else the address."""
+        if not route.protected:
+            return request.caller.bucket
         if request.claims is None:
             request.claims = self._tokens.read_access(request.bearer, self._now())
-        return request.claims
-
-    def _read(self, body: Json | Upload, request: Request) -> dict[str, Any]:
-        if request.charged is None:
-            return body.arguments(request)
-        with self._large_bodies.parsing(*request.charged):
-            return body.arguments(request)
+        return request.claims.user_id
 
     def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
         return self._serve(request).addCallback(request.send)
@@ -118,49 +112,32 @@ class App:
     async def _reply(self, request: Request) -> Reply:
         route: Route = request.route
         serving.set({"client": request.caller.name, "request_id": request.request_id})
-        arguments: dict[str, Any] = {**request.variables}
         if route.same_origin:
-            arguments["cookie"] = session_cookie(request)
-        if route.limit is not None:
-            client = request.caller.bucket
-            if route.counts:
-                self._limiter.check(route.limit, client)
-                arguments["client"] = client
+            check_same_origin(request)
+        client, limit = self._client(route, request), route.limit
+        if limit is not None:
+            if route.counts_itself:
+                self._limiter.check(limit, client)
             else:
-                await self._limiter.admit(route.limit, client)
-        if route.protected:
-            claims = self._claims(request)
-            arguments["player"] = claims.user_id
-            if route.session:
-                arguments["access_expiry"] = claims.expiry
-            if route.player_limit is not None:
-                await self._limiter.admit(route.player_limit, claims.user_id)
-        if route.body is not None:
-            try:
-                arguments |= self._read(route.body, request)
-            except Refused:
-                if route.limit is not None and route.counts:
-                    await self._limiter.admit(route.limit, request.caller.bucket)
-                raise
-        for name in route.query:
-            arguments[name] = request.query(name)
-        if route.conditional:
-            arguments["if_none_match"] = request.field(b"if-none-match")
-        if route.compressed:
-            arguments["gzip"] = takes_gzip(request.field(b"accept-encoding"))
-        if route.user_agent:
-            arguments["user_agent"] = user_agent(request.field(b"user-agent"))
-        if route.streamed:
-            arguments["head_only"] = request.method == b"HEAD"
-        if route.writes:
-            answer = await self._in_turn(route, arguments)
-        else:
-            answer = await route.handler(**arguments)
+                await self._limiter.admit(limit, client)
+        try:
+            arguments = self._arguments(route, request)
+        except Refused:
+            if limit is not None and route.counts_itself:
+                await self._limiter.admit(limit, client)
+            raise
+        answer = await (self._in_turn(client, route, arguments) if route.writes else route.handler(**arguments))
         return answer if isinstance(answer, Reply) else Reply.of(answer)
 
-    async def _in_turn(self, route: Route, arguments: dict[str, Any]) -> Any:
+    def _arguments(self, route: Route, request: Request) -> dict[str, Any]:
+        if request.charged is None:
+            return route.arguments(request)
+        with self._large_bodies.parsing(*request.charged):
+            return route.arguments(request)
+
+    async def _in_turn(self, player: str, route: Route, arguments: dict[str, Any]) -> Any:
         try:
-            return await self._writes.run(arguments["player"], route.handler, **arguments)
+            return await self._writes.run(player, route.handler, **arguments)
         except TooMany:
             self._metrics.refusals.labels(OneAtATime.name).inc()
             raise

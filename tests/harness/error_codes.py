@@ -2,11 +2,12 @@
 
 import functools
 import inspect
-from unittest.mock import Mock
+from unittest.mock import Mock, create_autospec
 from urllib.parse import quote
 
 from solisync.web.app import Dispatcher
 from solisync.web.openapi import document
+from solisync.web.pages import Pages
 from solisync.web.route import ANY_ROUTE
 from solisync.web.routes import routes
 from solisync.web.wire.error_codes import STATUS
@@ -17,8 +18,9 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 @functools.cache
 def table():
     """The route table, with handlers that do nothing."""
-    nouns = [each.name for each in inspect.signature(routes).parameters.values() if each.default is each.empty]
-    return routes(**{noun: Mock() for noun in nouns})
+    nouns = [each for each in inspect.signature(routes).parameters.values() if each.default is each.empty]
+    mocks = {noun.name: create_autospec(noun.annotation, instance=True) for noun in nouns}
+    return routes(**mocks | {"pages": Pages(database=Mock())})
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
 from ..browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS, BrowserSessions
 from ..pages import Pages
-from ..route import Json, Route
+from ..route import Content, Json, Route
 
 
 def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessions) -> tuple[Route, ...]:
@@ -34,7 +34,6 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             same_origin=True,
             limit=auth_limit,
             body=Json(BrowserLogin),
-            user_agent=True,
             answer=BrowserSession,
             errors=LOGIN_ERRORS,
         ),
@@ -47,8 +46,6 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             summary="Spend the cookie for a new one and an access token",
             same_origin=True,
             limit=auth_limit,
-            counts=True,
-            user_agent=True,
             answer=BrowserSession,
             errors=("unauthorized",),
         ),
@@ -61,9 +58,8 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             summary="Change one's password, and end all sessions but a new one of this browser",
             same_origin=True,
             protected=True,
-            player_limit=PASSWORD,
+            limit=PASSWORD,
             body=Json(PasswordChange),
-            user_agent=True,
             answer=BrowserSession,
             errors=PASSWORD_ERRORS,
         ),
@@ -88,9 +84,8 @@ def _page(path: str, name: str, handler: Callable[..., Awaitable[Any]], summary:
         tag="pages",
         handler=handler,
         summary=summary,
-        conditional=True,
-        compressed=True,
-        answer_content=("text/html",),
+        shared=False,
+        answer=Content(("text/html",)),
         errors=errors,
         listed=False,
     )

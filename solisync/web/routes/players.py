@@ -9,7 +9,7 @@ from ...rules.shapes import Ok
 from ..accounts import REGISTER_ERRORS, Accounts
 from ..avatars import Avatars
 from ..export import Export
-from ..route import Json, Route, Upload, aliased
+from ..route import Content, Json, Route, Upload, aliased
 from ..sessions import Sessions
 from ..wire.reply import Refusal
 
@@ -28,7 +28,7 @@ def players(
             summary="Create an account and begin its first session",
             limit=auth_limit,
             body=Json(AuthRequest),
-            user_agent=True,
+            private=True,
             answer=TokenPair,
             errors=REGISTER_ERRORS,
         ),
@@ -41,7 +41,7 @@ def players(
             summary="Begin a session",
             limit=auth_limit,
             body=Json(AuthRequest),
-            user_agent=True,
+            private=True,
             answer=TokenPair,
             errors=("invalid_credentials", "username_characters"),
         ),
@@ -54,8 +54,7 @@ def players(
             summary="Spend a refresh token for a new pair of tokens",
             limit=auth_limit,
             body=Json(RefreshRequest),
-            user_agent=True,
-            counts=True,
+            private=True,
             answer=TokenPair,
             errors=("unauthorized",),
         ),
@@ -67,6 +66,7 @@ def players(
             handler=sessions.logout,
             summary="End the session of a refresh token",
             body=Json(RefreshRequest),
+            private=True,
             answer=Ok,
             errors=("unauthorized",),
         ),
@@ -78,7 +78,6 @@ def players(
             handler=sessions.list,
             summary="List one's sessions, last used first",
             protected=True,
-            session=True,
             answer=list[Session],
             errors=("user_not_found",),
         ),
@@ -123,9 +122,8 @@ def players(
             handler=accounts.change_password,
             summary="Change one's password, and end all sessions but a new one",
             protected=True,
-            player_limit=PASSWORD,
+            limit=PASSWORD,
             body=Json(PasswordChange),
-            user_agent=True,
             answer=TokenPair,
             errors=("password_length", "password_too_long", "invalid_credentials", "user_not_found"),
         ),
@@ -137,8 +135,7 @@ def players(
             handler=export.export,
             summary="Get all that is stored about oneself",
             protected=True,
-            player_limit=EXPORT,
-            streamed=True,
+            limit=EXPORT,
             answer=Exported,
             errors=("user_not_found",),
         ),
@@ -185,8 +182,7 @@ def players(
                 handler=avatars.show,
                 summary="Show a player's avatar",
                 protected=not public_avatars,
-                conditional=True,
-                answer_content=AVATAR_TYPES,
+                answer=Content(AVATAR_TYPES),
                 errors=("avatar_not_found",),
             ),
             alias="/avatars/{user_id}",  # always "avatar not found"

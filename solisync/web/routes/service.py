@@ -6,7 +6,7 @@ from ...rules.health import Alive, Ready
 from ..analytics import Analytics
 from ..health import Health
 from ..openapi import OpenApi
-from ..route import Json, Route, aliased
+from ..route import Content, Json, Route, aliased
 from ..swagger_ui import Docs
 
 
@@ -64,8 +64,7 @@ def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Doc
             tag="docs",
             handler=docs.page,
             summary="This interface as a page for people",
-            conditional=True,
-            answer_content=("text/html",),
+            answer=Content(("text/html",)),
         ),
         Route(
             method="GET",
@@ -74,7 +73,6 @@ def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Doc
             tag="docs",
             handler=docs.asset,
             summary="A part of that page",
-            conditional=True,
             listed=False,
         ),
     )
