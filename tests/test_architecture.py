@@ -98,17 +98,12 @@ def floor_of(name):
 
 
 def nouns():
-    """The modules of web/ whose handlers stand in the route table: the annotations of what builds that table."""
-    path = PACKAGE / "web" / "routes" / "__init__.py"
-    (build,) = [node for node in TREES[path].body if isinstance(node, ast.FunctionDef) and node.name == "routes"]
-    handlers = {argument.annotation.id for argument in build.args.kwonlyargs}
-    sources = {
-        alias.name: node.module
-        for node in ast.walk(TREES[path])
-        if isinstance(node, ast.ImportFrom) and node.level == 2
-        for alias in node.names
-    }
-    return {f"web.{sources[handler]}" for handler in handlers}
+    """The modules of web/ whose handlers stand in the route table: those of the attributes of Resources."""
+    nodes = list(ast.walk(TREES[PACKAGE / "web" / "resources.py"]))
+    assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)]
+    built = {node.value.func.id for node in assigned}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
+    return {f"web.{node.module}" for node in imports for alias in node.names if alias.name in built}
 
 
 def test_imports_point_down():

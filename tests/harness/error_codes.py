@@ -2,12 +2,15 @@
 
 import functools
 import inspect
-from unittest.mock import Mock, create_autospec
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from unittest.mock import Mock
 from urllib.parse import quote
 
+from solisync.access.rate_limit import AUTH
 from solisync.web.app import Dispatcher
 from solisync.web.openapi import document
-from solisync.web.pages import Pages
+from solisync.web.resources import Resources
 from solisync.web.route import ANY_ROUTE
 from solisync.web.routes import routes
 from solisync.web.wire.error_codes import STATUS
@@ -17,10 +20,11 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 
 @functools.cache
 def table():
-    """The route table, with handlers that do nothing."""
-    nouns = [each for each in inspect.signature(routes).parameters.values() if each.default is each.empty]
-    mocks = {noun.name: create_autospec(noun.annotation, instance=True) for noun in nouns}
-    return routes(**mocks | {"pages": Pages(database=Mock())})
+    """The route table, over nouns that have nothing to work with."""
+    settings = SimpleNamespace(auth_limit=AUTH, public_avatars=False, pages=True, replay_quota_mib=0)
+    given = (each.name for each in inspect.signature(Resources).parameters.values() if each.kind is each.KEYWORD_ONLY)
+    mocks = dict.fromkeys(given, Mock()) | {"now": lambda: datetime.now(UTC)}
+    return routes(settings, Resources(settings, Mock(), **mocks))
 
 
 @functools.cache

@@ -8,13 +8,14 @@ from ...errors import Code
 from ...rules.browser_sessions import BrowserLogin, BrowserSession
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
-from ..browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS, BrowserSessions
-from ..pages import Pages
+from ..browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS
+from ..resources import Resources
 from ..route import Content, Json, Route
 
 
-def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessions) -> tuple[Route, ...]:
+def browsing(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
     """HTML, scripts and styles; and the sessions of browsers, which share `auth_limit` with all others."""
+    pages = resources.pages
     return (
         _page("/", "home_page", pages.static("home"), "What this is, the deal of the day and the newest wins"),
         _page("/replays", "replays_page", pages.static("replays"), "The newest replays"),
@@ -29,7 +30,7 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session",
             name="browser_login",
             tag="browsers",
-            handler=browser_sessions.begin,
+            handler=resources.browser_sessions.begin,
             summary="Begin a session of a browser, of a new player perhaps",
             same_origin=True,
             limit=auth_limit,
@@ -42,7 +43,7 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session/refresh",
             name="browser_refresh",
             tag="browsers",
-            handler=browser_sessions.refresh,
+            handler=resources.browser_sessions.refresh,
             summary="Spend the cookie for a new one and an access token",
             same_origin=True,
             limit=auth_limit,
@@ -54,7 +55,7 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session/password",
             name="browser_change_password",
             tag="browsers",
-            handler=browser_sessions.change_password,
+            handler=resources.browser_sessions.change_password,
             summary="Change one's password, and end all sessions but a new one of this browser",
             same_origin=True,
             protected=True,
@@ -68,7 +69,7 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session",
             name="browser_logout",
             tag="browsers",
-            handler=browser_sessions.end,
+            handler=resources.browser_sessions.end,
             summary="End the session of the cookie, and take the cookie away",
             same_origin=True,
             answer=Ok,
