@@ -68,14 +68,7 @@ class Resources:
             now=now,
         )
         self.browser_sessions = BrowserSessions(
-            database=database,
-            tokens=tokens,
-            now=now,
-            register=self.accounts.register,
-            login=self.sessions.login,
-            refresh=self.sessions.refresh,
-            change_password=self.accounts.change_password,
-            logout=self.sessions.logout,
+            database=database, tokens=tokens, accounts=self.accounts, sessions=self.sessions, now=now
         )
         self.export = Export(database=database)
         self.avatars = Avatars(database=database, public=settings.public_avatars)
