@@ -59,7 +59,7 @@ async def test_nothing_in_the_database_names_a_deleted_player(server):
 
 def test_each_limit_of_a_player_is_known_to_the_deletion():
     """A route that counts the requests of a player does so by one of these."""
-    assert {route.player_limit for route in table()} - {None} == {*LIMITS_OF_PLAYERS}
+    assert {route.limit for route in table() if route.protected} - {None} == {*LIMITS_OF_PLAYERS}
 
 
 async def test_deleting_twice_is_no_error(server):

@@ -8,7 +8,6 @@ takes, and a flood of refused requests costs no statements.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
-from typing import NoReturn
 
 from twisted.internet.base import ReactorBase
 
@@ -31,6 +30,10 @@ class Limit:
     def bucket(self, client: str) -> str:
         """Where the requests of an origin or a player are counted."""
         return f"{self.name}:{client}"
+
+    def hit(self, client: str) -> Hit:
+        """A request of `client`, for the statement that counts it."""
+        return Hit(self.bucket(client), self.most, self.seconds)
 
 
 AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
@@ -60,52 +63,26 @@ class RateLimiter:
 
     async def admit(self, limit: Limit, client: str) -> None:
         """Count a request of `client`, a bucket of an origin; raises TooMany without counting it."""
-        await self.expect(limit, client).count()
+        self.check(limit, client)
+        self.settle(limit, client, await self._database.autocommit(rate_limits.hit, limit.hit(client)))
 
-    def expect(self, limit: Limit, client: str) -> "Admission":
-        """A request of `client` that has yet to be counted; raises TooMany if it is known to be refused."""
-        hit = Hit(limit.bucket(client), limit.most, limit.seconds)
-        until = self._refused_until.get(hit.bucket)
+    def check(self, limit: Limit, client: str) -> None:
+        """Raise TooMany if this process remembers that `client` has to wait."""
+        bucket = limit.bucket(client)
+        until = self._refused_until.get(bucket)
         if until is not None:
             now = self._reactor.seconds()
             if now < until:
                 self._on_refusal(limit.name)
                 raise TooMany(ceil(until - now))
-            del self._refused_until[hit.bucket]
-        return Admission(self, limit, hit)
+            del self._refused_until[bucket]
 
-    async def run(self, hit: Hit) -> float | None:
-        """Count a request by a statement of its own; returns what `Admission.settle` takes."""
-        return await self._database.autocommit(rate_limits.hit, hit)
-
-    def refuse(self, limit: Limit, bucket: str, wait: float) -> NoReturn:
-        """Raise TooMany, and remember to refuse requests against `bucket` for as long as they have to wait."""
+    def settle(self, limit: Limit, client: str, wait: float | None) -> None:
+        """Raise TooMany, and remember it, unless `wait`, what counting the request has returned, is None."""
+        if wait is None:
+            return
         if len(self._refused_until) >= REMEMBERED:
             del self._refused_until[next(iter(self._refused_until))]
-        self._refused_until[bucket] = self._reactor.seconds() + wait
+        self._refused_until[limit.bucket(client)] = self._reactor.seconds() + wait
         self._on_refusal(limit.name)
         raise TooMany(ceil(wait))
-
-
-class Admission:
-    """A request that is counted once: by itself, or by a statement that does more. `pending` until one has begun to."""
-
-    def __init__(self, limiter: RateLimiter, limit: Limit, hit: Hit) -> None:
-        self.pending = True
-        self._limiter = limiter
-        self._limit = limit
-        self._hit = hit
-
-    async def count(self) -> None:
-        """Count the request; raises TooMany without counting it."""
-        self.settle(await self._limiter.run(self.begin()))
-
-    def begin(self) -> Hit:
-        """What a statement has to count, which is about to run."""
-        self.pending = False
-        return self._hit
-
-    def settle(self, wait: float | None) -> None:
-        """Raise TooMany unless the request was admitted; `wait` is what counting has returned."""
-        if wait is not None:
-            self._limiter.refuse(self._limit, self._hit.bucket, wait)

@@ -5,48 +5,35 @@ them as steps for `Transaction.commit_with`, and so the commit is visible where 
 not prepared on the connections of the service.
 """
 
+from importlib import import_module
+
 from ..postgres.statement import Statement
-from . import (
-    accounts,
-    analytics,
-    avatars,
-    boards,
-    checks,
-    export,
-    leaderboard,
-    own_replays,
-    pages,
-    rate_limits,
-    recent_searches,
-    replays,
-    schema,
-    sessions,
-    sync,
-    verdicts,
+
+MODULES = (
+    "accounts",
+    "analytics",
+    "avatars",
+    "boards",
+    "checks",
+    "export",
+    "leaderboard",
+    "own_replays",
+    "pages",
+    "rate_limits",
+    "recent_searches",
+    "replays",
+    "schema",
+    "sessions",
+    "sync",
+    "verdicts",
 )
+"""The modules of the service; the others are for commands alone."""
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     dict.fromkeys(  # some are used by several nouns
         value
-        for module in (
-            accounts,
-            analytics,
-            avatars,
-            boards,
-            checks,
-            export,
-            leaderboard,
-            own_replays,
-            pages,
-            rate_limits,
-            recent_searches,
-            replays,
-            schema,
-            sessions,
-            sync,
-            verdicts,
-        )
-        for value in vars(module).values()
+        for name in MODULES
+        for value in vars(import_module(f".{name}", __name__)).values()
         if isinstance(value, Statement) and value.prepared
     )
 )

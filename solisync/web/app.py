@@ -19,24 +19,22 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
-from ..access.rate_limit import Admission, RateLimiter
+from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..errors import NotFound, Refused, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
-from ..rules.sessions import user_agent
-from .documents import takes_gzip
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
-from .route import Json, Route, Upload
-from .same_origin import session_cookie
+from .route import Route
+from .same_origin import check_same_origin
 from .time_limit import TimeLimit
-from .wire.reply import Reply
-from .wire.request import Request
+from .wire.reply import Refusal, Reply
+from .wire.request import BODY_TOO_LARGE, Request
 
 HANDLER_SECONDS = 15.0
 
-Serve = Callable[[Route, Request, dict[str, str]], Deferred[Reply]]
+Serve = Callable[[Request], Deferred[Reply]]
 
 
 class App:
@@ -64,97 +62,84 @@ class App:
         self._klein = Klein()
         self._klein.url_map.merge_slashes = False  # else "//api/me" is redirected
         for route in routes:
-            self._add_to_klein(route)
+            path = route.path.replace("{", "<").replace("}", ">")
+            self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
         self._klein.handle_errors(Exception)(_send_error)
 
     def resource(self) -> KleinResource:
         """The resource for a Site."""
-        return _Resource(self._klein, dispatcher=self._dispatcher, serve=self._serve)
+        return _Resource(self._klein, serve=self._serve)
 
-    def admit_body(self, request: Request, size: int) -> None:
-        """Raise Refused unless the body of this request, which has yet to arrive, will be read."""
-        route, _ = self._dispatcher.find(request.method, request.target)
+    def admit(self, request: Request, size: int | None) -> Refusal | None:
+        """Find the route of a request whose head has arrived; returns the error for a body that is too large.
+
+        `size` is None while that of the body is unknown. Raises Refused unless the body will be read.
+        """
+        route: Route | None = request.route or self._dispatcher.dispatch(request)
+        if size == 0:
+            return None
+        if size is not None and size > MAX_BODY:
+            return BODY_TOO_LARGE if route is None else route.too_large
         if route is None or route.body is None:
-            raise NotFound("not_found", "not found")
+            raise NotFound()
         if route.same_origin:
-            session_cookie(request)
-        player = self._tokens.read_access(request.bearer, self._now()).user_id if route.protected else None
-        if size > LARGE_BYTES:
-            request.charged = player or request.caller.bucket, size
+            check_same_origin(request)
+        client = self._client(route, request)
+        if size is not None and size > LARGE_BYTES:
+            request.charged = client, size
             self._large_bodies.admit(*request.charged)
+        return None
 
-    def _read(self, body: Json | Upload, request: Request) -> dict[str, Any]:
-        if request.charged is None:
-            return body.arguments(request)
-        with self._large_bodies.parsing(*request.charged):
-            return body.arguments(request)
+    def _client(self, route: Route, request: Request) -> str:
+        """The player in the access token, which is read once, if the route is protected; else the address."""
+        if not route.protected:
+            return request.caller.bucket
+        if request.claims is None:
+            request.claims = self._tokens.read_access(request.bearer, self._now())
+        return request.claims.user_id
 
-    def _add_to_klein(self, route: Route) -> None:
-        def serve(request: Request, **variables: str) -> Deferred[None]:
-            return self._serve(route, request, variables).addCallback(request.send)
+    def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
+        return self._serve(request).addCallback(request.send)
 
-        path = route.path.replace("{", "<").replace("}", ">")
-        self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(serve)
-
-    def _serve(self, route: Route, request: Request, variables: dict[str, str]) -> Deferred[Reply]:
-        work = Deferred.fromCoroutine(self._reply(route, request, variables))
+    def _serve(self, request: Request) -> Deferred[Reply]:
+        work = Deferred.fromCoroutine(self._reply(request))
         # Fast path: a timer for a reply that is there at once, 60,000 instructions, see docs/performance.md
         if work.called:
             return work
         # a failure after that is for the log alone: the client has gone, or has its reply
         return self._time_limit.bound(work, HANDLER_SECONDS, on_late_failure=partial(error_reply, request))
 
-    async def _reply(self, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
-        request.route = route.path
-        request.private = route.private
+    async def _reply(self, request: Request) -> Reply:
+        route: Route = request.route
         serving.set({"client": request.caller.name, "request_id": request.request_id})
-        arguments: dict[str, Any] = {**variables}
         if route.same_origin:
-            arguments["cookie"] = session_cookie(request)
-        if route.limit is not None and "admission" not in variables:
-            admission = self._limiter.expect(route.limit, request.caller.bucket)
-            if route.counts:
-                return await self._counted(admission, route, request, variables)
-            await admission.count()
-        if route.protected:
-            claims = self._tokens.read_access(request.bearer, self._now())
-            arguments["player"] = request.player = claims.user_id
-            if route.session:
-                arguments["access_expiry"] = claims.expiry
-            if route.player_limit is not None:
-                await self._limiter.admit(route.player_limit, claims.user_id)
-        if route.body is not None:
-            arguments |= self._read(route.body, request)
-        for name in route.query:
-            arguments[name] = request.query(name)
-        if route.conditional:
-            arguments["if_none_match"] = request.field(b"if-none-match")
-        if route.compressed:
-            arguments["gzip"] = takes_gzip(request.field(b"accept-encoding"))
-        if route.user_agent:
-            arguments["user_agent"] = user_agent(request.field(b"user-agent"))
-        if route.streamed:
-            arguments["head_only"] = request.method == b"HEAD"
-        if route.writes:
-            answer = await self._in_turn(route, arguments)
-        else:
-            answer = await route.handler(**arguments)
+            check_same_origin(request)
+        client, limit = self._client(route, request), route.limit
+        if limit is not None:
+            if route.counts_itself:
+                self._limiter.check(limit, client)
+            else:
+                await self._limiter.admit(limit, client)
+        try:
+            arguments = self._arguments(route, request)
+        except Refused:
+            if limit is not None and route.counts_itself:
+                await self._limiter.admit(limit, client)
+            raise
+        answer = await (self._in_turn(client, route, arguments) if route.writes else route.handler(**arguments))
         return answer if isinstance(answer, Reply) else Reply.of(answer)
 
-    async def _in_turn(self, route: Route, arguments: dict[str, Any]) -> Any:
+    def _arguments(self, route: Route, request: Request) -> dict[str, Any]:
+        if request.charged is None:
+            return route.arguments(request)
+        with self._large_bodies.parsing(*request.charged):
+            return route.arguments(request)
+
+    async def _in_turn(self, player: str, route: Route, arguments: dict[str, Any]) -> Any:
         try:
-            return await self._writes.run(arguments["player"], route.handler, **arguments)
+            return await self._writes.run(player, route.handler, **arguments)
         except TooMany:
             self._metrics.refusals.labels(OneAtATime.name).inc()
-            raise
-
-    async def _counted(self, admission: Admission, route: Route, request: Request, variables: dict[str, Any]) -> Reply:
-        """The reply of a route whose handler counts the request; one that is refused before that is counted here."""
-        try:
-            return await self._reply(route, request, {**variables, "admission": admission})
-        except Refused:
-            if admission.pending:
-                await admission.count()
             raise
 
 
@@ -164,6 +149,7 @@ class Dispatcher:
     # Fast path: klein's own dispatch, 240,000 instructions, see docs/performance.md
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
+        self._methods = {route.method.encode("ascii") for route in routes}
         self._plain: dict[tuple[bytes, bytes], Route] = {}
         self._patterns: dict[bytes, list[tuple[re.Pattern[bytes], Route]]] = {}
         for route in routes:
@@ -173,6 +159,19 @@ class Dispatcher:
                 self._patterns.setdefault(method, []).append((pattern, route))
             else:
                 self._plain[method, path] = route
+
+    def dispatch(self, request: Request) -> Route | None:
+        """Set the route of a request, if there is one; that of HEAD is that of GET."""
+        method, path = request.method, request.target
+        route, request.variables = self.find(b"GET" if method == b"HEAD" else method, path)
+        request.route = route
+        request.shared = self._shares(path) if route is None else route.shared
+        return route
+
+    def _shares(self, path: bytes) -> bool:
+        """Whether an error is shared, of a path that has no route with this method, or a percent sign in a variable."""
+        routes = (self.find(method, path.replace(b"%", b"~"))[0] for method in self._methods)
+        return all(route.shared for route in routes if route is not None)
 
     def find(self, method: bytes, path: bytes) -> tuple[Route | None, dict[str, str]]:
         """The route, if there is one, and the variables in its path."""
@@ -186,20 +185,18 @@ class Dispatcher:
 
 
 class _Resource(KleinResource):
-    """Dispatches by itself what it can, and leaves the rest to klein."""
+    """Serves requests with a route by itself, and leaves HEAD and the rest to klein."""
 
     _log = Logger()
 
-    def __init__(self, klein: Klein, *, dispatcher: Dispatcher, serve: Serve) -> None:
+    def __init__(self, klein: Klein, *, serve: Serve) -> None:
         super().__init__(klein)
-        self._dispatcher = dispatcher
         self._serve = serve
 
     def render(self, request: Any) -> Any:
-        route, variables = self._dispatcher.find(request.method, request.path)
-        if route is None:
+        if request.route is None or request.method == b"HEAD":
             return super().render(request)
-        work = self._serve(route, request, variables)
+        work = self._serve(request)
         if not work.called:
             request.on_gone = work.cancel
         work.addBoth(self._answer, request)

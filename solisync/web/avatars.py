@@ -19,7 +19,7 @@ class Avatars:
 
     def __init__(self, *, database: Database, public: bool) -> None:
         self._database = database
-        self._headers = {"Cache-Control": f"{'public' if public else 'private'}, no-cache", **SANDBOX}
+        self._cache_control = f"{'public' if public else 'private'}, no-cache"
 
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar by this image."""
@@ -45,11 +45,11 @@ class Avatars:
         if if_none_match is not None:
             etag = await self._database.autocommit(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
-                return self._reply(Reply(status=304, content_type=None), etag)
+                return Reply.not_modified(self._headers(etag))
         avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
         if avatar is None:
             raise NotFound("avatar_not_found")
-        return self._reply(Reply(body=avatar.image, content_type=content_type), avatar.etag)
+        return Reply(body=avatar.image, content_type=content_type, headers=self._headers(avatar.etag))
 
-    def _reply(self, reply: Reply, etag: str) -> Reply:
-        return reply.with_headers({"ETag": etag, **self._headers})
+    def _headers(self, etag: str) -> dict[str, str]:
+        return {"ETag": etag, "Cache-Control": self._cache_control, **SANDBOX}

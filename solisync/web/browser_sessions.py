@@ -1,13 +1,12 @@
 """Sessions of browsers over HTTP (docs/protocol.md "Sessions of browsers").
 
-They are begun, refreshed and ended by what does so for everybody; here a cookie takes the place of the refresh token.
+They wrap the routes of accounts and sessions: the refresh token travels in a cookie, and in no body.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from ..access.rate_limit import Admission
 from ..access.tokens import Tokens
 from ..errors import Code, Unauthorized
 from ..postgres.database import Database
@@ -16,9 +15,9 @@ from ..rules.browser_sessions import BrowserLogin, BrowserSession, SessionCookie
 from ..rules.sessions import PasswordChange
 from ..rules.shapes import Ok
 from ..storage import accounts
+from .accounts import Accounts
+from .sessions import Sessions
 from .wire.reply import Reply
-
-Pair = Callable[..., Awaitable[TokenPair]]
 
 LOGIN_ERRORS: tuple[Code, ...] = (
     "username_length",
@@ -39,37 +38,31 @@ class BrowserSessions:
         *,
         database: Database,
         tokens: Tokens,
+        accounts: Accounts,
+        sessions: Sessions,
         now: Callable[[], datetime],
-        register: Pair,
-        login: Pair,
-        refresh: Pair,
-        change_password: Pair,
-        logout: Callable[..., Awaitable[Ok]],
     ) -> None:
         self._database = database
         self._tokens = tokens
+        self._accounts = accounts
+        self._sessions = sessions
         self._now = now
-        self._register = register
-        self._login = login
-        self._refresh = refresh
-        self._change_password = change_password
-        self._logout = logout
 
     async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Begin a session, of a new player perhaps; it takes the place of the browser's former one, which ends."""
-        begin = self._register if body.register else self._login
+        begin = self._accounts.register if body.register else self._sessions.login
         pair = await begin(body=body, user_agent=user_agent)
         # only now: until the browser has another cookie, it needs the session of this one
         await self._end_session(cookie)
         return _reply(pair, body.username.strip(), cookie)
 
-    async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, admission: Admission) -> Reply:
+    async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, client: str) -> Reply:
         """Spend the cookie for a new one and an access token; one that can't be spent is taken away."""
         token = cookie.token or ""
         try:
             # before the token is spent: a failure in between would cost the session
             username = await self._username_of(token)
-            pair = await self._refresh(body=RefreshRequest(token), user_agent=user_agent, admission=admission)
+            pair = await self._sessions.refresh(body=RefreshRequest(token), user_agent=user_agent, client=client)
         except Unauthorized as error:
             headers = {"Set-Cookie": cookie.cleared, "WWW-Authenticate": "Bearer"}
             return Reply.error(error.code, str(error), headers)
@@ -80,7 +73,7 @@ class BrowserSessions:
     ) -> Reply:
         """Replace the password, end every session and begin a new one."""
         username = await self._username(player)  # before anything changes, likewise
-        pair = await self._change_password(player=player, body=body, user_agent=user_agent)
+        pair = await self._accounts.change_password(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
 
     async def end(self, *, cookie: SessionCookie) -> Reply:
@@ -91,7 +84,7 @@ class BrowserSessions:
     async def _end_session(self, cookie: SessionCookie) -> None:
         if cookie.token is not None:
             with suppress(Unauthorized):
-                await self._logout(body=RefreshRequest(cookie.token))
+                await self._sessions.logout(body=RefreshRequest(cookie.token))
 
     async def _username_of(self, token: str) -> str:
         """The username of the player whose refresh token this is; "" for one that can't be spent."""

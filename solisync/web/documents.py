@@ -36,5 +36,5 @@ def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzippe
 def unless_known(reply: Reply, if_none_match: str | None) -> Reply:
     """The document, or a 304 for a client that has it."""
     if matches(if_none_match, reply.headers["ETag"]):
-        return Reply(status=304, content_type=None, headers=reply.headers)
+        return Reply.not_modified(reply.headers)
     return reply

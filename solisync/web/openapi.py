@@ -1,6 +1,5 @@
 """The OpenAPI 3.1 document, generated from the route table and the message shapes."""
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -14,12 +13,11 @@ from ..rules.avatars import FORMATS
 from ..rules.fields import SEED_PATTERN
 from ..rules.shapes import ErrorBody
 from .recorded_game import RecordedGame
-from .route import Json, Route, Upload
+from .route import Content, Json, Route, Upload
 from .wire.error_codes import STATUS
 from .wire.reply import Reply
 
 _SCHEMA = "#/components/schemas/{name}"
-_VARIABLE = re.compile(r"\{(\w+)\}")
 _UUID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string"}
 _BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but generators of clients do
@@ -92,7 +90,7 @@ class OpenApi:
 def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
-    shapes = [shape for route in routes for shape in (_body_shape(route), route.answer) if shape is not None]
+    shapes = [shape for route in routes for shape in (_body_shape(route), _answer_shape(route)) if shape is not None]
     _, schemas = msgspec.json.schema_components([*shapes, RecordedGame, ErrorBody], ref_template=_SCHEMA)
     schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
     paths: dict[str, dict[str, Any]] = {}
@@ -132,8 +130,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": _responses(route),
     }
     parameters = [
-        {"name": name, "in": "path", "required": True, "schema": _VARIABLES[name]}
-        for name in _VARIABLE.findall(route.path)
+        {"name": name, "in": "path", "required": True, "schema": _VARIABLES[name]} for name in route.variables
     ]
     if route.conditional:
         parameters.append({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}})
@@ -151,11 +148,15 @@ def _body_shape(route: Route) -> type[msgspec.Struct] | None:
     return route.body.shape if isinstance(route.body, Json) else None
 
 
+def _answer_shape(route: Route) -> Any:
+    return None if isinstance(route.answer, Content) else route.answer
+
+
 def _responses(route: Route) -> dict[str, Any]:
     etag = ("ETag",) if route.conditional else ()
     cookie = ("Set-Cookie",) if route.same_origin else ()
     done = _response("Done", *etag, *cookie) | {
-        "content": _bytes(route.answer_content) if route.answer_content else _json(route.answer)
+        "content": _bytes(route.answer.media_types) if isinstance(route.answer, Content) else _json(route.answer)
     }
     if route.links:
         done["links"] = {

@@ -75,7 +75,7 @@ class Replays:
             raise _no_such_replay()
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
         if matches(if_none_match, headers["ETag"]) and await self._database.autocommit(replays.exists, replay_id):
-            return Reply(status=304, content_type=None, headers=headers)
+            return Reply.not_modified(headers)
         body = await self._database.autocommit(replays.fetch, replay_id)
         if body is None:
             raise _no_such_replay()

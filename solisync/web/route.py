@@ -3,15 +3,20 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from inspect import signature
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 from ..access.rate_limit import Limit
 from ..errors import Code
 from ..rules.json_body import read_json
+from ..rules.sessions import user_agent
+from .documents import takes_gzip
+from .same_origin import session_cookie
 from .wire.reply import Refusal, Reply
-from .wire.request import Request
+from .wire.request import BODY_TOO_LARGE, Request
 
 # What a request can be answered with before there is a route, or when the service fails.
 ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_large", "internal", "unavailable")
@@ -19,7 +24,7 @@ ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_lar
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON body. The handler gets `body`: what `read` returns for the bytes, by default an instance of `shape`.
+    """A JSON body: what `read` returns for the bytes, by default an instance of `shape`.
 
     `read` raises BadRequest for an invalid body. The OpenAPI document describes `shape`, and shows `example`.
     """
@@ -29,18 +34,14 @@ class Json:
     example: Any = None
     errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
 
-    def arguments(self, request: Request) -> dict[str, Any]:
-        """What the handler gets."""
-        body = request.body()
-        return {"body": read_json(body, self.shape) if self.read is None else self.read(body)}
+    def decode(self, body: bytes) -> Any:
+        """The message in these bytes."""
+        return read_json(body, self.shape) if self.read is None else self.read(body)
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A body of one of these media types. The handler gets `content`, the bytes, and `content_type`, that header or "".
-
-    Both are unchecked. `too_large` replaces the usual error for a body over the ceiling.
-    """
+    """A body of one of these media types, unchecked. `too_large` replaces the usual error for one over the ceiling."""
 
     media_types: tuple[str, ...]
     too_large: Refusal
@@ -50,35 +51,58 @@ class Upload:
         """The codes of errors beside the handler's own."""
         return (self.too_large.code,)
 
-    def arguments(self, request: Request) -> dict[str, Any]:
-        """What the handler gets."""
-        return {"content": request.body(), "content_type": request.field(b"content-type") or ""}
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """An answer of one of these media types."""
+
+    media_types: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument(NamedTuple):
+    """How an argument is read off a request, for the handlers of the routes that have it."""
+
+    read: Callable[[Any], Any]  # of a Request, which has what such a route has checked
+    of: Callable[["Route"], object] = lambda route: True
+
+
+ARGUMENTS = {
+    "player": Argument(lambda request: request.claims.user_id, lambda route: route.protected),
+    "access_expiry": Argument(lambda request: request.claims.expiry, lambda route: route.protected),
+    "client": Argument(lambda request: request.caller.bucket, lambda route: route.limit and not route.protected),
+    "cookie": Argument(session_cookie, lambda route: route.same_origin),
+    "body": Argument(
+        lambda request: request.route.body.decode(request.body()), lambda route: isinstance(route.body, Json)
+    ),
+    "content": Argument(lambda request: request.body(), lambda route: isinstance(route.body, Upload)),
+    "content_type": Argument(
+        lambda request: request.field(b"content-type") or "", lambda route: isinstance(route.body, Upload)
+    ),
+    "if_none_match": Argument(lambda request: request.field(b"if-none-match")),
+    "gzip": Argument(lambda request: takes_gzip(request.field(b"accept-encoding"))),
+    "user_agent": Argument(lambda request: user_agent(request.field(b"user-agent"))),
+    "head_only": Argument(lambda request: request.method == b"HEAD"),
+}
+"""What handlers may ask for beside the variables of their path and the parameters of their query."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Route:
     """One method of one path: authorisation, rate limit, and what goes in and comes out.
 
-    The handler is called with keyword arguments:
+    The handler is called with the arguments that its parameters name: variables of the path, as text; parameters of
+    the query, each the list of its values; and those of ARGUMENTS. It returns a message shape or a Reply. A name that
+    the route does not have is a TypeError, unless the parameter has a default.
 
-    - each variable of `path`, as text
-    - `player`, the user id in the access token, if `protected`; with `session`, also `access_expiry`, its `exp`
-    - the arguments that `body` names, if there is a body
-    - each name in `query`: the list of that parameter's values
-    - `if_none_match`, that header or None, if `conditional`
-    - `gzip`, whether the client understands it, if `compressed`
-    - `cookie`, the browser's SessionCookie, if `same_origin`: then pages of this service alone may send the request
-    - `user_agent`, what the client calls itself or None, if `user_agent`
-    - `head_only`, whether the client asks for the headers alone, if `streamed`
-    - `admission`, the Admission of the request, which it has to count, if `counts`
+    `protected` routes need an access token, `same_origin` ones a page of this service that sends the request. `limit`
+    counts the requests of a player if `protected`, else those of an address; the handler counts them itself if it takes
+    `client`. No cache may keep a `private` reply, as all of `protected` and `same_origin` routes are. Pages of the
+    origins that the operator lists may read `shared` replies, as none of `same_origin` routes are.
 
-    `limit` counts the requests of an address, `player_limit` those of a player.
-
-    It returns a message shape or a Reply. The rest describes the route in the OpenAPI document: `name` is that of the
-    method of solisync.client, and `tag` groups routes by noun; `answer` is a message shape or a list of one, or
-    `answer_content` the media types of another reply; `query` has the shape of one value; `errors` are the codes of the
-    handler's own errors; `links` has the names of routes that continue from the answer, with the places in it of the
-    variables of their paths. Routes that are not `listed` are left out.
+    The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
+    groups routes by noun; `answer` is a message shape, a list of one or Content; `query` has the shape of one value;
+    `errors` are the codes of the handler's own errors; `links` has the names of routes that continue from the answer,
+    with the places in it of the variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str
@@ -88,34 +112,59 @@ class Route:
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
-    session: bool = False
+    same_origin: bool = False
+    private: bool = False
+    shared: bool = True
     limit: Limit | None = None
-    player_limit: Limit | None = None
-    counts: bool = False
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
-    conditional: bool = False
-    compressed: bool = False
-    same_origin: bool = False
-    user_agent: bool = False
-    streamed: bool = False
     answer: Any = None
-    answer_content: tuple[str, ...] = ()
     errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     listed: bool = True
 
-    @property
-    def private(self) -> bool:
-        """Whether the reply concerns one player, so that no cache may keep it."""
-        return self.protected or self.same_origin or self.path.startswith("/api/auth/")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
+        object.__setattr__(self, "shared", self.shared and not self.same_origin)
+        parameters = signature(self.handler).parameters.values()
+        wanted = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
+        wrong = (wanted - self.readers.keys()) | ({*self.variables, *self.query} - {each.name for each in parameters})
+        if wrong:
+            raise TypeError(f"{self.method} {self.path} and its handler differ in {', '.join(sorted(wrong))}")
 
     @property
-    def shared(self) -> bool:
-        """Whether pages of the origins that the operator lists may read the reply."""
-        return not self.same_origin and self.tag != "pages"
+    def variables(self) -> list[str]:
+        """The names of the variables in the path."""
+        return re.findall(r"\{(\w+)\}", self.path)
+
+    @cached_property
+    def readers(self) -> dict[str, Callable[[Any], Any]]:
+        """The arguments of the handler, each with how it is read off a request."""
+        known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
+        known |= {name: partial(_parameter, name) for name in self.query}
+        known |= {name: partial(_variable, name) for name in self.variables}
+        return {name: known[name] for name in signature(self.handler).parameters if name in known}
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """The arguments of the handler for a request that has passed all checks but that of its body."""
+        return {name: read(request) for name, read in self.readers.items()}
+
+    @cached_property
+    def counts_itself(self) -> bool:
+        """Whether the handler counts the request."""
+        return "client" in self.readers
 
     @property
+    def conditional(self) -> bool:
+        """Whether If-None-Match has a meaning."""
+        return "if_none_match" in self.readers
+
+    @property
+    def too_large(self) -> Refusal:
+        """The error for a body over the ceiling."""
+        return self.body.too_large if isinstance(self.body, Upload) else BODY_TOO_LARGE
+
+    @cached_property
     def writes(self) -> bool:
         """Whether the handler writes rows of the player, and so waits for other requests of that player which do."""
         return self.protected and self.method != "GET"
@@ -124,7 +173,7 @@ class Route:
     def codes(self) -> tuple[Code, ...]:
         """The codes of all errors that the route can answer with."""
         codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
-        if "{" in self.path:  # with a percent sign in a variable it is another path
+        if self.variables:  # with a percent sign in a variable it is another path
             codes.append("not_found")
         if self.query:
             codes.append("bad_query")
@@ -132,7 +181,7 @@ class Route:
             codes.append("forbidden")
         if self.protected:
             codes.append("unauthorized")
-        if self.limit or self.player_limit or self.writes or self.body is not None:  # large bodies have a budget
+        if self.limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
 
@@ -143,16 +192,9 @@ def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Ro
     return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described, listed=listed)
 
 
-def without_cors(routes: tuple[Route, ...]) -> re.Pattern[bytes]:
-    """The paths whose replies are for no page of another origin, whatever the operator allows."""
-    paths = (re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(route.path)) for route in routes if not route.shared)
-    return re.compile("|".join(paths).encode("ascii") or rb"(?!)")
+def _parameter(name: str, request: Request) -> list[str]:
+    return request.query(name)
 
 
-def body_refusals(routes: tuple[Route, ...]) -> dict[tuple[bytes, bytes], Refusal]:
-    """The errors for too large bodies that differ from the usual one, by method and path."""
-    return {
-        (route.method.encode("ascii"), route.path.encode("ascii")): route.body.too_large
-        for route in routes
-        if isinstance(route.body, Upload)
-    }
+def _variable(name: str, request: Request) -> str:
+    return request.variables[name]

@@ -6,14 +6,17 @@ from ..rules.same_origin import is_same_origin, is_secure
 from .wire.request import Request
 
 
-def session_cookie(request: Request) -> SessionCookie:
-    """The cookie that came with the request of a page of this service; raises Forbidden for any other request."""
-    origins = request.fields(b"origin")
+def check_same_origin(request: Request) -> None:
+    """Raise Forbidden unless a page of this service has sent the request."""
     if not is_same_origin(
         content_types=request.fields(b"content-type"),
         hosts=request.fields(b"host"),
-        origins=origins,
+        origins=request.fields(b"origin"),
         fetch_sites=request.fields(b"sec-fetch-site"),
     ):
         raise Forbidden
-    return SessionCookie.read(request.fields(b"cookie"), secure=is_secure(origins))
+
+
+def session_cookie(request: Request) -> SessionCookie:
+    """The cookie that came with a request of such a page."""
+    return SessionCookie.read(request.fields(b"cookie"), secure=is_secure(request.fields(b"origin")))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from ..access.passwords import Passwords
-from ..access.rate_limit import Admission
+from ..access.rate_limit import Limit, RateLimiter
 from ..access.tokens import RefreshClaims, Tokens
 from ..errors import NotFound, Unauthorized, Unavailable
 from ..postgres.database import Database
@@ -24,7 +24,7 @@ from .wire.reply import Reply
 
 
 class Sessions:
-    """Begins, refreshes, lists and ends the sessions of players."""
+    """Begins, refreshes, lists and ends the sessions of players; `limit` counts refreshes."""
 
     def __init__(
         self,
@@ -32,12 +32,16 @@ class Sessions:
         database: Database,
         passwords: Passwords,
         tokens: Tokens,
+        limiter: RateLimiter,
+        limit: Limit,
         metrics: Metrics,
         now: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._passwords = passwords
         self._tokens = tokens
+        self._limiter = limiter
+        self._limit = limit
         self._metrics = metrics
         self._now = now
 
@@ -59,18 +63,17 @@ class Sessions:
             raise Unauthorized("invalid_credentials", "invalid credentials")
         return self._tokens.pair(stored.user_id, record, expiry)
 
-    async def refresh(self, *, body: RefreshRequest, user_agent: str | None, admission: Admission) -> TokenPair:
+    async def refresh(self, *, body: RefreshRequest, user_agent: str | None, client: str) -> TokenPair:
         """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
         now = self._now()
         try:
             claims = self._tokens.read_refresh(body.refresh_token, now)
         except Unauthorized:
-            await admission.count()
+            await self._limiter.admit(self._limit, client)
             audit("refresh refused", reason="no valid refresh token")
             raise
         record = self._tokens.record(now, user_agent)
-        admission.begin()  # now, because no connection may be free, and then there would be none to count by itself
-        expiry = await self._database.autocommit(self._rotate, claims, record, now, admission)
+        expiry = await self._database.autocommit(self._rotate, claims, record, now, client)
         if expiry is None:
             raise Unauthorized
         return self._tokens.pair(claims.user_id, record, expiry)
@@ -116,22 +119,17 @@ class Sessions:
         audit("login" if outcome == "ok" else "login failed", user_id=user_id)
 
     async def _rotate(
-        self,
-        transaction: Transaction,
-        claims: RefreshClaims,
-        record: RefreshRecord,
-        now: datetime,
-        admission: Admission,
+        self, transaction: Transaction, claims: RefreshClaims, record: RefreshRecord, now: datetime, client: str
     ) -> int | None:
-        hit = admission.begin()
+        hit = self._limit.hit(client)
         try:
             wait, expiry = await sessions.rotate(
                 transaction, claims.user_id, record, spent=claims.jti, now=now, hit=hit
             )
         except Unavailable:  # the statement has failed, and so has counted nothing
-            admission.settle(await rate_limits.hit(transaction, hit))
+            self._limiter.settle(self._limit, client, await rate_limits.hit(transaction, hit))
             raise
-        admission.settle(wait)
+        self._limiter.settle(self._limit, client, wait)
         if expiry is None:
             self._metrics.refresh_token_reuse.inc()
             audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")

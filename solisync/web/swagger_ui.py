@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import NotFound
-from .conditional import matches
+from .documents import unless_known
 from .wire.reply import Reply
 
 POLICY = "; ".join(
@@ -78,22 +78,16 @@ class Docs:
 
     async def page(self, *, if_none_match: str | None) -> Reply:
         """The page."""
-        return _unless_known(self._page, if_none_match)
+        return unless_known(self._page, if_none_match)
 
     async def asset(self, *, name: str, if_none_match: str | None) -> Reply:
         """A script or style sheet of the page."""
         if name not in self._assets:
             raise NotFound()
-        return _unless_known(self._assets[name], if_none_match)
+        return unless_known(self._assets[name], if_none_match)
 
 
 def _file(body: bytes, media_type: str, headers: dict[str, str] | None = None) -> Reply:
     # Caches must revalidate each time, else one could mix the assets of two versions.
     kept = {"ETag": f'"{sha256(body).hexdigest()[:32]}"', "Cache-Control": "public, no-cache"}
     return Reply(body=body, content_type=f"{media_type}; charset=utf-8", headers=kept | (headers or {}))
-
-
-def _unless_known(file: Reply, if_none_match: str | None) -> Reply:
-    if matches(if_none_match, file.headers["ETag"]):
-        return Reply(status=304, content_type=None, headers=file.headers)
-    return file

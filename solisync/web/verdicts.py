@@ -33,7 +33,7 @@ class Verdicts:
         if if_none_match is not None:
             etag = await self._database.autocommit(verdicts.timeline_etag, replay_id)
             if etag is not None and matches(if_none_match, etag):
-                return Reply(status=304, content_type=None, headers={**KEPT, "ETag": etag})
+                return Reply.not_modified({**KEPT, "ETag": etag})
         found = await self._database.autocommit(verdicts.timeline, replay_id)
         if found is None:
             raise NotFound("replay_not_found")

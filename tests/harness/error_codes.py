@@ -2,11 +2,15 @@
 
 import functools
 import inspect
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.parse import quote
 
+from solisync.access.rate_limit import AUTH
 from solisync.web.app import Dispatcher
 from solisync.web.openapi import document
+from solisync.web.resources import Resources
 from solisync.web.route import ANY_ROUTE
 from solisync.web.routes import routes
 from solisync.web.wire.error_codes import STATUS
@@ -16,9 +20,11 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 
 @functools.cache
 def table():
-    """The route table, with handlers that do nothing."""
-    nouns = [each.name for each in inspect.signature(routes).parameters.values() if each.default is each.empty]
-    return routes(**{noun: Mock() for noun in nouns})
+    """The route table, over nouns that have nothing to work with."""
+    settings = SimpleNamespace(auth_limit=AUTH, public_avatars=False, pages=True, replay_quota_mib=0)
+    given = (each.name for each in inspect.signature(Resources).parameters.values() if each.kind is each.KEYWORD_ONLY)
+    mocks = dict.fromkeys(given, Mock()) | {"now": lambda: datetime.now(UTC)}
+    return routes(settings, Resources(settings, Mock(), **mocks))
 
 
 @functools.cache

@@ -1,8 +1,15 @@
 """The dispatcher in front of klein: the same routes, found faster."""
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.exceptions import HTTPException
+
+from solisync.access.tokens import Tokens
+from solisync.web.app import Dispatcher
+from tests.harness.error_codes import dispatcher
+from tests.harness.payloads import progress_of
 
 words = st.sampled_from(
     ["api", "me", "avatar", "avatars", "replays", "recent", "docs", "health", "ready", "sync", "pull", "auth", "login"]
@@ -17,7 +24,7 @@ def test_the_dispatcher_finds_what_klein_would(shared_service, data):
     resource = shared_service.service._site.resource
     method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
     path = data.draw(paths.filter(lambda path: not path.startswith("//")))
-    route, variables = resource._dispatcher.find(method.encode(), path.encode())
+    route, variables = dispatcher().find(method.encode(), path.encode())
     try:
         endpoint, expected = resource._app.url_map.bind("localhost").match(path, method)
     except HTTPException:
@@ -35,4 +42,15 @@ def test_the_dispatcher_has_every_route(shared_service):
     for rule in rules:
         path = rule.build(dict.fromkeys(rule.arguments, "x"))[1]
         for method in rule.methods - {"HEAD", "OPTIONS"}:
-            assert resource._dispatcher.find(method.encode(), path.encode())[0] is not None
+            assert dispatcher().find(method.encode(), path.encode())[0] is not None
+
+
+async def test_a_route_is_found_once_and_a_token_read_once(server):
+    """A push needs both before its body arrives, and again for its handler."""
+    player = await server.player("ann")
+    with (
+        patch.object(Dispatcher, "find", autospec=True, side_effect=Dispatcher.find) as find,
+        patch.object(Tokens, "read_access", autospec=True, side_effect=Tokens.read_access) as read,
+    ):
+        answer = await server.ask("POST", "/api/sync/push", body=progress_of(), bearer=player.tokens.access_token)
+    assert (answer.status, find.call_count, read.call_count) == (200, 1, 1)

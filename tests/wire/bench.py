@@ -1,7 +1,5 @@
 """The site alone, in memory, with a clock that the test holds."""
 
-import re
-
 from twisted.internet import task
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone
@@ -13,6 +11,7 @@ from twisted.web.server import NOT_DONE_YET
 from solisync.process.metrics import Metrics
 from solisync.web.wire.backpressure import PIECE_BYTES
 from solisync.web.wire.reply import Reply
+from solisync.web.wire.request import BODY_TOO_LARGE, MAX_BODY
 from solisync.web.wire.site import Site
 
 
@@ -79,6 +78,11 @@ class Pages(Resource):
         request.answer(Reply(body=b"{}"))
 
 
+def admit(request, size):
+    """What an app without routes says of a body."""
+    return BODY_TOO_LARGE if size is not None and size > MAX_BODY else None
+
+
 class Bench:
     """A site whose clock the test holds, and its connections."""
 
@@ -88,9 +92,7 @@ class Bench:
         options = {
             "trusted_proxies": (),
             "cors_origins": frozenset(),
-            "body_refusals": {},
-            "without_cors": re.compile(rb"(?!)"),
-            "admit_body": lambda request, size: None,
+            "admit": admit,
             **settings,
         }
         self.site = Site(self.pages, self.clock, metrics=Metrics(), **options)

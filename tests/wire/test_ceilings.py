@@ -49,8 +49,9 @@ def test_the_ceiling_is_exact(bench, size, status, chunked):
 
 
 def test_a_route_may_have_its_own_words_for_a_large_body():
-    """A route's refusal is found by its method and path, however the target is spelled."""
-    bench = Bench(body_refusals={(b"PUT", b"/a"): Refusal("avatar_too_large", "too large a")})
+    """It is asked for its refusal by method and path, however the target is spelled."""
+    refusals = {(b"PUT", b"/a"): Refusal("avatar_too_large", "too large a")}
+    bench = Bench(admit=lambda request, size: refusals[request.method, request.target])
     for target in (b"/a", b"/a?b", b"http://h/a", b"http://h:80/a?/b"):
         _, transport = bench.connect(b"PUT %b HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n" % target)
         assert [(answer.status, answer.error) for answer in parse(transport.value())] == [(400, "too large a")]

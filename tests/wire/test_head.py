@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from solisync.errors import BadRequest
 from solisync.web.wire import channel as module
 from solisync.web.wire.head import MAX_HEADER_BYTES, MAX_HEADERS, read_head
-from tests.wire.bench import Bench
+from tests.wire.bench import Bench, admit
 from tests.wire.cases import ANSWERS, GET, HEALTH, LAST, MALFORMED, UNUSUAL
 from tests.wire.sockets import post
 
@@ -85,8 +85,9 @@ def conversations(draw):
 
 def decline_large(request, size):
     """What an app does with some bodies."""
-    if request.target == b"/unwanted":
+    if size != 0 and request.target == b"/unwanted":
         raise BadRequest("bad_request", "unwanted")
+    return admit(request, size)
 
 
 def state(channel):
@@ -96,7 +97,7 @@ def state(channel):
 
 def talk(pieces):
     """All that there is to be seen of a conversation, from outside and from inside."""
-    bench = Bench(admit_body=decline_large, cors_origins=frozenset(["https://a"]))
+    bench = Bench(admit=decline_large, cors_origins=frozenset(["https://a"]))
     seen = []
 
     def render(request):

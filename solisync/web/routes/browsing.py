@@ -8,13 +8,14 @@ from ...errors import Code
 from ...rules.browser_sessions import BrowserLogin, BrowserSession
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
-from ..browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS, BrowserSessions
-from ..pages import Pages
-from ..route import Json, Route
+from ..browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS
+from ..resources import Resources
+from ..route import Content, Json, Route
 
 
-def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessions) -> tuple[Route, ...]:
+def browsing(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
     """HTML, scripts and styles; and the sessions of browsers, which share `auth_limit` with all others."""
+    pages = resources.pages
     return (
         _page("/", "home_page", pages.static("home"), "What this is, the deal of the day and the newest wins"),
         _page("/replays", "replays_page", pages.static("replays"), "The newest replays"),
@@ -29,12 +30,11 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session",
             name="browser_login",
             tag="browsers",
-            handler=browser_sessions.begin,
+            handler=resources.browser_sessions.begin,
             summary="Begin a session of a browser, of a new player perhaps",
             same_origin=True,
             limit=auth_limit,
             body=Json(BrowserLogin),
-            user_agent=True,
             answer=BrowserSession,
             errors=LOGIN_ERRORS,
         ),
@@ -43,12 +43,10 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session/refresh",
             name="browser_refresh",
             tag="browsers",
-            handler=browser_sessions.refresh,
+            handler=resources.browser_sessions.refresh,
             summary="Spend the cookie for a new one and an access token",
             same_origin=True,
             limit=auth_limit,
-            counts=True,
-            user_agent=True,
             answer=BrowserSession,
             errors=("unauthorized",),
         ),
@@ -57,13 +55,12 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session/password",
             name="browser_change_password",
             tag="browsers",
-            handler=browser_sessions.change_password,
+            handler=resources.browser_sessions.change_password,
             summary="Change one's password, and end all sessions but a new one of this browser",
             same_origin=True,
             protected=True,
-            player_limit=PASSWORD,
+            limit=PASSWORD,
             body=Json(PasswordChange),
-            user_agent=True,
             answer=BrowserSession,
             errors=PASSWORD_ERRORS,
         ),
@@ -72,7 +69,7 @@ def browsing(auth_limit: Limit, *, pages: Pages, browser_sessions: BrowserSessio
             path="/api/session",
             name="browser_logout",
             tag="browsers",
-            handler=browser_sessions.end,
+            handler=resources.browser_sessions.end,
             summary="End the session of the cookie, and take the cookie away",
             same_origin=True,
             answer=Ok,
@@ -88,9 +85,8 @@ def _page(path: str, name: str, handler: Callable[..., Awaitable[Any]], summary:
         tag="pages",
         handler=handler,
         summary=summary,
-        conditional=True,
-        compressed=True,
-        answer_content=("text/html",),
+        shared=False,
+        answer=Content(("text/html",)),
         errors=errors,
         listed=False,
     )

@@ -6,13 +6,11 @@ from ...rules.leaderboard import Entry, OptIn, OwnEntry
 from ...rules.pushed import read_push
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
-from ..challenge import Challenge
-from ..leaderboard import Leaderboard
+from ..resources import Resources
 from ..route import Json, Route
-from ..sync import Sync
 
 
-def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tuple[Route, ...]:
+def games(resources: Resources) -> tuple[Route, ...]:
     """Progress, the leaderboard and the daily challenge."""
     return (
         Route(
@@ -20,10 +18,9 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/sync/pull",
             name="pull",
             tag="sync",
-            handler=sync.pull,
+            handler=resources.sync.pull,
             summary="Show one's stored progress",
             protected=True,
-            session=True,
             answer=SyncAnswer,
             errors=("user_not_found",),
         ),
@@ -32,10 +29,9 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/sync/push",
             name="push",
             tag="sync",
-            handler=sync.push,
+            handler=resources.sync.push,
             summary="Merge a device's progress into the stored one",
             protected=True,
-            session=True,
             body=Json(Payload, read_push),
             answer=SyncAnswer,
             errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
@@ -45,7 +41,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/leaderboard",
             name="leaderboard",
             tag="leaderboard",
-            handler=leaderboard.show,
+            handler=resources.leaderboard.show,
             summary="List the best players who want to be seen",
             protected=True,
             answer=list[Entry],
@@ -55,7 +51,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/leaderboard/opt-in",
             name="own_entry",
             tag="leaderboard",
-            handler=leaderboard.own,
+            handler=resources.leaderboard.own,
             summary="Show one's own entry, and whether others see it",
             protected=True,
             answer=OwnEntry,
@@ -66,10 +62,10 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/leaderboard/opt-in",
             name="opt_in",
             tag="leaderboard",
-            handler=leaderboard.opt_in,
+            handler=resources.leaderboard.opt_in,
             summary="Appear on the leaderboard, or change one's name there",
             protected=True,
-            player_limit=OPT_IN,
+            limit=OPT_IN,
             body=Json(OptIn),
             answer=Ok,
             errors=("display_name_empty", "display_name_length", "display_name_characters", "user_not_found"),
@@ -79,10 +75,10 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/leaderboard/opt-in",
             name="opt_out",
             tag="leaderboard",
-            handler=leaderboard.opt_out,
+            handler=resources.leaderboard.opt_out,
             summary="Disappear from the leaderboard",
             protected=True,
-            player_limit=OPT_IN,
+            limit=OPT_IN,
             answer=Ok,
             errors=("user_not_found",),
         ),
@@ -91,7 +87,7 @@ def games(*, sync: Sync, leaderboard: Leaderboard, challenge: Challenge) -> tupl
             path="/api/daily-challenge",
             name="daily_challenge",
             tag="challenge",
-            handler=challenge.daily,
+            handler=resources.challenge.daily,
             summary="Show the deal of the day and its goal",
             answer=DailyChallenge,
         ),

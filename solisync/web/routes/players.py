@@ -6,17 +6,13 @@ from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ...rules.export import Exported
 from ...rules.sessions import PasswordChange, Session
 from ...rules.shapes import Ok
-from ..accounts import REGISTER_ERRORS, Accounts
-from ..avatars import Avatars
-from ..export import Export
-from ..route import Json, Route, Upload, aliased
-from ..sessions import Sessions
+from ..accounts import REGISTER_ERRORS
+from ..resources import Resources
+from ..route import Content, Json, Route, Upload, aliased
 from ..wire.reply import Refusal
 
 
-def players(
-    auth_limit: Limit, public_avatars: bool, *, accounts: Accounts, sessions: Sessions, export: Export, avatars: Avatars
-) -> tuple[Route, ...]:
+def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) -> tuple[Route, ...]:
     """Those that begin or continue a session share `auth_limit`."""
     return (
         Route(
@@ -24,11 +20,11 @@ def players(
             path="/api/auth/register",
             name="register",
             tag="accounts",
-            handler=accounts.register,
+            handler=resources.accounts.register,
             summary="Create an account and begin its first session",
             limit=auth_limit,
             body=Json(AuthRequest),
-            user_agent=True,
+            private=True,
             answer=TokenPair,
             errors=REGISTER_ERRORS,
         ),
@@ -37,11 +33,11 @@ def players(
             path="/api/auth/login",
             name="login",
             tag="sessions",
-            handler=sessions.login,
+            handler=resources.sessions.login,
             summary="Begin a session",
             limit=auth_limit,
             body=Json(AuthRequest),
-            user_agent=True,
+            private=True,
             answer=TokenPair,
             errors=("invalid_credentials", "username_characters"),
         ),
@@ -50,12 +46,11 @@ def players(
             path="/api/auth/refresh",
             name="refresh",
             tag="sessions",
-            handler=sessions.refresh,
+            handler=resources.sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
             limit=auth_limit,
             body=Json(RefreshRequest),
-            user_agent=True,
-            counts=True,
+            private=True,
             answer=TokenPair,
             errors=("unauthorized",),
         ),
@@ -64,9 +59,10 @@ def players(
             path="/api/auth/logout",
             name="logout",
             tag="sessions",
-            handler=sessions.logout,
+            handler=resources.sessions.logout,
             summary="End the session of a refresh token",
             body=Json(RefreshRequest),
+            private=True,
             answer=Ok,
             errors=("unauthorized",),
         ),
@@ -75,10 +71,9 @@ def players(
             path="/api/sessions",
             name="sessions",
             tag="sessions",
-            handler=sessions.list,
+            handler=resources.sessions.list,
             summary="List one's sessions, last used first",
             protected=True,
-            session=True,
             answer=list[Session],
             errors=("user_not_found",),
         ),
@@ -87,7 +82,7 @@ def players(
             path="/api/sessions/{session_id}",
             name="end_session",
             tag="sessions",
-            handler=sessions.end,
+            handler=resources.sessions.end,
             summary="End one of one's sessions",
             protected=True,
             answer=Ok,
@@ -98,7 +93,7 @@ def players(
             path="/api/sessions",
             name="end_sessions",
             tag="sessions",
-            handler=sessions.end_all,
+            handler=resources.sessions.end_all,
             summary="End all of one's sessions, this one too",
             protected=True,
             answer=Ok,
@@ -109,7 +104,7 @@ def players(
             path="/api/me",
             name="me",
             tag="accounts",
-            handler=accounts.me,
+            handler=resources.accounts.me,
             summary="Show one's own profile",
             protected=True,
             answer=Me,
@@ -120,12 +115,11 @@ def players(
             path="/api/me/password",
             name="change_password",
             tag="accounts",
-            handler=accounts.change_password,
+            handler=resources.accounts.change_password,
             summary="Change one's password, and end all sessions but a new one",
             protected=True,
-            player_limit=PASSWORD,
+            limit=PASSWORD,
             body=Json(PasswordChange),
-            user_agent=True,
             answer=TokenPair,
             errors=("password_length", "password_too_long", "invalid_credentials", "user_not_found"),
         ),
@@ -134,11 +128,10 @@ def players(
             path="/api/me/export",
             name="export",
             tag="accounts",
-            handler=export.export,
+            handler=resources.export.export,
             summary="Get all that is stored about oneself",
             protected=True,
-            player_limit=EXPORT,
-            streamed=True,
+            limit=EXPORT,
             answer=Exported,
             errors=("user_not_found",),
         ),
@@ -147,7 +140,7 @@ def players(
             path="/api/account",
             name="delete_account",
             tag="accounts",
-            handler=accounts.delete,
+            handler=resources.accounts.delete,
             summary="Delete one's account and all that belongs to it",
             protected=True,
             answer=Ok,
@@ -157,7 +150,7 @@ def players(
             path="/api/me/avatar",
             name="upload_avatar",
             tag="avatars",
-            handler=avatars.upload,
+            handler=resources.avatars.upload,
             summary="Set one's avatar",
             protected=True,
             body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
@@ -170,7 +163,7 @@ def players(
             path="/api/me/avatar",
             name="delete_avatar",
             tag="avatars",
-            handler=avatars.delete,
+            handler=resources.avatars.delete,
             summary="Take one's avatar away",
             protected=True,
             answer=Ok,
@@ -182,11 +175,10 @@ def players(
                 path="/avatars/{user_id}.{extension}",
                 name="avatar",
                 tag="avatars",
-                handler=avatars.show,
+                handler=resources.avatars.show,
                 summary="Show a player's avatar",
                 protected=not public_avatars,
-                conditional=True,
-                answer_content=AVATAR_TYPES,
+                answer=Content(AVATAR_TYPES),
                 errors=("avatar_not_found",),
             ),
             alias="/avatars/{user_id}",  # always "avatar not found"

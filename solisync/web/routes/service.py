@@ -3,14 +3,12 @@
 from ...access.rate_limit import ANALYTICS
 from ...rules.analytics import Batch, Receipt, read_batch
 from ...rules.health import Alive, Ready
-from ..analytics import Analytics
-from ..health import Health
 from ..openapi import OpenApi
-from ..route import Json, Route, aliased
-from ..swagger_ui import Docs
+from ..resources import Resources
+from ..route import Content, Json, Route, aliased
 
 
-def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Docs) -> tuple[Route, ...]:
+def service(resources: Resources, openapi: OpenApi) -> tuple[Route, ...]:
     """Analytics, health, and the two forms of the OpenAPI document."""
     return (
         Route(
@@ -18,7 +16,7 @@ def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Doc
             path="/api/analytics",
             name="report",
             tag="analytics",
-            handler=analytics.receive,
+            handler=resources.analytics.receive,
             summary="Report what happened in a game",
             limit=ANALYTICS,
             body=Json(Batch, read_batch),
@@ -31,7 +29,7 @@ def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Doc
                 path="/api/health",
                 name="live",
                 tag="health",
-                handler=health.live,
+                handler=resources.health.live,
                 summary="Whether the process is alive",
                 answer=Alive,
             ),
@@ -43,7 +41,7 @@ def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Doc
                 path="/api/health/ready",
                 name="ready",
                 tag="health",
-                handler=health.ready,
+                handler=resources.health.ready,
                 summary="Whether the service can do its work",
                 answer=Ready,
             ),
@@ -62,19 +60,17 @@ def service(*, analytics: Analytics, health: Health, openapi: OpenApi, docs: Doc
             path="/api/docs",
             name="docs",
             tag="docs",
-            handler=docs.page,
+            handler=resources.docs.page,
             summary="This interface as a page for people",
-            conditional=True,
-            answer_content=("text/html",),
+            answer=Content(("text/html",)),
         ),
         Route(
             method="GET",
             path="/api/docs/{name}",
             name="docs_asset",
             tag="docs",
-            handler=docs.asset,
+            handler=resources.docs.asset,
             summary="A part of that page",
-            conditional=True,
             listed=False,
         ),
     )

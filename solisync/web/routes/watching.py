@@ -7,14 +7,12 @@ from ...rules.replay_lists import Count, Listed, OwnReplays, PlayerReplays, Rece
 from ...rules.replays import Replay, Uploaded, read_replay
 from ...rules.shapes import Ok
 from ...rules.verdicts import VerdictAnswer
-from ..boards import Boards
 from ..recorded_game import EXAMPLE
-from ..replays import Replays
+from ..resources import Resources
 from ..route import Json, Route
-from ..verdicts import Verdicts
 
 
-def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[Route, ...]:
+def watching(resources: Resources) -> tuple[Route, ...]:
     """Replays, verdicts and boards."""
     part = {"limit": Limit, "after": PlaceText, "around": AroundText}
     return (
@@ -23,7 +21,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays",
             name="upload_replay",
             tag="replays",
-            handler=replays.upload,
+            handler=resources.replays.upload,
             summary="Store a replay, to the byte; of one game, once",
             protected=True,
             body=Json(Replay, read_replay, EXAMPLE),
@@ -40,7 +38,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays/recent",
             name="recent_replays",
             tag="replays",
-            handler=replays.list_recent,
+            handler=resources.replays.list_recent,
             summary="List the newest replays of everybody",
             query={"limit": Count, "verdict": Verified},
             answer=list[Recent],
@@ -50,7 +48,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/players/{username}/replays",
             name="player_replays",
             tag="replays",
-            handler=replays.list_of_player,
+            handler=resources.replays.list_of_player,
             summary="List a player's replays, page by page",
             query={"limit": Count, "before": PositionText},
             answer=PlayerReplays,
@@ -61,9 +59,8 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays/{replay_id}",
             name="replay",
             tag="replays",
-            handler=replays.fetch,
+            handler=resources.replays.fetch,
             summary="Get a replay as it was uploaded",
-            conditional=True,
             answer=Replay,
             errors=("replay_not_found",),
         ),
@@ -72,7 +69,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays/{replay_id}",
             name="delete_replay",
             tag="replays",
-            handler=replays.delete,
+            handler=resources.replays.delete,
             summary="Delete a replay of one's own",
             protected=True,
             answer=Ok,
@@ -83,7 +80,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays/{replay_id}/listed",
             name="set_listed",
             tag="replays",
-            handler=replays.set_listed,
+            handler=resources.replays.set_listed,
             summary="Show a replay of one's own on public lists, or hide it there",
             protected=True,
             body=Json(Listed),
@@ -95,7 +92,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/me/replays",
             name="own_replays",
             tag="replays",
-            handler=replays.list_own,
+            handler=resources.replays.list_own,
             summary="List one's own replays, page by page",
             protected=True,
             query={"limit": Count, "before": PositionText},
@@ -107,7 +104,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays/{replay_id}/verdict",
             name="verdict",
             tag="replays",
-            handler=verdicts.show,
+            handler=resources.verdicts.show,
             summary="Show whether a replay proves its score",
             answer=VerdictAnswer,
             errors=("replay_not_found",),
@@ -117,9 +114,8 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/replays/{replay_id}/timeline",
             name="timeline",
             tag="replays",
-            handler=verdicts.timeline,
+            handler=resources.verdicts.timeline,
             summary="Get each step of a verified replay, to play it back",
-            conditional=True,
             answer=Timeline,
             errors=("replay_not_found", "not_playable"),
         ),
@@ -128,7 +124,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/boards/verified",
             name="classic_board",
             tag="boards",
-            handler=boards.classic,
+            handler=resources.boards.classic,
             summary="List the best verified replays of mode Classic",
             protected=True,
             query={"draw_mode": DrawMode, **part},
@@ -139,7 +135,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/boards/daily/{day}",
             name="daily_board",
             tag="boards",
-            handler=boards.daily,
+            handler=resources.boards.daily,
             summary="List the best verified replays of a day's deal",
             protected=True,
             query=part,
@@ -151,7 +147,7 @@ def watching(*, replays: Replays, verdicts: Verdicts, boards: Boards) -> tuple[R
             path="/api/boards/deals/{seed}/{draw_mode}",
             name="deal_board",
             tag="boards",
-            handler=boards.deal,
+            handler=resources.boards.deal,
             summary="List the best verified replays of a deal",
             protected=True,
             query=part,

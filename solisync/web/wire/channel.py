@@ -4,7 +4,7 @@ Twisted reads bodies of any size and restarts its idle timer with every byte. Th
 absolute deadlines, for which it overrides private methods of Twisted's: see the list in solisync/web/wire/__init__.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
@@ -34,7 +34,6 @@ ANSWERS_PER_TURN = 16
 
 BAD_REQUEST = Refusal("bad_request", "bad request")
 TIMED_OUT = Refusal("request_timeout", "request timed out")
-BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
 HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
 OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
 RETRY_SECONDS = 1
@@ -57,14 +56,12 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
         reactor: ReactorBase,
         connections: Connections,
         access_log: AccessLog,
-        body_refusals: Mapping[tuple[bytes, bytes], Refusal],
         make_request: Callable[..., Request],
     ) -> None:
         super().__init__(reactor=reactor, connections=connections)
         self.requestFactory = make_request  # type: ignore[assignment]
         self._seconds = reactor.seconds
         self._access_log = access_log
-        self._body_refusals = body_refusals
 
     def connectionMade(self) -> None:
         # Fast path: asking the kernel in each request, two calls and 25,000 instructions, see docs/performance.md
@@ -238,10 +235,6 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
     def _respondToBadRequestAndDisconnect(self) -> None:
         too_much = self._receivedHeaderSize > MAX_HEADER_BYTES or self._receivedHeaderCount > MAX_HEADERS
         self.refuse(HEADER_TOO_LARGE if too_much else BAD_REQUEST)
-
-    def refuse_body(self) -> None:
-        """Refuse a body over MAX_BODY, with the route's own error if it has one."""
-        self.refuse(self._body_refusals.get((self._command, self.requests[-1].target), BODY_TOO_LARGE))
 
     def hold_body(self, size: int) -> None:
         """Count `size` bytes of an unfinished body. This may refuse it, or an older one of another connection."""

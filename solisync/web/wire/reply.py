@@ -42,6 +42,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return cls(body=_encode(shape))
 
     @classmethod
+    def not_modified(cls, headers: Mapping[str, str]) -> "Reply":
+        """The reply for a client that has the body already (RFC 9110 §15.4.5)."""
+        return cls(status=304, content_type=None, headers=headers)
+
+    @classmethod
     def error(cls, code: Code, message: str, headers: Mapping[str, str] | None = None) -> "Reply":
         """An error as JSON. Caches must not keep it: it is temporary, or concerns one client."""
         return cls(

@@ -15,14 +15,16 @@ from twisted.web.resource import IResource
 
 from ...access.client_address import Origin, OriginResolver
 from ...access.large_bodies import LARGE_BYTES
+from ...access.tokens import AccessClaims
 from ...errors import Refused, Unauthorized
 from ...process.logs import serving
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .lean_request import LeanRequest
 from .pieces import send_pieces
-from .reply import NO_STORE, Reply, encode_head
+from .reply import NO_STORE, Refusal, Reply, encode_head
 
+BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
 PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
 INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
@@ -38,16 +40,18 @@ _BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 class Request(LeanRequest):
     """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
 
-    `resource` is a leaf and serves every path. `admit_body` is called with the size of the body once the header has
-    arrived, and raises Refused unless the resource will read it: such a body is counted and dropped as it arrives. The
-    size of a chunked body is not known then, and taken for 0; once it is large, for MAX_BODY.
+    `resource` is a leaf and serves every path. `admit` is called with the size of the body once the head has arrived,
+    and sets `route` and `shared`. It returns the error for a body over MAX_BODY, which ends the connection, and raises
+    Refused unless the resource will read the body: such a body is counted and dropped as it arrives. The size of a
+    chunked body is None. Once that is large, `admit` is called with MAX_BODY, and once it is too large, with its size.
     """
 
     content: BytesIO
     target: bytes  # the path in the request target, set by the channel
-    route = ""  # the template of its route, set by the app
-    private = False  # whether no cache may keep the reply, set by the app
-    player: str | None = None  # the user id in its access token, set by the app
+    route: Any = None  # a solisync.web.route.Route, set by `admit`
+    variables: dict[str, str]  # in the path of its route, set by `admit`
+    shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
+    claims: AccessClaims | None = None  # of its access token, set by the app
     charged: tuple[str, int] | None = None  # whose budget a large body is charged to, and its price, set by the app
     received = 0  # bytes of the body
     _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
@@ -69,43 +73,38 @@ class Request(LeanRequest):
         access_log: AccessLog,
         resolver: OriginResolver,
         cors_origins: frozenset[str],
-        without_cors: re.Pattern[bytes],
-        admit_body: Callable[["Request", int], None],
+        admit: Callable[["Request", int | None], Refusal | None],
     ) -> None:
         super().__init__(channel)
         self._resource = resource
         self._access_log = access_log
         self._resolver = resolver
         self._cors_origins = cors_origins
-        self._shared = bool(cors_origins)  # whether these may read the reply
-        self._without_cors = without_cors
-        self._admit_body = admit_body
+        self._admit = admit
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
     def gotLength(self, length: int | None) -> None:
         self.content = BytesIO()
-        if self._shared and self._without_cors.fullmatch(self.target):
-            self._shared = False
-        if length is not None and length > MAX_BODY:
-            self.channel.refuse_body()
-        elif length != 0:
-            self._admit(length or 0)
+        self._begin_body(length)
 
-    def _admit(self, size: int) -> None:
+    def _begin_body(self, size: int | None) -> None:
         try:
-            self._admit_body(self, size)
+            refusal = self._admit(self, size)
         except Refused as reason:
             self.drop_body(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
+        else:
+            if refusal is not None:
+                self.channel.refuse(refusal)
 
     def handleContentChunk(self, data: bytes) -> None:
         before = self.received
         self.received += len(data)
         if self.received > MAX_BODY:
-            self.channel.refuse_body()
+            self._begin_body(self.received)
             return
         if before <= LARGE_BYTES < self.received and self.channel.length is None and self._unwanted is None:
-            self._admit(MAX_BODY)
+            self._begin_body(MAX_BODY)
         if self._unwanted is None:
             self.content.write(data)
             if self.content.tell() >= PIECE_BYTES:
@@ -212,7 +211,7 @@ class Request(LeanRequest):
         """The Origin header, if it is one of the web origins that may read the reply."""
         origins = self.fields(b"origin")
         if len(origins) == 1 and origins[0] in self._cors_origins:
-            return origins[0] if self._shared else None
+            return origins[0] if self.shared else None
         if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"host")):
             self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
         return None
@@ -221,7 +220,7 @@ class Request(LeanRequest):
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")] if self._shared else []
+            return [("Vary", "Origin")] if self.shared and self._cors_origins else []
         return [
             ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),
@@ -263,7 +262,7 @@ class Request(LeanRequest):
         self._pieces = ()
         self._seconds_to_reply = self._seconds() - self._began
         more = self.cors_headers()
-        if self.private and "Cache-Control" not in reply.headers:
+        if self.route is not None and self.route.private and "Cache-Control" not in reply.headers:
             more += NO_STORE.items()
         if not self.channel.persistent:
             more.append(("Connection", "close"))
@@ -278,10 +277,10 @@ class Request(LeanRequest):
     def _log_answer(self) -> None:
         self._access_log.answered(
             client=self.caller.name,
-            user_id=self.player,
+            user_id=None if self.claims is None else self.claims.user_id,
             method=self.method,
             path=self.path,
-            route=self.route,
+            route="" if self.route is None else self.route.path,
             status=self.code,
             seconds=self._seconds_to_reply,
             request_id=self.request_id,

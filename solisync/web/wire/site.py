@@ -1,7 +1,6 @@
 """The factory of channels."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from twisted.internet.base import ReactorBase
@@ -23,8 +22,8 @@ from .request import Request
 class Site(ServerFactory):
     """Builds a channel for each accepted connection.
 
-    `resource` is a leaf and serves every path. `admit_body` raises Refused for a request whose body, of that
-    size, it will not read. `cors_origins` may read replies, but for those of paths that match `without_cors`.
+    `resource` is a leaf and serves every path. `admit` decides on each request when its head has arrived, see Request.
+    `cors_origins` may read the replies to requests that are `shared`.
     """
 
     noisy = False  # the service logs where it listens
@@ -37,9 +36,7 @@ class Site(ServerFactory):
         trusted_proxies: Networks,
         cors_origins: frozenset[str],
         metrics: Metrics,
-        body_refusals: Mapping[tuple[bytes, bytes], Refusal],
-        without_cors: re.Pattern[bytes],
-        admit_body: Callable[[Request, int], None],
+        admit: Callable[[Request, int | None], Refusal | None],
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor)
@@ -49,7 +46,6 @@ class Site(ServerFactory):
             reactor=reactor,
             connections=self.connections,
             access_log=access_log,
-            body_refusals=body_refusals,
             make_request=partial(
                 Request,
                 resource=resource,
@@ -57,8 +53,7 @@ class Site(ServerFactory):
                 access_log=access_log,
                 resolver=OriginResolver(trusted_proxies),
                 cors_origins=cors_origins,
-                without_cors=without_cors,
-                admit_body=admit_body,
+                admit=admit,
             ),
         )
 

@@ -1,0 +1,93 @@
+"""What a route is, and what its handler is called with."""
+
+import pytest
+
+from solisync.rules.shapes import Ok
+from solisync.web.route import Json, Route
+
+
+def route(handler, path="/", **fields):
+    return Route(method="GET", path=path, name="x", tag="x", handler=handler, summary="x", **fields)
+
+
+async def of_nothing():
+    pass
+
+
+async def of_unknown(*, whatever):
+    pass
+
+
+async def of_player(*, player):
+    pass
+
+
+async def of_browser(*, cookie):
+    pass
+
+
+async def of_body(*, body):
+    pass
+
+
+async def of_upload(*, content):
+    pass
+
+
+async def of_origin(*, client):
+    pass
+
+
+async def of_variable(*, key, other=""):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("handler", "fields", "wrong"),
+    [
+        (of_unknown, {}, "whatever"),
+        (of_player, {}, "player"),
+        (of_browser, {"protected": True}, "cookie"),
+        (of_body, {}, "body"),
+        (of_upload, {"body": Json(Ok)}, "content"),
+        (of_origin, {}, "client"),
+        (of_variable, {}, "key"),
+        (of_nothing, {"path": "/{key}"}, "key"),
+        (of_nothing, {"query": {"key": str}}, "key"),
+    ],
+)
+def test_a_handler_that_its_route_can_not_serve_fails_the_start(handler, fields, wrong):
+    """The table can't be built with a handler that wants an argument it won't get, or ignores one that clients send."""
+    with pytest.raises(TypeError, match=rf"differ in {wrong}$"):
+        route(handler, **fields)
+
+
+@pytest.mark.parametrize(
+    ("handler", "fields", "names"),
+    [
+        (of_nothing, {"body": Json(Ok), "protected": True}, []),
+        (of_player, {"protected": True}, ["player"]),
+        (of_body, {"body": Json(Ok)}, ["body"]),
+        (of_variable, {"path": "/{key}"}, ["key"]),
+        (of_variable, {"query": {"key": str, "other": str}}, ["key", "other"]),
+    ],
+)
+def test_a_handler_gets_what_its_parameters_name(handler, fields, names):
+    """No flag of the route says so; a parameter with a default may be absent."""
+    assert list(route(handler, **fields).readers) == names
+
+
+@pytest.mark.parametrize(
+    ("fields", "private", "shared"),
+    [
+        ({}, False, True),
+        ({"protected": True}, True, True),
+        ({"same_origin": True}, True, False),
+        ({"private": True}, True, True),
+        ({"shared": False}, False, False),
+    ],
+)
+def test_replies_about_a_player_are_private(fields, private, shared):
+    """And those to pages of the service are for no other origin."""
+    made = route(of_nothing, **fields)
+    assert (made.private, made.shared) == (private, shared)
