@@ -21,6 +21,7 @@ from solisync.postgres import pool
 from solisync.postgres.times import TIMES
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.json_body import MAX_NESTING
+from solisync.rules.shapes import MAX_BODY
 from solisync.rules.sync import Achievement, Payload, Progress, Stats
 from solisync.settings_table import TABLE
 from solisync.storage.export import PAGE_BYTES
@@ -111,7 +112,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mib")
     figures = {
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
-        "body": f"{channel.MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
+        "body": f"{MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
         "bodies of which a part is yet to come": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
         f"bodies over {LARGE_BYTES // 1024} KiB": f"{BURST_BYTES // MIB} MiB at once,"
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",

@@ -24,6 +24,7 @@ from ..access.tokens import Tokens
 from ..errors import NotFound, Refused, TooMany
 from ..process.logs import serving
 from ..process.metrics import Metrics
+from ..rules.shapes import MAX_BODY
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Route

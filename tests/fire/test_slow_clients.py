@@ -8,6 +8,7 @@ import socket
 import pytest
 from twisted.internet.task import deferLater
 
+from solisync.rules.shapes import MAX_BODY
 from solisync.web.wire import backpressure as sending
 from solisync.web.wire import channel
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
@@ -29,7 +30,7 @@ async def large_replay(process):
     """The path of a replay that is as large as can be."""
     client = await process.player("ann")
     replay = b'{"mode": "Zen", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01"'
-    replay += b', "moves": "' + b"x" * (channel.MAX_BODY - len(replay) - 14) + b'"}'
+    replay += b', "moves": "' + b"x" * (MAX_BODY - len(replay) - 14) + b'"}'
     return f"/api/replays/{await client.upload_replay(replay)}"
 
 
@@ -77,7 +78,7 @@ async def test_unfinished_bodies_of_strangers_cost_little_memory(serve, shared_d
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     await deferLater(reactor, 1)  # for the memory of the start to settle
-    opening = head("POST", target, f"Content-Length: {channel.MAX_BODY}") + bytes(channel.MAX_BODY - 1)
+    opening = head("POST", target, f"Content-Length: {MAX_BODY}") + bytes(MAX_BODY - 1)
     watch = Watch(process, {"health": head("GET", "/health")})
     clients = []
 

@@ -18,8 +18,8 @@ from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
 from solisync.access.tokens import Tokens
+from solisync.rules.shapes import MAX_BODY
 from solisync.storage import avatars
-from solisync.web.wire.channel import MAX_BODY
 from tests.harness.concurrency import gather, until
 from tests.harness.constants import PATIENCE, SECRET
 from tests.harness.http_requests import Connection

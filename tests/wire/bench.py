@@ -9,9 +9,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from solisync.process.metrics import Metrics
+from solisync.rules.shapes import MAX_BODY
 from solisync.web.wire.backpressure import PIECE_BYTES
 from solisync.web.wire.reply import Reply
-from solisync.web.wire.request import BODY_TOO_LARGE, MAX_BODY
+from solisync.web.wire.request import BODY_TOO_LARGE
 from solisync.web.wire.site import Site
 
 

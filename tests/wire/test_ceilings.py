@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from solisync.web.wire.channel import MAX_BODY
+from solisync.rules.shapes import MAX_BODY
 from solisync.web.wire.reply import Refusal
 from tests.harness.constants import PASSWORD
 from tests.wire.bench import Bench

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.web.wire.channel import MAX_BODY
+from solisync.rules.shapes import MAX_BODY
 from tests.harness.http_requests import new_address
 from tests.wire.cases import ANSWERS, LAST
 

@@ -2,7 +2,7 @@
 
 from solisync.access import large_bodies
 from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES
-from solisync.web.wire.request import MAX_BODY
+from solisync.rules.shapes import MAX_BODY
 from tests.harness.payloads import IMAGES, encode, progress_of
 
 BURST = BURST_BYTES // MAX_BODY
