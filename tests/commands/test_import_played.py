@@ -1,4 +1,4 @@
-"""`solisync import-original` takes what the original server really writes (docs/moving-in.md "Odd cells")."""
+"""`solisync import-original` takes what the original server really writes (docs/moving-in.md "Invalid values")."""
 
 import json
 from datetime import UTC, datetime, timedelta
