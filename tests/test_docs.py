@@ -26,8 +26,7 @@ from solisync.settings_table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
-from solisync.web.wire import backpressure as sending
-from solisync.web.wire import channel
+from solisync.web.wire import backpressure, channel
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.harness.constants import ROOT
 from tests.harness.curl_examples import curl_examples, follow
@@ -87,6 +86,13 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_is_120_columns_wide(page):
+    """No line is longer, except in tables and in code."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    assert not [line for line in prose.splitlines() if len(line) > 120 and not line.startswith(("|", "    "))]
+
+
 @pytest.mark.parametrize("command", ["solisync", "solisync-reset-password", "twistd solisync"])
 def test_every_option_that_a_document_names_exists(command):
     """`--help` of each command knows the options that the pages show with it."""
@@ -112,16 +118,15 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     figures = {
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
         "body": f"{channel.MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
-        "bodies of which a part is yet to come": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
+        "unfinished bodies": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
         f"bodies over {LARGE_BYTES // 1024} KiB": f"{BURST_BYTES // MIB} MiB at once,"
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
         "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
-        "an answer that is not read": f"{sending.TAKEN_BYTES // 1024} KiB in each {sending.UNREAD_SECONDS:g} s are"
-        f" to be taken; of all clients together"
-        f" {UNREAD_MAX // MIB} MiB in each process",
+        "an answer that is not read": f"{backpressure.TAKEN_BYTES // 1024} KiB must be read in each"
+        f" {backpressure.UNREAD_SECONDS:g} s; of all clients together {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{pool.BORROW_SECONDS:g} s, and {pool.BORROWERS:,} at once",
         "a statement, a lock, a transaction": f"5 s, 4 s, {pool.WORK_SECONDS:g} s",

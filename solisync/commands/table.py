@@ -54,7 +54,7 @@ def _argument(name: str, help: str, **how: Any) -> Argument:
 
 
 _USER = _argument("user", "username, or id", metavar="USER")
-_PROGRESS = _argument("--progress", "report progress also where standard error is not a terminal", action="store_true")
+_PROGRESS = _argument("--progress", "report progress even if standard error is not a terminal", action="store_true")
 
 COMMANDS = (
     Command(
