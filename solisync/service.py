@@ -80,7 +80,7 @@ def make_daemon(
     which workers log: that of standard error, or 1, where `twistd -n` logs. `command` starts a worker.
     """
     for name, advice in unknown_variables(environ):
-        _log.warn("{name} is no setting: {advice}", name=name, advice=advice)
+        _log.warn("{name} is not a setting: {advice}", name=name, advice=advice)
     if settings.workers == 1:
         return make_service(settings, reactor, uid=uid)
     return Supervisor(

@@ -76,7 +76,7 @@ TABLE = (
         field="database_url",
         variable="DATABASE_URL",
         read=values.dsn,
-        help="the database to use (neither this nor a file: an embedded PostgreSQL)",
+        help="the database to use (default: an embedded PostgreSQL)",
     ),
     Setting(
         field="database_url",
@@ -84,7 +84,7 @@ TABLE = (
         option="database-url-file",
         metavar="FILE",
         read=values.dsn_file,
-        help="a file with the database to use, instead of DATABASE_URL (neither: an embedded PostgreSQL)",
+        help="a file with the database to use, instead of DATABASE_URL",
     ),
     Setting(
         field="data_dir",
@@ -111,7 +111,7 @@ TABLE = (
         metavar="NETWORKS",
         read=values.networks,
         default="",
-        help="addresses or CIDR ranges of proxies whose X-Forwarded-For is believed, separated by commas",
+        help="addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas",
     ),
     Setting(
         field="cors_origins",
@@ -129,7 +129,7 @@ TABLE = (
         metavar="REQUESTS/SECONDS",
         read=values.auth_limit,
         default=f"{AUTH.most}/{AUTH.seconds}",
-        help="how often one address may register, log in and refresh, in all",
+        help="how often one address may register, log in and refresh, altogether",
     ),
     Setting(
         field="pages",
@@ -165,7 +165,7 @@ TABLE = (
         metavar="N",
         read=values.whole(0, 64),
         default="1",
-        help="how many processes of low priority check replays on this node; 0 leaves that to other nodes",
+        help="how many low-priority processes check replays on this node; 0 leaves checking to other nodes",
     ),
     Setting(
         field="database_connections",

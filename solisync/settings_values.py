@@ -85,10 +85,10 @@ def endpoint(text: str) -> str:
         reason = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, LookupError) and systemd:
             reason = "systemd has passed no such socket"
-        raise ValueError(f"is no endpoint to listen on: {text!r}: {reason}") from None
+        raise ValueError(f"is not a listening endpoint: {text!r}: {reason}") from None
     port = _PORT.fullmatch(text)
     if port and int(port[1]) > 65_535:
-        raise ValueError(f"is no endpoint to listen on: {text!r}: ports end at 65535")
+        raise ValueError(f"is not a listening endpoint: {text!r}: ports end at 65535")
     return text
 
 
@@ -107,7 +107,7 @@ def origins(text: str) -> frozenset[str]:
     """Origins (RFC 6454), separated by commas."""
     for part in _list(text):
         if not _ORIGIN.fullmatch(part):
-            raise ValueError(f"must list origins like https://play.example.org, separated by commas; {part!r} is none")
+            raise ValueError(f"must list origins like https://play.example.org, separated by commas, not {part!r}")
     return frozenset(_list(text))
 
 
@@ -160,7 +160,7 @@ def _signing(value: bytes) -> bytes:
     if len(value) < SECRET_MIN_BYTES:
         raise ValueError(f"must hold at least {SECRET_MIN_BYTES} bytes, it has {len(value)}")
     if not can_sign(value):
-        raise ValueError("is a key or a certificate of other algorithms, where any random text is wanted")
+        raise ValueError("is a key or a certificate: use random text")
     return value
 
 

@@ -586,4 +586,4 @@ async def test_a_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
     """A service starts all the same, and its log names the variable that was meant."""
     service = start(launch, *SOLISYNC, dsn=shared_dsn, SOLISYNC_TRUSTED_PROXY="127.0.0.1")
     await ready(reactor, service.client())
-    assert "SOLISYNC_TRUSTED_PROXY is no setting: did you mean SOLISYNC_TRUSTED_PROXIES?" in service.log
+    assert "SOLISYNC_TRUSTED_PROXY is not a setting: did you mean SOLISYNC_TRUSTED_PROXIES?" in service.log

@@ -91,5 +91,5 @@ def test_without_such_a_socket_nothing_starts(which):
     done = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
     assert done.status == 1
     (line,) = done.err
-    assert line.startswith("solisync: SOLISYNC_LISTEN is no endpoint to listen on")
+    assert line.startswith("solisync: SOLISYNC_LISTEN is not a listening endpoint")
     assert line.endswith("systemd has passed no such socket")

@@ -64,7 +64,7 @@ class CheckerProcess(Child):
             for payload in self._frames.feed(data):
                 self._receive(payload)
         except (ValueError, msgspec.MsgspecError, KeyError) as error:
-            self._words += f"\nwhat it sent is no answer: {error}".encode()
+            self._words += f"\nit sent something other than an answer: {error}".encode()
             self.kill()
 
     def _receive(self, payload: bytes) -> None:

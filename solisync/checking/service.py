@@ -142,7 +142,7 @@ class Checking:
             try:
                 claim = await self._patiently(claim_next)
             except Exception as error:  # whatever it is, the claim stands, and so counts as an attempt
-                self._log.error("a replay that is to be checked can't be read: {error!r}", error=error)
+                self._log.error("can't read a replay to check: {error!r}", error=error)
                 claim = None
             if claim is None:
                 await self._pause(POLL_SECONDS)

@@ -29,7 +29,7 @@ def some(text: str) -> int:
 def prefix(text: str) -> str:
     """What a username may begin with."""
     if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
-        raise ArgumentTypeError(f"{text!r} begins no username: they have letters, digits and underscores")
+        raise ArgumentTypeError(f"must be letters, digits and underscores, not {text!r}")
     return text
 
 

@@ -54,7 +54,7 @@ async def backup(task: Task) -> None:
     async with reached(settings, task.reactor, partial(Connection.open, task.reactor)) as (dsn, connection):
         with closing(connection):
             if not await schema.number(Transaction(connection)):
-                raise FatalError("solisync: this database holds nothing of solisync's")
+                raise FatalError("solisync: this is not a solisync database")
             program = await find_closest("pg_dump", settings, task.environ, connection)
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
@@ -74,7 +74,7 @@ async def restore(task: Task) -> None:
     settings, file = task.settings, Path(task.chosen.file).absolute()
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
-            raise FatalError(f"solisync: {file} is no backup of a solisync database")
+            raise FatalError(f"solisync: {file} is not a solisync backup")
     async with reached(settings, task.reactor, partial(Connection.open, task.reactor), create=True) as (dsn, first):
         first.close()
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
@@ -117,7 +117,7 @@ def _wanted(file: Path, listed: str) -> list[str]:
     """The lines of the file's table of contents that are to be restored."""
     lines = [line for line in listed.splitlines() if not line.startswith(";")]
     if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
-        raise FatalError(f"solisync: {file} is no backup of a solisync database")
+        raise FatalError(f"solisync: {file} is not a solisync backup")
     return [line for line in lines if not _LEFT_OUT.search(line)]
 
 
@@ -127,7 +127,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
     if not force and os.path.lexists(file):
         raise FatalError(f"solisync: {file} exists: take another name, or say --force")
     if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
-        raise FatalError(f"solisync: {file} is no file that could be replaced")
+        raise FatalError(f"solisync: can't replace {file}: it is not a regular file")
     number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # of mode 0600
     os.close(number)
     unfinished = Path(name)

@@ -62,7 +62,7 @@ def tables(sizes: Sizes, analytics_days: int | None) -> Iterator[Finding]:
     problem = False
     if sizes.total > BACKED_UP_MAX:
         yield wrong(
-            "tables", f"{bytes_shown(sizes.total)} in all: {largest}", "see docs/scaling.md for what comes next"
+            "tables", f"{bytes_shown(sizes.total)} altogether: {largest}", "see docs/scaling.md for what comes next"
         )
         problem = True
     if dict(sizes.largest).get("analytics_events", 0) > ANALYTICS_MAX and analytics_days is None:

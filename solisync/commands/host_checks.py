@@ -41,7 +41,7 @@ EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of 
 def names(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Check for variables that begin like settings and are none."""
     for name, advice in unknown_variables(environ):
-        yield wrong("settings", f"{name} is no setting", advice)
+        yield wrong("settings", f"{name} is not a setting", advice)
 
 
 def secret(name: str, value: bytes) -> Finding:
@@ -51,7 +51,7 @@ def secret(name: str, value: bytes) -> Finding:
     if bits < SECRET_BITS:
         return wrong(
             "secret",
-            f"{name} repeats itself: whoever guesses it can be any player",
+            f"{name} repeats itself: anybody who guesses it can log in as any player",
             "take the output of: openssl rand -hex 32 (it logs everybody out)",
         )
     return fine("secret", f"{name} has {len(value)} bytes")
@@ -78,9 +78,9 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
             "list the addresses of the proxies alone",
         )
     elif isinstance(endpoint, UNIXServerEndpoint):
-        yield fine("proxy", "whoever connects to the unix socket is believed")
+        yield fine("proxy", "every client of the unix socket is trusted")
     elif settings.trusted_proxies:
-        yield fine("proxy", f"{len(settings.trusted_proxies)} addresses or ranges are believed")
+        yield fine("proxy", f"{len(settings.trusted_proxies)} addresses or ranges are trusted")
     elif getattr(endpoint, "_interface", "") in ("127.0.0.1", "::1", "localhost"):
         yield note(
             "proxy",
@@ -88,7 +88,7 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
             "if there is a proxy, set SOLISYNC_TRUSTED_PROXIES=127.0.0.1",
         )
     else:
-        yield fine("proxy", "no proxy is believed: right where players connect directly")
+        yield fine("proxy", "no proxy is trusted, which is right if players connect directly")
 
 
 def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
             "limit",
             f"one address may log in {limit.most} times in {limit.seconds} s, which is above the default of"
             f" {AUTH.most} in {AUTH.seconds}: passwords are guessed that much faster",
-            "take SOLISYNC_AUTH_LIMIT away where players come from addresses of their own",
+            "unset SOLISYNC_AUTH_LIMIT unless many players share an address",
         )
 
 

@@ -37,7 +37,7 @@ async def bring(task: Task) -> None:
     chosen = task.chosen
     avatars = None if chosen.avatars is None else Path(chosen.avatars)
     if avatars is not None and not avatars.is_dir():
-        raise FatalError(f"solisync: {avatars} is no directory")
+        raise FatalError(f"solisync: {avatars} is not a directory")
     original = await OriginalFile.open(Path(chosen.file), task.reactor, task.progress.report)
     tally = Tally(task.output, task.progress)
     with closing(original):
@@ -46,7 +46,7 @@ async def bring(task: Task) -> None:
     tally.show()
     if tally.refused and not chosen.allow_refused:
         rows = "1 row was" if tally.refused == 1 else f"{tally.refused:,} rows were"
-        raise FatalError(f"solisync: {rows} refused; with --allow-refused that is no failure")
+        raise FatalError(f"solisync: {rows} refused; --allow-refused makes this a success")
 
 
 class Import:

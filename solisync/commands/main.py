@@ -52,10 +52,10 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="solisync",
         description="The HTTP backend of a solitaire game. Without one of the commands below it serves until it is"
-        " told to stop.",
-        epilog="Settings come from the environment (the variable in brackets); options win. Serving needs JWT_SECRET"
-        " or a file with it. Without DATABASE_URL, solisync runs a PostgreSQL of its own in the data directory."
-        f" Without an option: {without_option()}.",
+        " stopped.",
+        epilog="Settings come from environment variables (in brackets); options override them. Serving needs JWT_SECRET"
+        " or JWT_SECRET_FILE. Without DATABASE_URL, solisync runs a PostgreSQL of its own in the data directory."
+        f" Settings without an option: {without_option()}.",
         allow_abbrev=False,  # or --jwt-secret would be taken, and its value for the name of a file
     )
     parser.add_argument("--version", action="version", version=f"solisync {__version__}")
@@ -65,17 +65,17 @@ def command_parser() -> argparse.ArgumentParser:
         metavar="USERNAME",
         help="give a player a new password, read from standard input, and end all their sessions",
     )
-    commands.add_argument("--migrate", action="store_const", const=True, help="bring the database's schema up to date")
+    commands.add_argument("--migrate", action="store_const", const=True, help="update the schema of the database")
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
     completion.add_option(commands)
     _add_settings(parser, default=None)
     under = table.add_commands(parser)
-    text = "serve until told to stop, as without any command"
+    text = "serve until stopped; the default without a command"
     serve = under.add_parser("serve", help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
     serve.set_defaults(serve=True)
     _add_settings(serve, default=argparse.SUPPRESS)  # a default would override the same option in front of `serve`
-    help_on = under.add_parser("help", help="show this, or what a command is for", allow_abbrev=False)
-    help_on.add_argument("help_on", nargs="*", metavar="COMMAND", help="the command to tell about")
+    help_on = under.add_parser("help", help="show this help, or the help of a command", allow_abbrev=False)
+    help_on.add_argument("help_on", nargs="*", metavar="COMMAND", help="the command to describe")
     parser.set_defaults(serve=None, help_on=None)
     return parser
 

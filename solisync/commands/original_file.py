@@ -72,7 +72,7 @@ class OriginalFile:
         """Copy the file in a thread; `report` is called with how far that has come. Raises FatalError."""
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise FatalError(f"solisync: {path} is no SQLite database")
+                raise FatalError(f"solisync: {path} is not an SQLite database")
         stopped = Event()
 
         def watch(status: int, remaining: int, total: int) -> None:
@@ -151,14 +151,14 @@ class OriginalFile:
             return set()
         columns = {name: hidden for _, name, *_, hidden in self._run(f"PRAGMA table_xinfo({table})")}
         if kinds != {True} or any(columns.values()):
-            raise self._foreign(f"{table} is no table that has all its values stored")
+            raise self._foreign(f"{table} is not a table that stores all its values")
         missing = {*TABLES[table]} - columns.keys() - OPTIONAL.get(table, set())
         if missing:
             raise self._foreign(f"{table} lacks {', '.join(sorted(missing))}")
         return set(columns)
 
     def _foreign(self, why: str) -> FatalError:
-        return FatalError(f"solisync: {self._path} is no database of an original server: {why}")
+        return FatalError(f"solisync: {self._path} is not the database of an original server: {why}")
 
     def _column(self, table: str, name: str) -> str:
         return f"{table}.{name}" if name in self._columns[table] else "NULL"

@@ -15,11 +15,11 @@ from .running import run
 from .task import Task
 
 NOUNS = {
-    "users": "the players",
-    "sessions": "who is logged in",
-    "leaderboard": "the leaderboard",
-    "replays": "the replays",
-    "analytics": "what games have reported",
+    "users": "manage players",
+    "sessions": "manage sessions",
+    "leaderboard": "manage entries of the leaderboard",
+    "replays": "manage replays",
+    "analytics": "export analytics events",
 }
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
@@ -54,59 +54,59 @@ def _argument(name: str, help: str, **how: Any) -> Argument:
 
 
 _USER = _argument("user", "username, or id", metavar="USER")
-_PROGRESS = _argument("--progress", "report progress also where standard error is no terminal", action="store_true")
+_PROGRESS = _argument("--progress", "report progress even if standard error is not a terminal", action="store_true")
 
 COMMANDS = (
     Command(
         "users list",
         users.show_list,
-        "list the players, with their last use and the space that they take",
+        "list players, with their last use and the space that they take",
         (
             _argument(
                 "--name",
-                "only those whose names begin with this",
+                "only players whose names begin with PREFIX",
                 metavar="PREFIX",
                 type=prefix,
                 default="",
             ),
-            _argument("--since", "only those who registered then or later", metavar="DATE", type=moment),
+            _argument("--since", "only players who registered on this day or later", metavar="DATE", type=moment),
             _argument(
                 "--order",
-                "by name (the default), or with the newest, the last used or the largest first: at most 1000 then",
+                "by name (the default), or the newest, last used or largest first (at most 1000 players)",
                 choices=("name", "registered", "used", "bytes"),
                 default="name",
             ),
-            _argument("--limit", "at most so many", metavar="N", type=count),
+            _argument("--limit", "list at most N players", metavar="N", type=count),
         ),
     ),
-    Command("users show", users.show_one, "show what there is about a player, in numbers", (_USER,)),
+    Command("users show", users.show_one, "show facts and counts about a player", (_USER,)),
     Command(
         "users rename",
         users.rename,
-        "give a player another username; the old one is free from then on",
+        "change a player's username; the old one becomes free",
         (_USER, _argument("username", "the new username", metavar="USERNAME")),
     ),
     Command(
         "users delete",
         users.delete,
-        "delete a player and all that is theirs, as they could themselves; analytics lose the name",
+        "delete a player and all their data, as players can themselves; analytics events lose the name",
         (_USER,),
-        lambda chosen: f"Delete '{chosen.user}' and all that is theirs?",
+        lambda chosen: f"Delete '{chosen.user}' and all their data?",
     ),
     Command(
         "users export",
         export.export,
-        "write all that is stored about a player as one JSON document, without password and tokens",
+        "write all data about a player, without password and tokens, as one JSON document",
         (_USER,),
     ),
     Command("sessions list", sessions.show_list, "list a player's sessions", (_USER,)),
     Command(
         "sessions revoke",
         sessions.revoke,
-        "end a player's sessions, or everybody's; access tokens stay valid until they expire, at most a day later",
+        "end the sessions of a player or of everybody; access tokens stay valid until they expire, at most a day later",
         (
             _argument("user", "username, or id", metavar="USER", nargs="?"),
-            _argument("--everyone", "all sessions of all players", action="store_true"),
+            _argument("--everyone", "end all sessions of all players", action="store_true"),
         ),
         lambda chosen: f"End all sessions of {'everybody' if chosen.everyone else repr(chosen.user)}?",
         either=("user", "--everyone"),
@@ -114,35 +114,35 @@ COMMANDS = (
     Command(
         "leaderboard hide",
         leaderboard.hide,
-        "hide a player's entry, until they opt in again; its bests are kept",
+        "hide a player's entry until the player opts in again; the bests are kept",
         (_USER,),
     ),
     Command(
         "leaderboard show",
         leaderboard.show,
-        "show a player's hidden entry again, also one that they have hidden themselves",
+        "show a player's hidden entry again, even if the player has opted out",
         (_USER,),
     ),
     Command(
         "replays delete",
         replays.delete,
-        "delete replays; bests that came from them stay on the leaderboard",
+        "delete replays; bests on the leaderboard stay",
         (_argument("ids", "ids of replays", metavar="ID", nargs="+"),),
-        lambda chosen: f"Delete {len(chosen.ids)} of the replays?",
+        lambda chosen: f"Delete {len(chosen.ids)} replay{'s' if len(chosen.ids) > 1 else ''}?",
     ),
     Command(
         "replays check",
         replays.check,
-        "have replays checked that have no verdict: the given ones soon, or all when there is nothing else to check",
+        "check replays that have no verdict: the given ones before all others, or all of them after all others",
         (
             _argument("ids", "ids of replays", metavar="ID", nargs="*"),
-            _argument("--again", "those too that have a verdict", action="store_true"),
+            _argument("--again", "also replays that have a verdict", action="store_true"),
         ),
     ),
     Command(
         "replays show",
         replays.show,
-        "show a replay's verdict, and draw its deal",
+        "show a replay's verdict and draw its deal",
         (
             _argument("id", "id of a replay", metavar="ID"),
             _argument("--boards", "draw the board after each step", action="store_true"),
@@ -151,22 +151,22 @@ COMMANDS = (
     Command(
         "analytics export",
         analytics.export,
-        "write the events, in the order of their arrival",
+        "write analytics events in the order of their arrival",
         (
-            _argument("--format", "jsonl (one object in each line) or csv", choices=("jsonl", "csv"), default="jsonl"),
-            _argument("--since", "from this day or time on, in UTC", metavar="DATE", type=moment),
-            _argument("--until", "before this day or time, in UTC", metavar="DATE", type=moment),
+            _argument("--format", "jsonl (one object a line) or csv", choices=("jsonl", "csv"), default="jsonl"),
+            _argument("--since", "only events from this day or time on, in UTC", metavar="DATE", type=moment),
+            _argument("--until", "only events before this day or time, in UTC", metavar="DATE", type=moment),
             _PROGRESS,
         ),
     ),
     Command(
         "backup",
         backup.backup,
-        "write the whole database, without sessions, into a file for pg_restore",
+        "write the whole database, without sessions, to a file for pg_restore",
         (
             _argument("file", "the file to write", metavar="FILE", nargs="?"),
-            _argument("--into", "a directory instead, in which the file gets the time as its name", metavar="DIR"),
-            _argument("--keep", "then delete all but the newest N of such files", metavar="N", type=some),
+            _argument("--into", "write to a file in DIR that is named by the time", metavar="DIR"),
+            _argument("--keep", "delete all but the newest N of such files", metavar="N", type=some),
             _argument("--force", "replace the file if it exists", action="store_true"),
             _PROGRESS,
         ),
@@ -175,45 +175,45 @@ COMMANDS = (
     Command(
         "restore",
         backup.restore,
-        "fill an empty database from a backup, and bring its schema up to date; nobody is logged in afterwards",
+        "fill an empty database from a backup and update its schema; all players have to log in again",
         (_argument("file", "the file to read", metavar="FILE"), _PROGRESS),
     ),
     Command(
         "import-original",
         import_original.bring,
-        "bring everything from the SQLite file of an original server, which may be running; again as often as you like",
+        "import the SQLite file of an original server, which may be running; can be repeated",
         (
-            _argument("file", "the database of that server", metavar="FILE"),
-            _argument("--avatars", "the directory in which it keeps avatars", metavar="DIR"),
-            _argument("--dry-run", "say what would be done, and do nothing", action="store_true"),
-            _argument("--allow-refused", "end with status 0 also if rows were refused", action="store_true"),
+            _argument("file", "the SQLite file of the original server", metavar="FILE"),
+            _argument("--avatars", "the directory in which the original server keeps avatars", metavar="DIR"),
+            _argument("--dry-run", "report what an import would do, and change nothing", action="store_true"),
+            _argument("--allow-refused", "exit with status 0 even if rows were refused", action="store_true"),
             _PROGRESS,
         ),
     ),
     Command(
         "seed",
         seed.fill,
-        "fill a database with made-up players, for sizing a machine and for tests of clients",
+        "fill a database with made-up players, to size a machine or to test clients",
         (
-            _argument("--players", "how many", metavar="N", type=some, required=True),
+            _argument("--players", "number of players", metavar="N", type=some, required=True),
             _argument(
                 "--replays",
-                "how many replays they have uploaded, in all",
+                "number of replays of all these players together",
                 metavar="N",
                 type=count,
                 default=0,
             ),
             _argument(
                 "--password-stdin",
-                "read their password from standard input, the same for all; without it nobody can log in as one",
+                "read one password for all of them from standard input; without it nobody can log in as them",
                 action="store_true",
             ),
-            _argument("--force", "also where there are players who were not made up", action="store_true"),
+            _argument("--force", "fill the database even if it has real players", action="store_true"),
             _PROGRESS,
         ),
     ),
-    Command("status", status.show, "show versions, the database, and how much is in it"),
-    Command("doctor", doctor.examine, "look for what is wrong with the settings and the host"),
+    Command("status", status.show, "show versions, the database and its row counts"),
+    Command("doctor", doctor.examine, "check the settings, the host and the database for problems"),
 )
 
 
@@ -223,10 +223,10 @@ def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction
     Returns the action to add others to.
     """
     parser.set_defaults(command=None)
-    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="--help after it tells more")
+    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="COMMAND --help describes it")
     nouns = {}
     for noun, text in NOUNS.items():
-        under = group.add_parser(noun, help=text, description=f"Administration of {text}.", allow_abbrev=False)
+        under = group.add_parser(noun, help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
         nouns[noun] = under.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         noun, _, verb = command.words.partition(" ")
@@ -250,7 +250,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
     for argument in command.arguments:
         place = choice if argument.name in command.either else parser
         place.add_argument(argument.name, help=argument.help, **argument.how)
-    parser.add_argument("--json", action="store_true", help="write JSON: an object in each line")
+    parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
     if command.question is not None:
         parser.add_argument("--yes", action="store_true", help="don't ask")
     group = parser.add_argument_group("settings")

@@ -136,7 +136,7 @@ class DataDirectory:
         if os.geteuid() == 0:
             if self.cluster.exists() and self.cluster.stat().st_uid == 0:  # a copy that root made
                 raise FatalError(
-                    f"solisync: {self.cluster} belongs to root, as whom PostgreSQL refuses to run: chown -R it"
+                    f"solisync: {self.cluster} belongs to root, and PostgreSQL refuses to run as root: chown -R it"
                 )
             self._give_away()
         elif os.getuid() != os.geteuid():

@@ -36,7 +36,7 @@ def primary_group(uid: int) -> int:
     try:
         return pwd.getpwuid(uid).pw_gid
     except KeyError:
-        raise FatalError(f"solisync: there is no user with the uid {uid}, as whom the database should run") from None
+        raise FatalError(f"solisync: the database should run as uid {uid}, and there is no such user") from None
 
 
 def user_name(uid: int) -> str:
@@ -54,7 +54,7 @@ def check_reach(path: Path, user: User) -> None:
         if above and not _can_enter(above[-1], user):
             closed = next(directory for directory in above if not _can_enter(directory, user))
             raise FatalError(
-                f"solisync: {user_name(user[0])}, as whom the database runs, can't enter {closed}: choose a data"
+                f"solisync: the database runs as {user_name(user[0])}, who can't enter {closed}: choose a data"
                 " directory elsewhere with --data-dir or SOLISYNC_DATA_DIR, or start solisync as an ordinary user"
             )
 

@@ -40,14 +40,14 @@ def text(row: Row, column: str) -> str:
             return value
     except UnicodeEncodeError:
         pass
-    raise Unusable(f"{column} is no text")
+    raise Unusable(f"{column} is not text")
 
 
 def uuid(row: Row, column: str) -> str:
     """A UUID in canonical spelling, the only one that the original server writes."""
     value = text(row, column)
     if not is_id(value):
-        raise Unusable(f"{column} is no UUID in lower case")
+        raise Unusable(f"{column} is not a UUID in lower case")
     return value
 
 
@@ -58,7 +58,7 @@ def time(row: Row, column: str) -> datetime:
         msgspec.convert(spelled, SpelledTime)
         return msgspec.convert(spelled, Time).astimezone(UTC)
     except (msgspec.ValidationError, OverflowError):
-        raise Unusable(f"{column} is no time of the years 1 to 9999 in RFC 3339") from None
+        raise Unusable(f"{column} is not a time of the years 1 to 9999 in RFC 3339") from None
 
 
 def json(row: Row, column: str) -> bytes:
@@ -67,5 +67,5 @@ def json(row: Row, column: str) -> bytes:
     try:
         _decode_raw(without_surrogates(value, digit=b"f"))
     except (msgspec.DecodeError, RecursionError):
-        raise Unusable(f"{column} is no JSON") from None
+        raise Unusable(f"{column} is not JSON") from None
     return value

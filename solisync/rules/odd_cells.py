@@ -35,11 +35,11 @@ class OddCells:
         """The best score and time, of which one that clients can't read is absent, and a greater score capped."""
         score, seconds = self._row["best_score"], self._row["best_time_secs"]
         if score is not None and not (isinstance(score, int) and score > 0):
-            score = self._instead(None, "best_score is no whole number above 0, and counts as none")
+            score = self._instead(None, "best_score is not a whole number above 0: it is left out")
         elif score is not None and score > BEST_MAX:
-            score = self._instead(BEST_MAX, f"best_score is above {BEST_MAX}, and counts as that")
+            score = self._instead(BEST_MAX, f"best_score is above {BEST_MAX}: {BEST_MAX} is used")
         if seconds is not None and not (isinstance(seconds, int) and 0 < seconds <= BEST_MAX):
-            seconds = self._instead(None, f"best_time_secs is no whole number from 1 to {BEST_MAX}, and counts as none")
+            seconds = self._instead(None, f"best_time_secs is not a whole number from 1 to {BEST_MAX}: it is left out")
         return Bests(score, seconds)
 
     def display_name(self) -> str:
@@ -71,24 +71,22 @@ class OddCells:
         except BadRequest:
             received_on = f'"{received_at.date().isoformat()}"'
             header = read_header(readable | {"recorded_at": Raw(received_on.encode())})
-            self.warnings.append("recorded_at is no date or time; lists show the date on which it was received")
+            self.warnings.append("recorded_at is not a date or time: lists show the date of receipt")
         return structs.replace(header, **modes)
 
     def _unclear_time(self, newest_classic: datetime | None) -> datetime:
         with suppress(Unusable, msgspec.ValidationError):
             day = msgspec.convert(cells.text(self._row, "recorded_at"), date)
-            return self._instead(
-                datetime.combine(day, time(), UTC), "recorded_at is a date, and counts as its 00:00 UTC"
-            )
+            return self._instead(datetime.combine(day, time(), UTC), "recorded_at is a date: its 00:00 UTC is used")
         if newest_classic is not None:
-            text = "recorded_at is no time; that of the player's newest Classic replay counts"
+            text = "recorded_at is not a time: the time of the player's newest Classic replay is used"
             return self._instead(newest_classic, text)
-        return self._instead(self._now, "recorded_at is no time; that of the import counts")
+        return self._instead(self._now, "recorded_at is not a time: the time of the import is used")
 
     def _not_in_the_future(self, moment: datetime, column: str) -> datetime:
         if moment <= self._now:
             return moment
-        return self._instead(self._now, f"{column} is in the future; the time of the import counts")
+        return self._instead(self._now, f"{column} is in the future: the time of the import is used")
 
     def _modes(self, fields: Fields) -> dict[str, str]:
         """What lists show of a mode or draw mode that is text, but none of those that are known."""
@@ -97,7 +95,7 @@ class OddCells:
             text = _decoded(fields, field, str)
             if text is not None and text not in choices:
                 shown[field] = text if _NAME.fullmatch(text) else UNKNOWN
-                self.warnings.append(f"{field} is none of {', '.join(choices)}; lists show {shown[field]}")
+                self.warnings.append(f"{field} is not one of {', '.join(choices)}: lists show {shown[field]}")
         return shown
 
     def _capped(self, fields: Fields, field: str, least: int) -> Fields:

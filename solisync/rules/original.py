@@ -126,7 +126,7 @@ def read_user(row: Row) -> User:
         raise Unusable(str(error)) from None
     password_hash = cells.text(row, "password_hash")
     if not _HASH.fullmatch(password_hash):
-        raise Unusable("password_hash is no bcrypt hash of a cost from 4 to 14")
+        raise Unusable("password_hash is not a bcrypt hash of a cost from 4 to 14")
     return User(cells.uuid(row, "id"), username, password_hash, cells.time(row, "created_at"))
 
 
@@ -241,7 +241,7 @@ def challenge_difference(row: Row) -> str | None:
         challenge = daily_challenge(msgspec.convert(cells.text(row, "date"), date))
         goal = msgspec.json.decode(cells.json(row, "goal_json"), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
-        return "date is no date, or goal_json no object"
+        return "date is not a date, or goal_json is not an object"
     except Unusable as error:
         return str(error)
     seed = row["seed"] % 2**64 if isinstance(row["seed"], int) else row["seed"]

@@ -84,13 +84,13 @@ async def test_a_file_is_replaced_only_by_force(administrate, filled, place):
     await administrate("backup", file, "--force")
     assert file.read_bytes().startswith(b"PGDMP")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with pytest.raises(FatalError, match="no file that could be replaced"):
+    with pytest.raises(FatalError, match="it is not a regular file"):
         await administrate("backup", place, "--force")
 
 
 async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty_database):
     """Neither a database without a schema nor a directory that is missing leaves a file behind."""
-    with pytest.raises(FatalError, match="holds nothing of solisync's"):
+    with pytest.raises(FatalError, match="this is not a solisync database"):
         await administrate("backup", place / "dump", DATABASE_URL=empty_database)
     with pytest.raises(FileNotFoundError):
         await administrate("backup", place / "missing" / "dump")
@@ -193,7 +193,7 @@ async def test_what_is_no_backup_changes_nothing(administrate, filled, empty_dat
         await administrate("backup", file)
         whole = file.read_bytes()
         file.write_bytes({"text": b"-- SQL\n", "cut": whole[: len(whole) * 3 // 4], "empty": b""}[damage])
-    with pytest.raises(FatalError, match=r"no backup of a solisync database|pg_restore failed") as caught:
+    with pytest.raises(FatalError, match=r"is not a solisync backup|pg_restore failed") as caught:
         await administrate("restore", file, DATABASE_URL=empty_database)
     assert "\n" not in str(caught.value)
     assert relations(empty_database) == 0

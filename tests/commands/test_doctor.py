@@ -67,7 +67,7 @@ async def test_every_wrong_setting_is_found(examine):
 )
 async def test_a_misspelt_variable_is_found(examine, name, advice):
     """With the nearest name that there is."""
-    assert f"{name} is no setting {advice}" in (await examine(**{name: "1"}))["wrong", "settings"]
+    assert f"{name} is not a setting {advice}" in (await examine(**{name: "1"}))["wrong", "settings"]
 
 
 async def test_the_secret_is_looked_at_if_there_is_one(examine, place):

@@ -82,7 +82,7 @@ async def test_what_computes_its_rows_is_refused(server, administrate, file, sta
     """In one line, before any of them is read: a view of 20 KiB may return gigabytes."""
     for statement in statements:
         there.change(file, statement)
-    with pytest.raises(FatalError, match=r"^solisync: .*: replays is no table that has all its values stored$"):
+    with pytest.raises(FatalError, match=r"^solisync: .*: replays is not a table that stores all its values$"):
         await administrate("import-original", file)
 
 
@@ -98,7 +98,7 @@ async def test_a_value_that_is_too_large_costs_only_itself(server, administrate,
     assert problems == [
         ("refused", ANN, "stats_json is too large"),
         ("warning", BEN, "display_name is too large; the username is shown instead"),
-        ("warning", BEN, "recorded_at is no time; that of the import counts"),
+        ("warning", BEN, "recorded_at is not a time: the time of the import is used"),
         *(("refused", there.replay(number)["id"], "replay_json is too large") for number in (2, 3)),
     ]
     counts = {each["table"]: (each["read"], each["imported"]) for each in done.records if each.get("read")}

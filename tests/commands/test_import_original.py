@@ -382,15 +382,15 @@ async def test_bad_rows_cost_only_themselves(server, bring, avatars, file):
     for (name, why), (expected, beginning) in zip(
         others,
         [
-            (f"refused users {CEM}", "username is no text"),
-            (f"refused users {'d' * 8}", "id is no UUID in lower case"),
+            (f"refused users {CEM}", "username is not text"),
+            (f"refused users {'d' * 8}", "id is not a UUID in lower case"),
             (f"refused users {there.DEE}", "username may only contain letters, digits and underscores"),
-            (f"refused sync_state {ANN}", "stats_json is no JSON"),
+            (f"refused sync_state {ANN}", "stats_json is not JSON"),
             (f"refused avatars {BEN}", f"there is no file {BEN}.gif"),
             (f"refused replays {there.replay(3)['id']}", "replay_json is not valid JSON: "),
-            (f"refused replays {there.replay(4)['id']}", "received_at is no time of the years 1 to 9999 in RFC 3339"),
+            (f"refused replays {there.replay(4)['id']}", "received_at is not a time of the years 1 to 9999"),
             (f"warning replays {there.replay(6)['id']}", "belongs to no player"),
-            (f"refused refresh_tokens {there.token(3)['jti']}", "expires_at is no time of the years 1 to 9999"),
+            (f"refused refresh_tokens {there.token(3)['jti']}", "expires_at is not a time of the years 1 to 9999"),
             (f"warning refresh_tokens {there.token(4)['jti']}", "belongs to no player"),
             (f"refused analytics_events {there.event(4)['id']}", "Expected `str` matching regex"),
             ("warning daily_challenges 2026-11-21", "the seed there is 5, here "),
@@ -456,8 +456,8 @@ async def test_what_is_no_such_file(server, administrate, place):
     with pytest.raises(FileNotFoundError):
         await administrate("import-original", absent)
     for path, why in (
-        (text, "is no SQLite database"),
-        (empty, "is no SQLite database"),
+        (text, "is not an SQLite database"),
+        (empty, "is not an SQLite database"),
         (other, "users lacks created_at, password_hash, username"),
         (strange, "has no table users"),
     ):
@@ -469,7 +469,7 @@ async def test_what_is_no_such_file(server, administrate, place):
     broken.write_bytes(content)
     with pytest.raises(FatalError, match="malformed"):
         await administrate("import-original", broken)
-    with pytest.raises(FatalError, match="is no directory"):
+    with pytest.raises(FatalError, match="is not a directory"):
         await administrate("import-original", broken, "--avatars", place / "absent")
 
 
@@ -486,7 +486,7 @@ async def test_the_command_in_a_process_of_its_own(reactor, empty_database, file
     await migrate(reactor, empty_database, load_migrations())
     there.write(file, users=[there.user("x", "x\x1b[2J")])
     for words, status, errors in (
-        (["--dry-run"], 1, ["solisync: 1 row was refused; with --allow-refused that is no failure"]),
+        (["--dry-run"], 1, ["solisync: 1 row was refused; --allow-refused makes this a success"]),
         (["--allow-refused"], 0, []),
     ):
         done = run(*SOLISYNC, "import-original", file, *words, DATABASE_URL=empty_database)

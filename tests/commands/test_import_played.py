@@ -1,4 +1,4 @@
-"""`solisync import-original` takes what the original server really writes (docs/moving-in.md "Odd cells")."""
+"""`solisync import-original` takes what the original server really writes (docs/moving-in.md "Invalid values")."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -16,13 +16,13 @@ from tests.harness.original_play import AVATARS, OriginalServer, played_answers,
 from tests.harness.processes import run
 
 BEST_MAX = 2**31 - 1
-DATE = "recorded_at is a date, and counts as its 00:00 UTC"
-NO_TIME = "recorded_at is no time; that of the player's newest Classic replay counts"
-NO_SCORE = "best_score is no whole number above 0, and counts as none"
-CAPPED = f"best_score is above {BEST_MAX}, and counts as that"
-NO_BEST_TIME = f"best_time_secs is no whole number from 1 to {BEST_MAX}, and counts as none"
+DATE = "recorded_at is a date: its 00:00 UTC is used"
+NO_TIME = "recorded_at is not a time: the time of the player's newest Classic replay is used"
+NO_SCORE = "best_score is not a whole number above 0: it is left out"
+CAPPED = f"best_score is above {BEST_MAX}: {BEST_MAX} is used"
+NO_BEST_TIME = f"best_time_secs is not a whole number from 1 to {BEST_MAX}: it is left out"
 CONTROLS = "display_name must not contain control characters; the username is shown instead"
-RECEIVED = "recorded_at is no date or time; lists show the date on which it was received"
+RECEIVED = "recorded_at is not a date or time: lists show the date of receipt"
 
 
 def moment(text):
@@ -269,7 +269,7 @@ async def test_a_mode_that_nobody_knows(server, original, moved, field):
     replays = {original.upload(ann, **{field: mode, "final_score": 3}): mode for mode in modes}
     warnings = await moved()
     assert [each[:2] for each in warnings] == [("replays", replay) for replay in replays]
-    assert all(reason.startswith(f"{field} is none of ") for *_, reason in warnings)
+    assert all(reason.startswith(f"{field} is not one of ") for *_, reason in warnings)
     recent = (await server.ask("GET", "/api/replays/recent")).json
     assert {entry["id"]: entry[field] for entry in recent} == {replay: modes[replays[replay]] for replay in replays}
     for replay, mode in replays.items():
@@ -319,7 +319,7 @@ async def test_a_replay_from_the_future_leads_the_list_no_longer_than_others(ser
     """It counts as received when it was imported, so that the next upload comes before it."""
     ann = original.join("ann")
     replay = original.upload(ann, "2099-01-01T00:00:00+00:00")
-    assert await moved() == [("replays", replay, "received_at is in the future; the time of the import counts")]
+    assert await moved() == [("replays", replay, "received_at is in the future: the time of the import is used")]
     client = server.client()
     await client.login("ann", there.PASSWORD)
     newer = await client.upload_replay(there.replay()["replay_json"].encode())

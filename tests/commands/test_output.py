@@ -125,7 +125,7 @@ async def test_a_terminal_is_asked(server, answer, status):
     )
     os.close(theirs)
     try:
-        question = b"Delete 'ann' and all that is theirs? [y/N] "
+        question = b"Delete 'ann' and all their data? [y/N] "
         assert command.stderr.read(len(question)) == question
         os.write(ours, answer)
         out, err = command.communicate(timeout=PATIENCE)

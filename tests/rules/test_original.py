@@ -18,8 +18,8 @@ from tests.harness.strategies import costly, payloads
 from tests.rules.documents import document as decoded
 
 LATER = NOW + timedelta(days=1)
-NO_HASH = "password_hash is no bcrypt hash of a cost from 4 to 14"
-NO_TIME = "created_at is no time of the years 1 to 9999 in RFC 3339"
+NO_HASH = "password_hash is not a bcrypt hash of a cost from 4 to 14"
+NO_TIME = "created_at is not a time of the years 1 to 9999 in RFC 3339"
 HALF = "\udcff"  # what SQLite's text that is no UTF-8 comes as
 
 
@@ -42,14 +42,14 @@ def test_a_player_keeps_id_name_hash_and_date():
     ("changes", "why"),
     [
         ({"id": None}, "id is missing"),
-        ({"id": there.ANN.upper()}, "id is no UUID in lower case"),
-        ({"id": 7}, "id is no text"),
+        ({"id": there.ANN.upper()}, "id is not a UUID in lower case"),
+        ({"id": 7}, "id is not text"),
         ({"username": "an"}, "username must be 3-32 characters"),
         ({"username": "ann!"}, "username may only contain letters, digits and underscores"),
         ({"username": " ann"}, "username begins or ends with white space"),
-        ({"username": f"ann{HALF}"}, "username is no text"),
-        ({"username": "an\0n"}, "username is no text"),
-        ({"username": b"ann"}, "username is no text"),
+        ({"username": f"ann{HALF}"}, "username is not text"),
+        ({"username": "an\0n"}, "username is not text"),
+        ({"username": b"ann"}, "username is not text"),
         ({"password_hash": "secret"}, NO_HASH),
         ({"password_hash": there.HASH.replace("$04$", "$31$")}, NO_HASH),
         ({"password_hash": there.HASH[:28] + "A" + there.HASH[29:]}, NO_HASH),
@@ -100,15 +100,15 @@ def test_progress_beyond_the_bounds_is_taken():
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"user_id": "ann"}, "user_id is no UUID in lower case"),
-        ({"stats_json": "{"}, "stats_json is no JSON"),
-        ({"stats_json": ""}, "stats_json is no JSON"),
-        ({"stats_json": '{}, "user_id": 1'}, "stats_json is no JSON"),
-        ({"progress_json": "[" * 100_000}, "progress_json is no JSON"),
+        ({"user_id": "ann"}, "user_id is not a UUID in lower case"),
+        ({"stats_json": "{"}, "stats_json is not JSON"),
+        ({"stats_json": ""}, "stats_json is not JSON"),
+        ({"stats_json": '{}, "user_id": 1'}, "stats_json is not JSON"),
+        ({"progress_json": "[" * 100_000}, "progress_json is not JSON"),
         ({"achievements_json": None}, "achievements_json is missing"),
         ({"achievements_json": "{}"}, "Expected `array`, got `object` - at `$.achievements`"),
         ({"stats_json": "{}"}, "Object missing required field `games_played` - at `$.stats`"),
-        ({"last_modified": "now"}, "last_modified is no time of the years 1 to 9999 in RFC 3339"),
+        ({"last_modified": "now"}, "last_modified is not a time of the years 1 to 9999 in RFC 3339"),
     ],
 )
 def test_progress_that_is_none(changes, why):
@@ -237,13 +237,13 @@ def test_a_replay_is_its_text():
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"id": "x"}, "id is no UUID in lower case"),
+        ({"id": "x"}, "id is not a UUID in lower case"),
         ({"replay_json": "{"}, "replay_json is not valid JSON: Input data was truncated"),
         ({"replay_json": "{}"}, "replay lacks `mode`"),
         ({"replay_json": '{"mode": "Classic", "draw_mode": 3}'}, "`draw_mode` of a replay must be text"),
         ({"replay_json": Unread.TOO_LARGE}, "replay_json is too large"),
         ({"replay_json": '"' + "x" * 2**20 + '"'}, "replay_json is larger than 1 MiB"),
-        ({"received_at": ""}, "received_at is no time of the years 1 to 9999 in RFC 3339"),
+        ({"received_at": ""}, "received_at is not a time of the years 1 to 9999 in RFC 3339"),
     ],
 )
 def test_a_replay_that_is_none(changes, why):
@@ -255,7 +255,7 @@ def test_a_token_is_known_by_its_record():
     """Its id, its player, its end."""
     row = there.token()
     assert original.read_token(row) == (row["jti"], there.ANN, datetime(2026, 12, 20, 12, tzinfo=UTC))
-    assert reason(original.read_token, there.token(jti="1")) == "jti is no UUID in lower case"
+    assert reason(original.read_token, there.token(jti="1")) == "jti is not a UUID in lower case"
 
 
 def test_an_event_is_as_it_was_reported():
@@ -272,14 +272,14 @@ def test_an_event_is_as_it_was_reported():
     [
         ({"id": "x"}, "`id` must be a UUID"),
         ({"event_type": "Game Won"}, "Expected `str` matching regex"),
-        ({"payload": "{"}, "payload is no JSON"),
+        ({"payload": "{"}, "payload is not JSON"),
         ({"payload": '"' + "x" * 4_095 + '"'}, "`payload` must be at most 4096 bytes of JSON"),
         ({"payload": r'"\ud800"'}, "event must not contain U+0000"),
         ({"session_id": ""}, "session_id must have 1 to 64 characters"),
         ({"user_id": "x" * 65}, "user_id must have 1 to 64 characters"),
         ({"client_time": "now"}, "Invalid RFC3339 encoded datetime"),
         ({"client_time": "2026-11-22T12:00:01Z"}, "`client_time` is more than 24 hours ahead"),
-        ({"received_at": "now"}, "received_at is no time"),
+        ({"received_at": "now"}, "received_at is not a time"),
     ],
 )
 def test_an_event_that_is_none(changes, why):
