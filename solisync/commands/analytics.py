@@ -9,7 +9,7 @@ from operator import attrgetter
 
 import msgspec
 
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..storage import analytics
 from ..storage.analytics import StoredEvent
 from ..storage.paging import FIRST_TIME
@@ -26,7 +26,7 @@ async def export(task: Task) -> None:
     since, until = task.chosen.since or FIRST_TIME, task.chosen.until or END_OF_TIME
     count = 0
 
-    async def write(transaction: Transaction) -> None:
+    async def write(transaction: Statements) -> None:
         nonlocal count
         encode = _csv(task) if task.chosen.format == "csv" else _jsonl(task)
         async for page in analytics.received(transaction, since=since, until=until):

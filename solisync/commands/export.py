@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..storage import export as storage
 from .task import Task, no_such_player, player
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 async def export(task: Task) -> None:
     """Write all that is stored about a player, as one JSON document."""
 
-    async def write(transaction: Transaction) -> None:
+    async def write(transaction: Statements) -> None:
         async def read(work: Callable[..., Awaitable[T]], *arguments: Any) -> T:
             return await work(transaction, *arguments)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from ..errors import NotFound
 from ..klondike import UnreadableError, draw_game, read_recording, undo_places
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.ids import canonical_uuid
 from ..storage import checks, replays, verdicts
 from ..storage.verdicts import CheckedReplay
@@ -56,7 +56,7 @@ async def show(task: Task) -> None:
     """Show a replay's header and verdict, and draw the deal, or with `boards` the board after each step."""
     replay_id = canonical_uuid(task.chosen.id)
 
-    async def look(transaction: Transaction) -> None:
+    async def look(transaction: Statements) -> None:
         found = None if replay_id is None else await verdicts.show(transaction, replay_id)
         if found is None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")

@@ -18,7 +18,7 @@ from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
 from ..postgres.pool import WORK_SECONDS
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..process import audit, logs
 from ..process.clock import monotonic_reactor
 from ..settings import Settings
@@ -171,7 +171,7 @@ async def with_connection(settings: Settings, reactor: ReactorBase, work: Callab
 
 async def check_schema(connection: Connection) -> None:
     """Raise FatalError when the schema is older than this build."""
-    number, wanted = await schema.number(Transaction(connection)), load_migrations()[-1].number
+    number, wanted = await schema.number(Statements(connection)), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"

@@ -1,7 +1,7 @@
 """`solisync sessions`: listing and ending the sessions of players."""
 
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..storage import sessions
 from .output import Column
 from .task import Task, player
@@ -19,7 +19,7 @@ BATCH = 10_000
 async def show_list(task: Task) -> None:
     """List a player's sessions: when each was begun, last used, and ends unless refreshed before."""
 
-    async def show(transaction: Transaction) -> None:
+    async def show(transaction: Statements) -> None:
         found = await player(transaction, task.chosen.user)
         write = task.output.table(COLUMNS)
         for session in await sessions.listed(transaction, found.id) or []:

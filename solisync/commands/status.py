@@ -6,7 +6,7 @@ from .. import __version__
 from ..postgres import introspection
 from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..storage import checks, counts, schema
 from .output import bytes_shown
 from .running import with_connection
@@ -18,7 +18,7 @@ async def show(task: Task) -> None:
     settings = task.settings
 
     async def look(connection: Connection) -> None:
-        transaction = Transaction(connection)
+        transaction = Statements(connection)
         database = await introspection.database(connection)
         service = await introspection.service_connections(connection)
         number, latest = await schema.number(transaction), load_migrations()[-1].number

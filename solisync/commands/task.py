@@ -10,7 +10,7 @@ from twisted.internet.base import ReactorBase
 from ..errors import NotFound
 from ..postgres.connection import Connection
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
 from ..rules.ids import canonical_uuid
 from ..settings import Settings
@@ -38,12 +38,12 @@ class Task:
         """The settings of the database and the log; raises SettingsError."""
         return Settings.from_environ(self.environ, self.options)
 
-    async def reading(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def reading(self, work: Callable[[Statements], Awaitable[T]]) -> T:
         """Call `work` to read from the database for as long as it takes, each statement in a transaction of its own."""
 
         async def checked(connection: Connection) -> T:
             await check_schema(connection)
-            return await work(Transaction(connection))
+            return await work(Statements(connection))
 
         return await with_connection(self.settings, self.reactor, checked)
 
@@ -60,7 +60,7 @@ def no_such_player(text: str) -> NotFound:
     return NotFound("user_not_found", f"user '{text}' not found")
 
 
-async def player(transaction: Transaction, text: str) -> Player:
+async def player(transaction: Statements, text: str) -> Player:
     """The player with this username or, if there are hyphens in it, this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
     found = await accounts.find(transaction, user_id, None if user_id else username_to_look_up(text))

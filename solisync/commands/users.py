@@ -5,7 +5,7 @@ from dataclasses import asdict
 from ..access.rate_limit import buckets_of
 from ..errors import Conflict, DatabaseError, FatalError
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
@@ -34,7 +34,7 @@ async def show_list(task: Task) -> None:
     if order != "name" and (left or 0) > MOST:
         raise FatalError(f"solisync: by {order}, at most {MOST:,} players are listed: give a --limit up to that")
 
-    async def show(transaction: Transaction) -> None:
+    async def show(transaction: Statements) -> None:
         nonlocal left
         write = task.output.table(COLUMNS)
         if order != "name":
@@ -56,7 +56,7 @@ async def show_list(task: Task) -> None:
 async def show_one(task: Task) -> None:
     """Show what is stored about a player, in numbers."""
 
-    async def show(transaction: Transaction) -> None:
+    async def show(transaction: Statements) -> None:
         found = await player(transaction, task.chosen.user)
         summary = await accounts.summary(transaction, found.id)
         if summary is None:

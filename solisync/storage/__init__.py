@@ -1,8 +1,8 @@
 """SQL and nothing else: named statements, and a function for each use of them; one module for each noun.
 
-A function that is one round trip of a transaction takes the Transaction. One whose statements end a transaction returns
-them as steps for `Transaction.commit_with`, and so the commit is visible where `transact` is. What only commands run is
-not prepared on the connections of the service.
+A function that needs BEGIN takes a Transaction; any other takes Statements, so that `autocommit` can run it too. One
+whose statements end a transaction returns them as steps for `Transaction.commit_with`, and so the commit is visible
+where `transact` is. What only commands run is not prepared on the connections of the service.
 """
 
 from ..postgres.statement import Statement

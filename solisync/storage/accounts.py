@@ -5,7 +5,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.analytics import name_of
 from ..rules.ids import canonical_uuid
 from ..rules.sessions import RefreshRecord
@@ -169,13 +169,13 @@ RENAME_EVENTS = Statement(
 )
 
 
-async def is_taken(transaction: Transaction, username: str) -> bool:
+async def is_taken(statements: Statements, username: str) -> bool:
     """Whether a player of this name exists."""
-    return one(bool, await transaction.run(TAKEN, username))
+    return one(bool, await statements.run(TAKEN, username))
 
 
 async def register(
-    transaction: Transaction,
+    statements: Statements,
     *,
     user_id: str,
     username: str,
@@ -185,40 +185,40 @@ async def register(
 ) -> bool:
     """Create a player and their first session; False when the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    return bool(await transaction.run(REGISTER, user_id, username, password_hash, now, *session))
+    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session))
 
 
-async def profile(transaction: Transaction, user_id: str) -> Profile | None:
+async def profile(statements: Statements, user_id: str) -> Profile | None:
     """The profile of a player, or None when the player is gone."""
-    return maybe(Profile, await transaction.run(PROFILE, user_id))
+    return maybe(Profile, await statements.run(PROFILE, user_id))
 
 
-async def credentials(transaction: Transaction, username: str) -> Credentials | None:
+async def credentials(statements: Statements, username: str) -> Credentials | None:
     """The id and password hash of the player of this name; None when there is none."""
-    return maybe(Credentials, await transaction.run(CREDENTIALS, username))
+    return maybe(Credentials, await statements.run(CREDENTIALS, username))
 
 
-async def credentials_of(transaction: Transaction, user_id: str) -> Credentials | None:
+async def credentials_of(statements: Statements, user_id: str) -> Credentials | None:
     """The password hash of a player; None when the player is gone."""
-    return maybe(Credentials, await transaction.run(CREDENTIALS_OF, user_id))
+    return maybe(Credentials, await statements.run(CREDENTIALS_OF, user_id))
 
 
-async def change_password(transaction: Transaction, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
+async def change_password(statements: Statements, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
     """Replace the password hash that was verified; False when it is another by now, or the player is gone."""
     digest = sha256(verified_hash.encode()).hexdigest()
-    return bool(await transaction.run(CHANGE_PASSWORD, user_id, digest, password_hash))
+    return bool(await statements.run(CHANGE_PASSWORD, user_id, digest, password_hash))
 
 
-async def delete(transaction: Transaction, user_id: str, buckets: list[str]) -> bool:
+async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bool:
     """Delete a player with all rows of theirs; False when already gone.
 
     Rows of other tables go by cascade, but for names in analytics, sessions and rate limits, which are in `buckets`.
     """
-    return bool(await transaction.run(DELETE, user_id, buckets))
+    return bool(await statements.run(DELETE, user_id, buckets))
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password and end every session; the player's id, or None when there is none. Needs a transaction.
+    """Replace a password and end every session; the player's id, or None when there is none.
 
     Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
     that wait sees the refresh token that a login stored meanwhile.
@@ -229,21 +229,21 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
     return user_id
 
 
-async def find(transaction: Transaction, user_id: str | None, username: str | None) -> Player | None:
+async def find(statements: Statements, user_id: str | None, username: str | None) -> Player | None:
     """The player of this id or of this name."""
-    return maybe(Player, await transaction.run(FIND, user_id, username))
+    return maybe(Player, await statements.run(FIND, user_id, username))
 
 
-async def summary(transaction: Transaction, user_id: str) -> Summary | None:
+async def summary(statements: Statements, user_id: str) -> Summary | None:
     """What there is about a player; None when they are gone."""
-    rows = await transaction.run(SUMMARY, user_id)
+    rows = await statements.run(SUMMARY, user_id)
     return maybe(lambda payload, *rest: Summary(encoded(payload), *rest), rows)
 
 
 async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
     """Give a player, and the events that name them, another name; the old name, or None when the player is gone.
 
-    Fails with a DatabaseError when the name is taken. Needs a transaction.
+    Fails with a DatabaseError when the name is taken.
     """
     former = maybe(str, await transaction.run(LOCK_NAME, user_id))
     if former is not None and former != username:

@@ -8,7 +8,7 @@ from binascii import b2a_base64
 from dataclasses import dataclass
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from .accounts import LOCK, Profile
 from .rows import maybe
 
@@ -67,23 +67,23 @@ class Avatar:
     etag: str
 
 
-async def replace(transaction: Transaction, user_id: str, extension: str, image: bytes) -> Profile | None:
+async def replace(statements: Statements, user_id: str, extension: str, image: bytes) -> Profile | None:
     """Store the player's avatar, in place of an older one; the new profile, or None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
-    return maybe(Profile, await transaction.run(REPLACE, user_id, extension, encoded))
+    return maybe(Profile, await statements.run(REPLACE, user_id, extension, encoded))
 
 
 async def remove(transaction: Transaction, user_id: str) -> bool:
-    """Delete the player's avatar if there is one; False when there is no such player. Needs a transaction."""
+    """Delete the player's avatar if there is one; False when there is no such player."""
     return bool(await transaction.run_all((LOCK, user_id), (REMOVE, user_id)))
 
 
-async def etag(transaction: Transaction, user_id: str, extension: str) -> str | None:
+async def etag(statements: Statements, user_id: str, extension: str) -> str | None:
     """The ETag of the player's avatar; None unless it has this extension."""
-    return maybe(str, await transaction.run(ETAG, user_id, extension))
+    return maybe(str, await statements.run(ETAG, user_id, extension))
 
 
-async def avatar(transaction: Transaction, user_id: str, extension: str) -> Avatar | None:
+async def avatar(statements: Statements, user_id: str, extension: str) -> Avatar | None:
     """The player's avatar; None unless it has this extension."""
-    rows = await transaction.run(AVATAR, user_id, extension)
+    rows = await statements.run(AVATAR, user_id, extension)
     return maybe(Avatar, [(bytes(image), tag) for image, tag in rows])

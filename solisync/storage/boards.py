@@ -7,7 +7,7 @@ import msgspec
 
 from ..klondike import PREFERRED
 from ..postgres.statement import Row, Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
 from .rows import maybe
 
@@ -113,12 +113,12 @@ PLACE = Statement("place_replays", "SELECT place_replay(id, $1::uuid) FROM unnes
 BEGUN = Statement("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date")
 
 
-async def show(transaction: Transaction, board: str, player: str, window: Window) -> BoardPage:
+async def show(statements: Statements, board: str, player: str, window: Window) -> BoardPage:
     """A part of a board; empty where the player has no place to look around from."""
     if window.around_me:
-        rows = await transaction.run(AROUND, board, player)
+        rows = await statements.run(AROUND, board, player)
         return BoardPage([_entry(number, row) for number, row in enumerate(rows, 1)], None)
-    rows = await transaction.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
+    rows = await statements.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
     entries = [_entry(number, row) for number, row in enumerate(rows[: window.limit], 1)]
     if len(rows) <= window.limit:
         return BoardPage(entries, None)
@@ -127,13 +127,13 @@ async def show(transaction: Transaction, board: str, player: str, window: Window
 
 
 async def older_evidence(
-    transaction: Transaction, after: Verified, *, engine: int, most: int
+    statements: Statements, after: Verified, *, engine: int, most: int
 ) -> tuple[dict[str, list[str]], Verified | None]:
     """The next `most` replays that an engine older than this has verified under an older ruleset.
 
     Those of them that are evidence, by player, and the last of them all; None at the end.
     """
-    rows = await transaction.run(OLDER, engine, *after, most)
+    rows = await statements.run(OLDER, engine, *after, most)
     found: dict[str, list[str]] = {}
     for _, replay_id, player in rows:
         if player is not None:
@@ -141,14 +141,14 @@ async def older_evidence(
     return found, Verified(*rows[-1][:2]) if rows else None
 
 
-async def place(transaction: Transaction, player: str, replay_ids: list[str]) -> None:
+async def place(statements: Statements, player: str, replay_ids: list[str]) -> None:
     """Bring the evidence of some replays of a player up to their verdicts."""
-    await transaction.run(PLACE, player, replay_ids)
+    await statements.run(PLACE, player, replay_ids)
 
 
-async def has_begun(transaction: Transaction, day: date) -> bool:
+async def has_begun(statements: Statements, day: date) -> bool:
     """Whether it is this day yet, in UTC, or later."""
-    return maybe(bool, await transaction.run(BEGUN, day)) or False
+    return maybe(bool, await statements.run(BEGUN, day)) or False
 
 
 def _entry(number: int, row: Row) -> BoardEntry:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from ..klondike import PREFERRED, Status, Verdict
 from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.boards import boards_of
 from .accounts import LOCK
 from .rows import maybe, one
@@ -208,25 +208,25 @@ class Waiting:
     oldest_seconds: float
 
 
-async def claim(transaction: Transaction, *, search: bool, seconds: float) -> Claim | None:
+async def claim(statements: Statements, *, search: bool, seconds: float) -> Claim | None:
     """Take the first replay of a queue that nobody has; if this raises, it is claimed all the same."""
-    rows = await transaction.run(CLAIM, search, seconds)
+    rows = await statements.run(CLAIM, search, seconds)
     return maybe(_claim, rows)
 
 
-async def renew(transaction: Transaction, claim: Claim, *, seconds: float) -> datetime | None:
+async def renew(statements: Statements, claim: Claim, *, seconds: float) -> datetime | None:
     """Prolong a claim; the time that names it from now on, None when it is another's or the replay is gone."""
-    return maybe(lambda until: until, await transaction.run(RENEW, claim.replay_id, claim.until, seconds))
+    return maybe(lambda until: until, await statements.run(RENEW, claim.replay_id, claim.until, seconds))
 
 
-async def release(transaction: Transaction, claim: Claim) -> None:
+async def release(statements: Statements, claim: Claim) -> None:
     """Give a claim back as if it had never been."""
-    await transaction.run(RELEASE, claim.replay_id, claim.until)
+    await statements.run(RELEASE, claim.replay_id, claim.until)
 
 
-async def search(transaction: Transaction, claim: Claim) -> None:
+async def search(statements: Statements, claim: Claim) -> None:
     """Move a replay to the end of the other queue."""
-    await transaction.run(SEARCH, claim.replay_id, claim.until)
+    await statements.run(SEARCH, claim.replay_id, claim.until)
 
 
 def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> tuple[Step, ...]:
@@ -241,35 +241,35 @@ def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | N
     )
 
 
-async def waiting(transaction: Transaction) -> Waiting:
+async def waiting(statements: Statements) -> Waiting:
     """How long the queues are."""
-    return one(Waiting, await transaction.run(WAITING))
+    return one(Waiting, await statements.run(WAITING))
 
 
-async def sweep(transaction: Transaction, *, most: int) -> int | None:
+async def sweep(statements: Statements, *, most: int) -> int | None:
     """Look at the next page of the replays that may be without a verdict, and add those that are to the queue.
 
     How many were added; None at the end.
     """
-    return one(lambda any_left, added: added if any_left else None, await transaction.run(SWEEP, most))
+    return one(lambda any_left, added: added if any_left else None, await statements.run(SWEEP, most))
 
 
-async def enqueue_outdated(transaction: Transaction, *, engine: int, most: int) -> int:
+async def enqueue_outdated(statements: Statements, *, engine: int, most: int) -> int:
     """Add replays to the queue that an older engine did not verify under the preferred ruleset; how many."""
-    return one(int, await transaction.run(OUTDATED, engine, most))
+    return one(int, await statements.run(OUTDATED, engine, most))
 
 
-async def enqueue(transaction: Transaction, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
+async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
     """Add these replays to the front of the queue, with `again` those that have a verdict too.
 
     Returns those that exist, and whether each was added.
     """
-    return dict(await transaction.run(ENQUEUE, list(ids), again))
+    return dict(await statements.run(ENQUEUE, list(ids), again))
 
 
-async def sweep_again(transaction: Transaction, *, again: bool) -> None:
+async def sweep_again(statements: Statements, *, again: bool) -> None:
     """Have all replays without a verdict checked when there is nothing else to do, with `again` the others too."""
-    await transaction.run(SWEEP_AGAIN, again)
+    await statements.run(SWEEP_AGAIN, again)
 
 
 def _claim(

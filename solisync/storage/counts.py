@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from .rows import one
 
 
@@ -48,11 +48,11 @@ EVERYTHING = Statement(
 )
 
 
-async def players(transaction: Transaction) -> int:
+async def players(statements: Statements) -> int:
     """The number of players."""
-    return one(int, await transaction.run(PLAYERS))
+    return one(int, await statements.run(PLAYERS))
 
 
-async def everything(transaction: Transaction) -> Counts:
+async def everything(statements: Statements) -> Counts:
     """The number of rows of every kind."""
-    return one(Counts, await transaction.run(EVERYTHING))
+    return one(Counts, await statements.run(EVERYTHING))

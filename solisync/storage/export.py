@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Raw
 
 from ..postgres.statement import Row, Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules import export
 from ..rules.accounts import avatar_url
 from ..rules.export import (
@@ -149,9 +149,9 @@ class Beginning:
     until: datetime
 
 
-async def begin(transaction: Transaction, user_id: str) -> Beginning | None:
+async def begin(statements: Statements, user_id: str) -> Beginning | None:
     """What an export begins with; None when the player is gone."""
-    return maybe(partial(_beginning, user_id), await transaction.run(BEGIN, user_id))
+    return maybe(partial(_beginning, user_id), await statements.run(BEGIN, user_id))
 
 
 def _beginning(
@@ -236,22 +236,22 @@ async def _parts(
             page = await read_page(page.last, key)
 
 
-async def _avatar(transaction: Transaction, user_id: str) -> Part:
-    return maybe(lambda *image: Part(export.avatar(*image)), await transaction.run(AVATAR, user_id)) or Part(b"null")
+async def _avatar(statements: Statements, user_id: str) -> Part:
+    return maybe(lambda *image: Part(export.avatar(*image)), await statements.run(AVATAR, user_id)) or Part(b"null")
 
 
-async def _progress(transaction: Transaction, user_id: str) -> Part:
-    return maybe(lambda *text: Part(_bytes(*text)), await transaction.run(PROGRESS, user_id)) or Part(b"null")
+async def _progress(statements: Statements, user_id: str) -> Part:
+    return maybe(lambda *text: Part(_bytes(*text)), await statements.run(PROGRESS, user_id)) or Part(b"null")
 
 
-async def _replays(transaction: Transaction, user_id: str, after: Position, until: datetime) -> Page | None:
-    rows = await transaction.run(REPLAYS, user_id, *after, until)
+async def _replays(statements: Statements, user_id: str, after: Position, until: datetime) -> Page | None:
+    rows = await statements.run(REPLAYS, user_id, *after, until)
     records = [export.replay(ReplayHead(*head), _bytes(text, encoded)) for *head, text, encoded in rows]
     return _page(rows, records)
 
 
-async def _events(transaction: Transaction, name: int, after: Position, until: datetime) -> Page | None:
-    rows = await transaction.run(EVENTS, name, *after, until)
+async def _events(statements: Statements, name: int, after: Position, until: datetime) -> Page | None:
+    rows = await statements.run(EVENTS, name, *after, until)
     return _page(rows, [export.event(ExportedEvent(*(*row[:-1], Raw(row[-1])))) for row in rows])
 
 

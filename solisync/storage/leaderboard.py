@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 from .rows import many, maybe
@@ -84,19 +84,19 @@ SHOW = Statement(
 )
 
 
-async def top(transaction: Transaction) -> list[Entry]:
+async def top(statements: Statements) -> list[Entry]:
     """The best visible entries, best first, up to ENTRIES."""
-    return many(Entry, await transaction.run(TOP))
+    return many(Entry, await statements.run(TOP))
 
 
-async def own(transaction: Transaction, user_id: str) -> OwnEntry | None:
+async def own(statements: Statements, user_id: str) -> OwnEntry | None:
     """The player's own entry, visible or not; None when there is no such player."""
-    return maybe(OwnEntry, await transaction.run(OWN_ENTRY, user_id))
+    return maybe(OwnEntry, await statements.run(OWN_ENTRY, user_id))
 
 
-async def opt_out(transaction: Transaction, user_id: str) -> bool:
+async def opt_out(statements: Statements, user_id: str) -> bool:
     """Hide the player's entry, keeping its bests; False when there is no such player."""
-    return bool(await transaction.run(OPT_OUT, user_id))
+    return bool(await statements.run(OPT_OUT, user_id))
 
 
 def opting_in(user_id: str, display_name: str, bests: Bests, now: datetime) -> tuple[Step, ...]:
@@ -109,6 +109,6 @@ def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Step, .
     return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
 
 
-async def set_visible(transaction: Transaction, user_id: str, visible: bool) -> str | None:
+async def set_visible(statements: Statements, user_id: str, visible: bool) -> str | None:
     """Show or hide a player's entry on the leaderboard; its display name, or None when there is none."""
-    return maybe(str, await transaction.run(SHOW, user_id, visible))
+    return maybe(str, await statements.run(SHOW, user_id, visible))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.original import BoardEntry, Fate, Image, User, fate
 from .rows import encoded
 
@@ -138,9 +138,9 @@ class Found:
     password_differs: bool
 
 
-async def look_at_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
+async def look_at_users(statements: Statements, users: Collection[User]) -> dict[str, Found]:
     """What would become of these players, by their ids."""
-    rows = await transaction.run(
+    rows = await statements.run(
         LOOK_AT_USERS,
         [user.id for user in users],
         [user.username for user in users],
@@ -153,7 +153,7 @@ async def look_at_users(transaction: Transaction, users: Collection[User]) -> di
 
 
 async def store_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
-    """Store those players who are new; what has become of each. Needs a transaction."""
+    """Store those players who are new; what has become of each."""
     found = await look_at_users(transaction, users)
     new = [user for user in users if found[user.id].fate is Fate.NEW]
     if new:
@@ -172,13 +172,13 @@ async def store_users(transaction: Transaction, users: Collection[User]) -> dict
 
 
 async def lock(transaction: Transaction, ids: Collection[str]) -> None:
-    """Lock the rows of these players. Needs a transaction."""
+    """Lock the rows of these players."""
     await transaction.run(LOCK, list(ids))
 
 
-async def progress(transaction: Transaction, ids: Collection[str]) -> dict[str, bytes | None]:
+async def progress(statements: Statements, ids: Collection[str]) -> dict[str, bytes | None]:
     """The documents of those of these players who have any."""
-    return {user_id: encoded(payload) for user_id, payload in await transaction.run(PROGRESS, list(ids))}
+    return {user_id: encoded(payload) for user_id, payload in await statements.run(PROGRESS, list(ids))}
 
 
 async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]) -> None:
@@ -186,30 +186,30 @@ async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]
     await transaction.run(SAVE_PROGRESS, list(documents), [document.decode() for document in documents.values()])
 
 
-async def look_at_entries(transaction: Transaction, entries: Sequence[BoardEntry]) -> set[str]:
+async def look_at_entries(statements: Statements, entries: Sequence[BoardEntry]) -> set[str]:
     """The players whose entries would be new or better."""
-    return _ids(await transaction.run(LOOK_AT_ENTRIES, *_columns(entries)))
+    return _ids(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
 
 
 async def store_entries(transaction: Transaction, entries: Sequence[BoardEntry]) -> set[str]:
-    """Add or improve entries; those players whose entries are new or better by it. Needs a transaction."""
+    """Add or improve entries; those players whose entries are new or better by it."""
     await lock(transaction, [entry.user_id for entry in entries])
     return _ids(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
 
 
-async def visible(transaction: Transaction, ids: Collection[str]) -> set[str]:
+async def visible(statements: Statements, ids: Collection[str]) -> set[str]:
     """Those of these players who are on the leaderboard."""
-    return _ids(await transaction.run(VISIBLE, list(ids)))
+    return _ids(await statements.run(VISIBLE, list(ids)))
 
 
-async def look_at_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
+async def look_at_avatars(statements: Statements, images: Sequence[Image]) -> set[str]:
     """The players who would get these avatars."""
     ids = [image.user_id for image in images]
-    return set(ids) - _ids(await transaction.run(HAVE_AVATARS, ids))
+    return set(ids) - _ids(await statements.run(HAVE_AVATARS, ids))
 
 
 async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
-    """Store the avatars of players who have none; their ids. Needs a transaction."""
+    """Store the avatars of players who have none; their ids."""
     ids = [image.user_id for image in images]
     await lock(transaction, ids)
     texts = [b2a_base64(image.image, newline=False).decode("ascii") for image in images]

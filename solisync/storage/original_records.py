@@ -7,7 +7,7 @@ then doesn't come back. For a dry run there is a function that says which are fr
 from collections.abc import Collection, Sequence
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.original import LiveToken, Replay, ReportedEvent
 from .original_players import LOCK, number
 
@@ -131,13 +131,13 @@ SAVE_EVENTS = Statement(
 )
 
 
-async def fresh_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
+async def fresh_replays(statements: Statements, replays: Sequence[Replay]) -> set[str]:
     """Those of these replays that would be stored."""
-    return _ids(await transaction.run(FRESH_REPLAYS, [replay.id for replay in replays]))
+    return _ids(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
 
 
 async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
-    """Store those replays that are fresh; their ids. Needs a transaction."""
+    """Store those replays that are fresh; their ids."""
     unnoted = _ids(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
     replays = [replay for replay in replays if replay.id in unnoted]
     if not replays:
@@ -160,35 +160,35 @@ async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> 
     return _ids(await transaction.run_all((LOCK, owners), save))
 
 
-async def fresh_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
+async def fresh_tokens(statements: Statements, tokens: Sequence[LiveToken]) -> set[str]:
     """Those of these refresh tokens that would be stored."""
-    return _ids(await transaction.run(FRESH_TOKENS, [token.id for token in tokens]))
+    return _ids(await statements.run(FRESH_TOKENS, [token.id for token in tokens]))
 
 
 async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
-    """Store those refresh tokens that are fresh; their ids. Needs a transaction."""
+    """Store those refresh tokens that are fresh; their ids."""
     owners, ends = [token.user_id for token in tokens], [token.expires_at.isoformat() for token in tokens]
     save = (SAVE_TOKENS, [token.id for token in tokens], owners, ends)
     return _ids(await transaction.run_all((LOCK, owners), save))
 
 
-async def live_tokens(transaction: Transaction, after: str) -> dict[str, str]:
+async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
     """Refresh tokens that were imported and are live still, with their players: TOKENS of them, by id, after an id."""
-    return dict(await transaction.run(LIVE_TOKENS, after, TOKENS))
+    return dict(await statements.run(LIVE_TOKENS, after, TOKENS))
 
 
 async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners: Collection[str]) -> int:
-    """Delete refresh tokens of these players; how many there still were. Needs a transaction."""
+    """Delete refresh tokens of these players; how many there still were."""
     return len(await transaction.run_all((LOCK, list(owners)), (SPEND_TOKENS, list(tokens))))
 
 
-async def fresh_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
+async def fresh_events(statements: Statements, events: Sequence[ReportedEvent]) -> set[str]:
     """Those of these events that would be stored."""
-    return _ids(await transaction.run(FRESH_EVENTS, [reported.event.id for reported in events]))
+    return _ids(await statements.run(FRESH_EVENTS, [reported.event.id for reported in events]))
 
 
 async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
-    """Store those events that are fresh; their ids. Needs a transaction."""
+    """Store those events that are fresh; their ids."""
     unnoted = _ids(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
     events = [reported for reported in events if reported.event.id in unnoted]
     if not events:

@@ -3,7 +3,7 @@
 from operator import attrgetter
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.position import Position
 from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
@@ -73,26 +73,26 @@ SET_LISTED = Statement(
 )
 
 
-async def page(transaction: Transaction, user_id: str, before: Position | None) -> list[OwnReplay] | None:
+async def page(statements: Statements, user_id: str, before: Position | None) -> list[OwnReplay] | None:
     """The player's replays that are older than `before`, newest first, up to RECENT_MAX + 1; None without a player."""
-    rows = await transaction.run(LIST, user_id, *(before or paging.END))
+    rows = await statements.run(LIST, user_id, *(before or paging.END))
     if not rows:
         return None
     replays = [OwnReplay(**shown(*row), listed=listed, size=size) for *row, listed, size in rows if row[0] is not None]
     return sorted(replays, key=_order, reverse=True)
 
 
-async def listed_page(transaction: Transaction, username: str, before: Position | None) -> list[Recent]:
+async def listed_page(statements: Statements, username: str, before: Position | None) -> list[Recent]:
     """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1."""
-    rows = await transaction.run(LISTED, username, *(before or paging.END))
+    rows = await statements.run(LISTED, username, *(before or paging.END))
     return sorted((Recent(**shown(*row)) for row in rows), key=_order, reverse=True)
 
 
-async def delete(transaction: Transaction, user_id: str, replay_id: str | None) -> bool | None:
+async def delete(statements: Statements, user_id: str, replay_id: str | None) -> bool | None:
     """Delete a replay of the player, whose charge is free again; False when they have none such, None without them."""
-    return maybe(bool, await transaction.run(DELETE, user_id, replay_id))
+    return maybe(bool, await statements.run(DELETE, user_id, replay_id))
 
 
-async def set_listed(transaction: Transaction, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
+async def set_listed(statements: Statements, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
     """Show a replay of the player on public lists, or take it off them; False and None as for `delete`."""
-    return maybe(bool, await transaction.run(SET_LISTED, user_id, replay_id, listed))
+    return maybe(bool, await statements.run(SET_LISTED, user_id, replay_id, listed))

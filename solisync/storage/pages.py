@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.pages import ReplayData, SharedReplay
 from .rows import maybe
 from .verdicts import answer
@@ -22,9 +22,9 @@ REPLAY = Statement(
 )
 
 
-async def replay(transaction: Transaction, replay_id: str) -> ReplayData | None:
+async def replay(statements: Statements, replay_id: str) -> ReplayData | None:
     """A replay and the verdict on it, without the moves."""
-    return maybe(_replay, await transaction.run(REPLAY, replay_id))
+    return maybe(_replay, await statements.run(REPLAY, replay_id))
 
 
 def _replay(

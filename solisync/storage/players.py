@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from . import paging
 from .rows import many
 
@@ -67,16 +67,16 @@ LIST_BY = Statement(
 )
 
 
-def by_name(transaction: Transaction, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
+def by_name(statements: Statements, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
     """The players who registered at `since` or later, and whose names begin with `prefix`, by name, in pages."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return many(ListedPlayer, await transaction.run(LIST, name, prefix, since, paging.PAGE))
+        return many(ListedPlayer, await statements.run(LIST, name, prefix, since, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)
 
 
-async def by(transaction: Transaction, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
+async def by(statements: Statements, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
     """The first of those players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
-    return many(ListedPlayer, await transaction.run(LIST_BY, order, prefix, since, most))
+    return many(ListedPlayer, await statements.run(LIST_BY, order, prefix, since, most))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
 from ..rules.replays import ReceivedReplay
@@ -124,7 +124,7 @@ class Room:
 
 
 async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
-    """Lock the player's row and read what an upload needs; None when they are gone. Needs a transaction."""
+    """Lock the player's row and read what an upload needs; None when they are gone."""
     rows = await transaction.run_all((LOCK, user_id), (ROOM, user_id, digest))
     return maybe(lambda repeated_id, used, *standing: Room(repeated_id, used, Standing(*standing)), rows)
 
@@ -140,24 +140,24 @@ def storing(
     return (step, *improving(user_id, bests, now))
 
 
-async def recent(transaction: Transaction, verified: bool) -> list[Recent]:
+async def recent(statements: Statements, verified: bool) -> list[Recent]:
     """The newest replays that are listed, the newest first, up to RECENT_MAX; if so, of the `verified` ones."""
-    return [Recent(**shown(*row)) for row in await transaction.run(VERIFIED if verified else RECENT)]
+    return [Recent(**shown(*row)) for row in await statements.run(VERIFIED if verified else RECENT)]
 
 
-async def fetch(transaction: Transaction, replay_id: str) -> bytes | None:
+async def fetch(statements: Statements, replay_id: str) -> bytes | None:
     """A replay as it was uploaded."""
-    return maybe(encoded, await transaction.run(FETCH, replay_id))
+    return maybe(encoded, await statements.run(FETCH, replay_id))
 
 
-async def exists(transaction: Transaction, replay_id: str) -> bool:
+async def exists(statements: Statements, replay_id: str) -> bool:
     """Whether there is such a replay."""
-    return bool(await transaction.run(EXISTS, replay_id))
+    return bool(await statements.run(EXISTS, replay_id))
 
 
-async def delete(transaction: Transaction, ids: Sequence[str]) -> set[str]:
+async def delete(statements: Statements, ids: Sequence[str]) -> set[str]:
     """Delete these replays; returns the ids of those that existed."""
-    return {replay_id for (replay_id,) in await transaction.run(DELETE, list(ids))}
+    return {replay_id for (replay_id,) in await statements.run(DELETE, list(ids))}
 
 
 def shown(

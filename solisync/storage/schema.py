@@ -1,7 +1,7 @@
 """Which migrations the database has; solisync.postgres.migrate applies them."""
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from .rows import maybe, one
 
 LATEST = Statement("admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False)
@@ -13,16 +13,16 @@ LOCK_LATEST = Statement(
 EXISTS = Statement("admin_any_migration", "SELECT to_regclass('schema_migrations') IS NOT NULL", prepared=False)
 
 
-async def latest(transaction: Transaction) -> int:
+async def latest(statements: Statements) -> int:
     """The number of the newest migration that was applied, in a database that has the table of migrations."""
-    return one(int, await transaction.run(LATEST))
+    return one(int, await statements.run(LATEST))
 
 
-async def lock_latest(transaction: Transaction) -> int:
+async def lock_latest(statements: Statements) -> int:
     """Like `latest`, with a commit that waits for all that the commits of players wait for."""
-    return maybe(int, await transaction.run(LOCK_LATEST)) or 0
+    return maybe(int, await statements.run(LOCK_LATEST)) or 0
 
 
-async def number(transaction: Transaction) -> int:
+async def number(statements: Statements) -> int:
     """The number of the newest migration in any database; 0 when there is none."""
-    return await latest(transaction) if one(bool, await transaction.run(EXISTS)) else 0
+    return await latest(statements) if one(bool, await statements.run(EXISTS)) else 0

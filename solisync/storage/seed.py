@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.replays import ReceivedReplay
 from ..rules.seed import SeededPlayer
 from .rows import one
@@ -94,13 +94,13 @@ class NewReplay(NamedTuple):
     replay: ReceivedReplay
 
 
-async def present(transaction: Transaction) -> Present:
+async def present(statements: Statements) -> Present:
     """Who is there already."""
-    return one(Present, await transaction.run(PRESENT))
+    return one(Present, await statements.run(PRESENT))
 
 
 async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:
-    """Store players, all with one password. Needs a transaction."""
+    """Store players, all with one password."""
     ids = [player.id for player in players]
     names = [f"{PREFIX}{player.number}" for player in players]
     seen = [player for player in players if player.made.display_name is not None]
@@ -118,10 +118,10 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
     )
 
 
-async def store_replays(transaction: Transaction, replays: Sequence[NewReplay]) -> None:
+async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
     """Store replays."""
     headers = [new.replay.header for new in replays]
-    await transaction.run(
+    await statements.run(
         REPLAYS,
         [new.id for new in replays],
         [new.user_id for new in replays],

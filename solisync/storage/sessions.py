@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
 from .accounts import LOCK
 from .rate_limits import Hit, counting
@@ -171,7 +171,7 @@ REVOKE_SOME = Statement(
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
-async def begin(transaction: Transaction, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
+async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
     """Begin a session, and end the one used longest ago of MOST; returns `exp` of its access token.
 
     None when the player is gone or their password is no longer the one verified. Raises Unavailable when no second is
@@ -180,7 +180,7 @@ async def begin(transaction: Transaction, user_id: str, record: RefreshRecord, *
     digest = sha256(verified_hash.encode()).hexdigest()
     return maybe(
         int,
-        await transaction.run_all(
+        await statements.run_all(
             (LOCK, user_id),
             (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent),
         ),
@@ -188,7 +188,7 @@ async def begin(transaction: Transaction, user_id: str, record: RefreshRecord, *
 
 
 async def rotate(
-    transaction: Transaction, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
+    transaction: Statements, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
 ) -> tuple[float | None, int | None]:
     """Count a request; if it is admitted, replace a refresh token by another and prune expired ones of all players.
 
@@ -200,45 +200,45 @@ async def rotate(
     return wait, expiry
 
 
-async def log_out(transaction: Transaction, user_id: str, jti: str) -> bool:
+async def log_out(statements: Statements, user_id: str, jti: str) -> bool:
     """End the session of a refresh token; False when the token was spent, or its session ended, before."""
-    return bool(await transaction.run(LOG_OUT, user_id, jti))
+    return bool(await statements.run(LOG_OUT, user_id, jti))
 
 
-async def end(transaction: Transaction, user_id: str, session_id: str | None) -> bool | None:
+async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
     """End a live session of the player; False when they have no such session, None when they are gone."""
-    return maybe(bool, await transaction.run_all((LOCK, user_id), (END, user_id, session_id)))
+    return maybe(bool, await statements.run_all((LOCK, user_id), (END, user_id, session_id)))
 
 
-async def end_all(transaction: Transaction, user_id: str) -> int | None:
+async def end_all(statements: Statements, user_id: str) -> int | None:
     """End every session of the player; returns how many, None when the player is gone."""
-    return maybe(int, await transaction.run_all((LOCK, user_id), (END_ALL, user_id)))
+    return maybe(int, await statements.run_all((LOCK, user_id), (END_ALL, user_id)))
 
 
-async def listed(transaction: Transaction, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
+async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
     """The live sessions of the player, last used first; None when the player is gone.
 
     Current is the one whose latest access token has this `exp`.
     """
-    rows = await transaction.run(LIST, user_id, access_expiry)
+    rows = await statements.run(LIST, user_id, access_expiry)
     return many(Session, (row for row in rows if row[0] is not None)) if rows else None
 
 
-async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
+async def prune(statements: Statements, now: datetime, *, most: int) -> int:
     """Delete up to `most` refresh tokens that have expired, by `now` and by the database's clock, and are not locked.
 
     Returns how many.
     """
-    return len(await transaction.run(PRUNE, now, most))
+    return len(await statements.run(PRUNE, now, most))
 
 
-async def revoke_some(transaction: Transaction, *, most: int) -> int:
+async def revoke_some(statements: Statements, *, most: int) -> int:
     """Delete up to `most` refresh tokens of anybody that are not locked; returns how many."""
-    return len(await transaction.run(REVOKE_SOME, most))
+    return len(await statements.run(REVOKE_SOME, most))
 
 
 async def revoke_everyone(transaction: Transaction) -> int:
-    """Delete all refresh tokens, also those of refreshes in flight; returns how many. Needs a transaction.
+    """Delete all refresh tokens, also those of refreshes in flight; returns how many.
 
     A refresh that waits for this lock finds its token gone.
     """

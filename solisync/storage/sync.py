@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.counting import NO_GAMES, NOTHING_KNOWN, Counts, Known, decode_counts
 from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
@@ -133,26 +133,26 @@ class Saved:
     known: Known  # what the session's device had
 
 
-async def pull(transaction: Transaction, user_id: str, access_expiry: int) -> Pulled | None:
+async def pull(statements: Statements, user_id: str, access_expiry: int) -> Pulled | None:
     """The player's document, which the session of the access token is told; None when there is no such player."""
-    rows = await transaction.run(PULL, user_id, access_expiry)
+    rows = await statements.run(PULL, user_id, access_expiry)
     return maybe(lambda payload, foreign, _: Pulled(encoded(payload), foreign), rows)
 
 
 async def pull_foreign(
-    transaction: Transaction, user_id: str, access_expiry: int, payload: bytes, counts: Counts
+    statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: Counts
 ) -> None:
     """Remember that the session was told a foreign document, and what is counted of it."""
-    await transaction.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
+    await statements.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
 
 
-async def read(transaction: Transaction, user_id: str) -> Pulled | None:
+async def read(statements: Statements, user_id: str) -> Pulled | None:
     """The player's document, for no session; None when there is no such player."""
-    return maybe(lambda payload: Pulled(encoded(payload)), await transaction.run(READ, user_id))
+    return maybe(lambda payload: Pulled(encoded(payload)), await statements.run(READ, user_id))
 
 
 async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
-    """Lock the player's row and read what a push needs; None when they are gone. Needs a transaction."""
+    """Lock the player's row and read what a push needs; None when they are gone."""
     return maybe(saved_from, await transaction.run_all((LOCK, user_id), (LOAD, user_id, access_expiry)))
 
 
@@ -180,9 +180,9 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Step:
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 
 
-async def prune(transaction: Transaction, *, start: str, most: int) -> None:
+async def prune(statements: Statements, *, start: str, most: int) -> None:
     """Forget what was known of sessions that are over, among up to `most` from the id `start` on."""
-    await transaction.run(PRUNE, start, most)
+    await statements.run(PRUNE, start, most)
 
 
 def saved_from(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.verdicts import PENDING, VerdictAnswer
 from .rows import maybe
 
@@ -77,25 +77,25 @@ class StoredTimeline:
     etag: str | None
 
 
-async def verdict(transaction: Transaction, replay_id: str) -> VerdictAnswer | None:
+async def verdict(statements: Statements, replay_id: str) -> VerdictAnswer | None:
     """The verdict on a replay, which may be pending; None when there is no such replay."""
-    return maybe(answer, await transaction.run(VERDICT, replay_id))
+    return maybe(answer, await statements.run(VERDICT, replay_id))
 
 
-async def timeline(transaction: Transaction, replay_id: str) -> StoredTimeline | None:
+async def timeline(statements: Statements, replay_id: str) -> StoredTimeline | None:
     """The timeline of a replay; None when there is no such replay."""
-    rows = await transaction.run(TIMELINE, replay_id)
+    rows = await statements.run(TIMELINE, replay_id)
     return maybe(lambda content, etag: StoredTimeline(None if content is None else bytes(content), etag), rows)
 
 
-async def timeline_etag(transaction: Transaction, replay_id: str) -> str | None:
+async def timeline_etag(statements: Statements, replay_id: str) -> str | None:
     """The ETag of the timeline of a replay, if it has one."""
-    return maybe(lambda etag: etag, await transaction.run(TIMELINE_ETAG, replay_id))
+    return maybe(lambda etag: etag, await statements.run(TIMELINE_ETAG, replay_id))
 
 
-async def show(transaction: Transaction, replay_id: str) -> CheckedReplay | None:
+async def show(statements: Statements, replay_id: str) -> CheckedReplay | None:
     """A replay with its verdict, and where it waits for the next."""
-    found = maybe(CheckedReplay, await transaction.run(SHOW, replay_id))
+    found = maybe(CheckedReplay, await statements.run(SHOW, replay_id))
     return found and replace(found, timeline=found.timeline and bytes(found.timeline))
 
 
