@@ -9,7 +9,7 @@ from .fields import Time
 VerdictStatus = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
 
 
-class VerdictAnswer(Struct, frozen=True, kw_only=True):
+class VerdictAnswer(Struct, frozen=True):
     """What a check has found out; all but the status is null before the first check."""
 
     status: VerdictStatus
@@ -33,8 +33,3 @@ class VerdictAnswer(Struct, frozen=True, kw_only=True):
         | None
     )
     checked_at: Time | None
-
-
-PENDING = VerdictAnswer(
-    status="pending", ruleset=None, undos=None, score=None, moves=None, reason=None, checked_at=None
-)

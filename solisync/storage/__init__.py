@@ -5,48 +5,16 @@ whose statements end a transaction returns them as steps for `Transaction.commit
 where `transact` is. What only commands run is not prepared on the connections of the service.
 """
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from ..postgres.statement import Statement
-from . import (
-    accounts,
-    analytics,
-    avatars,
-    boards,
-    checks,
-    export,
-    leaderboard,
-    own_replays,
-    pages,
-    rate_limits,
-    recent_searches,
-    replays,
-    schema,
-    sessions,
-    sync,
-    verdicts,
-)
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     dict.fromkeys(  # some are used by several nouns
         value
-        for module in (
-            accounts,
-            analytics,
-            avatars,
-            boards,
-            checks,
-            export,
-            leaderboard,
-            own_replays,
-            pages,
-            rate_limits,
-            recent_searches,
-            replays,
-            schema,
-            sessions,
-            sync,
-            verdicts,
-        )
-        for value in vars(module).values()
+        for module in iter_modules(__path__)
+        for value in vars(import_module(f"{__name__}.{module.name}")).values()
         if isinstance(value, Statement) and value.prepared
     )
 )

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.statement import Statement
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.analytics import Event
 from . import paging
@@ -89,7 +89,7 @@ PRUNE_NAMES = Statement(
     """,
 )
 
-LIST = Statement(
+LIST = Query(
     "admin_events",
     """
     SELECT event.id, received_at, client_time, session_id, name, event_type, payload
@@ -98,6 +98,7 @@ LIST = Statement(
     ORDER BY received_at, event.id LIMIT $4::int
     """,
     prepared=False,
+    row=StoredEvent,
 )
 
 
@@ -136,6 +137,6 @@ def received(statements: Statements, *, since: datetime, until: datetime) -> Asy
 
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
         start = paging.position(after, since)
-        return many(StoredEvent, await statements.run(LIST, *start, until, paging.PAGE))
+        return many(LIST, await statements.run(LIST, *start, until, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)

@@ -7,10 +7,28 @@ from binascii import b2a_base64
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..postgres.statement import Statement
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.original import BoardEntry, Fate, Image, User, fate
-from .rows import encoded
+from .rows import encoded, many
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What becomes of a player; `username` is the one here, if they are here.
+
+    `password_differs`: they still have the password that was imported once, but there have another by now.
+    """
+
+    fate: Fate
+    username: str | None
+    password_differs: bool
+
+
+def _found(id: str, username: str | None, noted: bool, name_taken: bool, password_differs: bool) -> tuple[str, Found]:
+    becomes = fate(exists=username is not None, noted=noted, name_taken=name_taken)
+    return id, Found(becomes, username, password_differs)
+
 
 # The players' rows come first, as everywhere, and in an order, so that no two of these wait for each other.
 LOCK = Statement(
@@ -19,17 +37,18 @@ LOCK = Statement(
     prepared=False,
 )
 
-LOOK_AT_USERS = Statement(
+LOOK_AT_USERS = Query(
     "original_look_at_users",
     """
     SELECT sent.id, mine.username,
-        EXISTS (SELECT FROM imported WHERE kind = 'user' AND imported.id = sent.id),
-        EXISTS (SELECT FROM users WHERE users.username = sent.username AND users.id <> sent.id),
-        coalesce(mine.password_cut AND mine.password_hash <> sent.password_hash, false)
+        EXISTS (SELECT FROM imported WHERE kind = 'user' AND imported.id = sent.id) AS noted,
+        EXISTS (SELECT FROM users WHERE users.username = sent.username AND users.id <> sent.id) AS name_taken,
+        coalesce(mine.password_cut AND mine.password_hash <> sent.password_hash, false) AS password_differs
     FROM unnest($1::text[]::uuid[], $2::text[], $3::text[]) AS sent (id, username, password_hash)
     LEFT JOIN users AS mine ON mine.id = sent.id
     """,
     prepared=False,
+    row=_found,
 )
 ADD_USERS = Statement(
     "original_add_users",
@@ -49,10 +68,11 @@ NOTE_USERS = Statement(
     prepared=False,
 )
 
-PROGRESS = Statement(
+PROGRESS = Query(
     "original_progress",
     "SELECT user_id, payload FROM sync_states WHERE user_id = ANY ($1::text[]::uuid[])",
     prepared=False,
+    row=lambda user_id, payload: (user_id, encoded(payload)),
 )
 # The revision stays as it is, whereupon a trigger ends the player's memory (migrations/0012).
 SAVE_PROGRESS = Statement(
@@ -126,18 +146,6 @@ SAVE_AVATARS = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What becomes of a player; `username` is the one here, if they are here.
-
-    `password_differs`: they still have the password that was imported once, but there have another by now.
-    """
-
-    fate: Fate
-    username: str | None
-    password_differs: bool
-
-
 async def look_at_users(statements: Statements, users: Collection[User]) -> dict[str, Found]:
     """What would become of these players, by their ids."""
     rows = await statements.run(
@@ -146,10 +154,7 @@ async def look_at_users(statements: Statements, users: Collection[User]) -> dict
         [user.username for user in users],
         [user.password_hash for user in users],
     )
-    return {
-        user_id: Found(fate(exists=name is not None, noted=noted, name_taken=taken), name, differs)
-        for user_id, name, noted, taken, differs in rows
-    }
+    return dict(many(LOOK_AT_USERS, rows))
 
 
 async def store_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
@@ -178,7 +183,7 @@ async def lock(transaction: Transaction, ids: Collection[str]) -> None:
 
 async def progress(statements: Statements, ids: Collection[str]) -> dict[str, bytes | None]:
     """The documents of those of these players who have any."""
-    return {user_id: encoded(payload) for user_id, payload in await statements.run(PROGRESS, list(ids))}
+    return dict(many(PROGRESS, await statements.run(PROGRESS, list(ids))))
 
 
 async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]) -> None:

@@ -6,10 +6,11 @@ then doesn't come back. For a dry run there is a function that says which are fr
 
 from collections.abc import Collection, Sequence
 
-from ..postgres.statement import Statement
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.original import LiveToken, Replay, ReportedEvent
 from .original_players import LOCK, number
+from .rows import many
 
 TOKENS = 500  # refresh tokens in a page; SQLite may take no more than 999 parameters
 
@@ -83,7 +84,7 @@ SAVE_TOKENS = Statement(
     """,  # noqa: S608
     prepared=False,
 )
-LIVE_TOKENS = Statement(
+LIVE_TOKENS = Query(
     "original_live_tokens",
     """
     SELECT jti, user_id FROM imported JOIN refresh_tokens ON jti = imported.id
@@ -91,6 +92,7 @@ LIVE_TOKENS = Statement(
     ORDER BY imported.id LIMIT $2::int
     """,
     prepared=False,
+    row=lambda jti, user_id: (jti, user_id),
 )
 SPEND_TOKENS = Statement(
     "original_spend_tokens",
@@ -174,7 +176,7 @@ async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) ->
 
 async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
     """Refresh tokens that were imported and are live still, with their players: TOKENS of them, by id, after an id."""
-    return dict(await statements.run(LIVE_TOKENS, after, TOKENS))
+    return dict(many(LIVE_TOKENS, await statements.run(LIVE_TOKENS, after, TOKENS)))
 
 
 async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners: Collection[str]) -> int:

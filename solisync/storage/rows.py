@@ -1,27 +1,46 @@
-"""Rows made into values, by how many rows a statement returns: exactly one, at most one, or any number."""
+"""Rows made into values, by how many rows a query returns: exactly one, at most one, or any number."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar
 
-from ..postgres.statement import Row
+from ..postgres.statement import Query, Row
 
 T = TypeVar("T")
 
 
-def one(make: Callable[..., T], rows: list[Row]) -> T:
+def one(query: Query[T], rows: list[Row]) -> T:
     """The only row, made into a value; raises ValueError for any other number of rows."""
     (row,) = rows
-    return make(*row)
+    return query.row(*row)
 
 
-def maybe(make: Callable[..., T], rows: list[Row]) -> T | None:
+def maybe(query: Query[T], rows: list[Row]) -> T | None:
     """The only row made into a value, or None when there is none; raises ValueError for more."""
-    return one(make, rows) if rows else None
+    return one(query, rows) if rows else None
 
 
-def many(make: Callable[..., T], rows: Iterable[Row]) -> list[T]:
+def many(query: Query[T], rows: Iterable[Row]) -> list[T]:
     """Every row made into a value."""
+    make = query.row
     return [make(*row) for row in rows]
+
+
+def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) -> Callable[..., T]:
+    """Like `shape`, but the columns that are named here are converted first; NULL stays None."""
+    names = list(signature(shape).parameters)
+    places = [(names.index(name), convert) for name, convert in converters.items()]
+
+    @wraps(shape, updated=())
+    def make(*columns: Any) -> T:
+        values = list(columns)
+        for place, convert in places:
+            if values[place] is not None:
+                values[place] = convert(values[place])
+        return shape(*values)
+
+    return make
 
 
 def encoded(text: str | None) -> bytes | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ..postgres.statement import Statement
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.replays import ReceivedReplay
 from ..rules.seed import SeededPlayer
@@ -13,14 +13,24 @@ from .rows import one
 
 PREFIX = "seeded_"  # a username is this and the number of the player, from 1 on
 
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """How many players there are that are not made up, and the greatest number of one that is."""
+
+    players: int
+    last_made: int
+
+
 # Players whose names don't say that they are made up, and the greatest number among the others.
-PRESENT = Statement(
+PRESENT = Query(
     "seed_present",
     f"""
-    SELECT count(*) FILTER (WHERE made IS NULL), coalesce(max(made), 0)
+    SELECT count(*) FILTER (WHERE made IS NULL) AS players, coalesce(max(made), 0) AS last_made
     FROM (SELECT substring(username FROM '^{PREFIX}([0-9]{{1,9}})$')::int AS made FROM users) AS names
     """,  # noqa: S608
     prepared=False,
+    row=Present,
 )
 
 PLAYERS = Statement(
@@ -69,14 +79,6 @@ REPLAYS = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
-    """How many players there are that are not made up, and the greatest number of one that is."""
-
-    players: int
-    last_made: int
-
-
 class NewPlayer(NamedTuple):
     """A player to store."""
 
@@ -96,7 +98,7 @@ class NewReplay(NamedTuple):
 
 async def present(statements: Statements) -> Present:
     """Who is there already."""
-    return one(Present, await statements.run(PRESENT))
+    return one(PRESENT, await statements.run(PRESENT))
 
 
 async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:

@@ -7,7 +7,7 @@ so a session is either older than they are, and removed by them, or finds the ne
 from datetime import datetime
 from hashlib import sha256
 
-from ..postgres.statement import Statement
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
 from .accounts import LOCK
@@ -20,7 +20,7 @@ MOST = 100  # live sessions of a player
 # digest, because a statement's parameters are in its text, which the server may log or show to others.
 #
 # It runs after LOCK, in one round trip: only so does it see all sessions that were begun before.
-BEGIN_SESSION = Statement(
+BEGIN_SESSION = Query(
     "begin_session",
     f"""
     WITH player AS (
@@ -43,6 +43,7 @@ BEGIN_SESSION = Statement(
     FROM player, clock_timestamp() AS now
     RETURNING access_expiry
     """,  # noqa: S608
+    row=int,
 )
 
 # One statement, because the data flow fixes the order that matters: `player` is locked before a row of
@@ -109,7 +110,7 @@ LOG_OUT = Statement(
 )
 
 # Those that end one session or all run after LOCK: only so do they see what a refresh in flight has stored.
-END = Statement(
+END = Query(
     "end_session",
     """
     WITH ended AS (
@@ -121,8 +122,9 @@ END = Statement(
     )
     SELECT EXISTS (SELECT FROM ended) FROM users WHERE id = $1::uuid
     """,
+    row=bool,
 )
-END_ALL = Statement(
+END_ALL = Query(
     "end_sessions",
     """
     WITH ended AS (
@@ -132,18 +134,20 @@ END_ALL = Statement(
     )
     SELECT (SELECT count(*) FROM ended) FROM users WHERE id = $1::uuid
     """,
+    row=int,
 )
 
-LIST = Statement(
+LIST = Query(
     "list_sessions",
     """
-    SELECT coalesce(session_id, jti), coalesce(begun_at, expires_at - interval '30 days'),
-        coalesce(used_at, expires_at - interval '30 days') AS used, expires_at, user_agent,
-        coalesce(access_expiry = $2::bigint, false)
+    SELECT coalesce(session_id, jti) AS id, coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
+        coalesce(used_at, expires_at - interval '30 days') AS used_at, expires_at, user_agent,
+        coalesce(access_expiry = $2::bigint, false) AS current
     FROM users LEFT JOIN refresh_tokens ON user_id = id AND expires_at > clock_timestamp()
     WHERE id = $1::uuid
-    ORDER BY used DESC, jti
+    ORDER BY 3 DESC, jti
     """,
+    row=Session,
 )
 
 PRUNE = Statement(
@@ -179,7 +183,7 @@ async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, 
     """
     digest = sha256(verified_hash.encode()).hexdigest()
     return maybe(
-        int,
+        BEGIN_SESSION,
         await statements.run_all(
             (LOCK, user_id),
             (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent),
@@ -207,12 +211,12 @@ async def log_out(statements: Statements, user_id: str, jti: str) -> bool:
 
 async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
     """End a live session of the player; False when they have no such session, None when they are gone."""
-    return maybe(bool, await statements.run_all((LOCK, user_id), (END, user_id, session_id)))
+    return maybe(END, await statements.run_all((LOCK, user_id), (END, user_id, session_id)))
 
 
 async def end_all(statements: Statements, user_id: str) -> int | None:
     """End every session of the player; returns how many, None when the player is gone."""
-    return maybe(int, await statements.run_all((LOCK, user_id), (END_ALL, user_id)))
+    return maybe(END_ALL, await statements.run_all((LOCK, user_id), (END_ALL, user_id)))
 
 
 async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
@@ -221,7 +225,7 @@ async def listed(statements: Statements, user_id: str, access_expiry: int | None
     Current is the one whose latest access token has this `exp`.
     """
     rows = await statements.run(LIST, user_id, access_expiry)
-    return many(Session, (row for row in rows if row[0] is not None)) if rows else None
+    return many(LIST, (row for row in rows if row[0] is not None)) if rows else None
 
 
 async def prune(statements: Statements, now: datetime, *, most: int) -> int:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.pages import STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
 from solisync.rules.replays import DRAW_MODES, MODES, NUMBER_MAX
-from solisync.rules.verdicts import PENDING, VerdictAnswer
+from solisync.rules.verdicts import VerdictAnswer
 
+PENDING = VerdictAnswer("pending", *[None] * 6)
 VERIFIED = VerdictAnswer(
     status="verified",
     ruleset="2026-05-19",
