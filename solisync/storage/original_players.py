@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.original import BoardEntry, Fate, Image, User, fate
-from .rows import encoded, many
+from .rows import encoded, many, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +234,3 @@ def _columns(entries: Sequence[BoardEntry]) -> tuple[list[object], ...]:
 
 def _ids(rows: list[tuple[str]]) -> set[str]:
     return {row_id for (row_id,) in rows}
-
-
-def number(value: int | None) -> str | None:
-    """A number as an element of a text array, in which the driver can also put NULL."""
-    return None if value is None else str(value)

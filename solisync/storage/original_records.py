@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.original import LiveToken, Replay, ReportedEvent
-from .original_players import LOCK, number
+from .original_players import LOCK
+from .replays import COLUMNS, SENT, sent
 from .rows import many
 
 TOKENS = 500  # refresh tokens in a page; SQLite may take no more than 999 parameters
@@ -49,18 +50,9 @@ FRESH_REPLAYS = _fresh("replay", "replays", "id")
 SAVE_REPLAYS = Statement(
     "original_save_replays",
     f"""
-    WITH sent AS (
-        SELECT id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at
-        FROM unnest(
-            $1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[], $4::text[], $5::text[], $6::text[],
-            $7::text[], $8::text[], $9::text[], $10::text[]
-        ) AS sent (id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    ), noted AS ({_noted("replay")})
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    SELECT sent.id, users.id, received_at, body, octet_length(body), mode, draw_mode, final_score, time_seconds, seed,
-        recorded_at
-    FROM sent JOIN users ON users.id = sent.user_id WHERE {_UNKNOWN.format("replay")}
+    WITH sent AS (SELECT * FROM {SENT}), noted AS ({_noted("replay")})
+    INSERT INTO replays ({COLUMNS}, size)
+    SELECT sent.*, octet_length(body) FROM sent JOIN users ON users.id = sent.user_id WHERE {_UNKNOWN.format("replay")}
     ON CONFLICT (id) DO NOTHING
     RETURNING id
     """,  # noqa: S608
@@ -144,22 +136,8 @@ async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> 
     replays = [replay for replay in replays if replay.id in unnoted]
     if not replays:
         return set()
-    headers = [replay.replay.header for replay in replays]
     owners = [replay.user_id for replay in replays]
-    save = (
-        SAVE_REPLAYS,
-        [replay.id for replay in replays],
-        owners,
-        [replay.received_at.isoformat() for replay in replays],
-        [replay.replay.raw.decode() for replay in replays],
-        [header.mode for header in headers],
-        [header.draw_mode for header in headers],
-        [header.final_score for header in headers],
-        [header.time_seconds for header in headers],
-        [number(header.seed) for header in headers],
-        [header.recorded_at for header in headers],
-    )
-    return _ids(await transaction.run_all((LOCK, owners), save))
+    return _ids(await transaction.run_all((LOCK, owners), (SAVE_REPLAYS, *sent(replays))))
 
 
 async def fresh_tokens(statements: Statements, tokens: Sequence[LiveToken]) -> set[str]:

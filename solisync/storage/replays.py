@@ -1,6 +1,6 @@
 """Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,19 +56,27 @@ ROOM = Query(
     ),
 )
 
+# What a replay has when it is stored, but for its size; and many of these as a table.
+COLUMNS = "id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at"
+SENT = f"""
+    unnest(
+        $1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[], $4::text[], $5::text[], $6::text[],
+        $7::text[], $8::text[], $9::text[], $10::text[]
+    ) AS sent ({COLUMNS})
+"""
+
 STORE = Statement(
     "store_replay",
-    """
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at,
-        game_digest)
-    VALUES ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::int, $6::text, $7::text, $8::text, $9::text, $10::text,
-        $11::text, $12::bytea)
-    """,
+    f"""
+    INSERT INTO replays (size, game_digest, {COLUMNS})
+    VALUES ($1::int, $2::bytea, $3::uuid, $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text, $9::text, $10::text,
+        $11::text, $12::text)
+    """,  # noqa: S608
 )
 
 SHOWN = "username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
 _STORED = "seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
+# How three of these become fields of Recent.
 NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 
 
@@ -139,11 +147,24 @@ def storing(
     user_id: str, replay_id: str, replay: ReceivedReplay, bests: Bests | None, now: datetime
 ) -> tuple[Step, ...]:
     """Store a replay, and improve the leaderboard entry by `bests` if there are any. Needs the lock of `room`."""
-    body, header, digest = replay
+    step = (STORE, len(replay.raw), replay.digest, *_values(replay_id, user_id, now, replay))
+    return (step, *improving(user_id, bests, now))
+
+
+def sent(replays: Iterable[tuple[str, str, datetime, ReceivedReplay]]) -> Iterator[list[object]]:
+    """The parameters of SENT: ids, players, times and contents of replays, of which there is at least one."""
+    rows = (_values(id, user_id, received_at.isoformat(), replay) for id, user_id, received_at, replay in replays)
+    return map(list, zip(*rows, strict=True))
+
+
+def _values(
+    id: str, user_id: str, received_at: object, replay: ReceivedReplay
+) -> tuple[str, str, object, str, str, str, str, str, str | None, str]:
+    """The values of COLUMNS."""
+    body, header, _ = replay
     seed = None if header.seed is None else str(header.seed)
     shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
-    step = (STORE, replay_id, user_id, now, body.decode(), len(body), *shown, digest)
-    return (step, *improving(user_id, bests, now))
+    return (id, user_id, received_at, body.decode(), *shown)
 
 
 async def recent(statements: Statements, verified: bool) -> list[Recent]:

@@ -46,3 +46,8 @@ def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) ->
 def encoded(text: str | None) -> bytes | None:
     """A column of type text as UTF-8; NULL stays None."""
     return None if text is None else text.encode()
+
+
+def number(value: int | None) -> str | None:
+    """A number as an element of a text array, in which the driver can also put NULL."""
+    return None if value is None else str(value)

@@ -9,7 +9,8 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.replays import ReceivedReplay
 from ..rules.seed import SeededPlayer
-from .rows import one
+from .replays import COLUMNS, SENT, sent
+from .rows import number, one
 
 PREFIX = "seeded_"  # a username is this and the number of the player, from 1 on
 
@@ -65,16 +66,7 @@ ENTRIES = Statement(
 
 REPLAYS = Statement(
     "seed_replays",
-    """
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    SELECT id, user_id, received_at, body, octet_length(body), mode, draw_mode, final_score, time_seconds, seed,
-        recorded_at
-    FROM unnest(
-        $1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[], $4::text[], $5::text[], $6::text[],
-        $7::text[], $8::text[], $9::text[], $10::text[]
-    ) AS made (id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    """,
+    f"INSERT INTO replays ({COLUMNS}, size) SELECT *, octet_length(body) FROM {SENT}",  # noqa: S608
     prepared=False,
 )
 
@@ -113,8 +105,8 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
             ENTRIES,
             [player.id for player in seen],
             [player.made.display_name for player in seen],
-            [_number(player.made.bests.score) for player in seen],
-            [_number(player.made.bests.seconds) for player in seen],
+            [number(player.made.bests.score) for player in seen],
+            [number(player.made.bests.seconds) for player in seen],
             [_time(player.made.played_at) for player in seen],
         ),
     )
@@ -122,25 +114,8 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
 
 async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
     """Store replays."""
-    headers = [new.replay.header for new in replays]
-    await statements.run(
-        REPLAYS,
-        [new.id for new in replays],
-        [new.user_id for new in replays],
-        [_time(new.received_at) for new in replays],
-        [new.replay.raw.decode() for new in replays],
-        [header.mode for header in headers],
-        [header.draw_mode for header in headers],
-        [header.final_score for header in headers],
-        [header.time_seconds for header in headers],
-        [_number(header.seed) for header in headers],
-        [header.recorded_at for header in headers],
-    )
+    await statements.run(REPLAYS, *sent(replays))
 
 
 def _time(moment: datetime) -> str:
     return moment.isoformat()
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else str(value)
