@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..klondike import PREFERRED, Status, Verdict
+from ..klondike import PREFERRED, Verdict
 from ..postgres.statement import Query, Statement, Step
 from ..postgres.transaction import Statements
-from ..rules.boards import boards_of
 from .accounts import LOCK
-from .rows import many, maybe, one
+from .rows import converted, many, maybe, one
 
 ATTEMPTS = 3  # claims of a replay that may lapse
 COUNTED = 10_000  # in each queue
@@ -25,8 +24,8 @@ OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrat
 class Claim:
     """A replay that is this node's to check until `until`, which also tells this claim from all others.
 
-    `attempt` counts the claims of this replay in its queue; those before have lapsed, and after ATTEMPTS of them `body`
-    and `boards` are empty. `boards` are those on which the replay stands if it is verified.
+    `attempt` counts the claims of this replay in its queue; those before have lapsed, and after ATTEMPTS of them
+    nothing of the replay is read: its texts are empty, and it was received in 1970.
     """
 
     replay_id: str
@@ -34,7 +33,10 @@ class Claim:
     until: datetime
     attempt: int
     body: bytes
-    boards: list[str]
+    mode: str
+    draw_mode: str
+    seed: int | None
+    received_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +47,6 @@ class Waiting:
     search: int
     old: int
     oldest_seconds: float
-
-
-def _claim(
-    replay_id: str,
-    user_id: str,
-    until: datetime,
-    attempt: int,
-    body: str | None,
-    mode: str,
-    draw_mode: str,
-    seed: str | None,
-    received_at: datetime,
-) -> Claim:
-    if body is None:
-        return Claim(replay_id, user_id, until, attempt, b"", [])
-    number = None if seed is None else int(seed)
-    boards = boards_of(mode=mode, draw_mode=draw_mode, seed=number, received_at=received_at)
-    return Claim(replay_id, user_id, until, attempt, body.encode(), boards)
 
 
 # The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. A replay at which all
@@ -81,9 +65,10 @@ CLAIM = Query(
     FROM first LEFT JOIN replays ON replays.id = first.replay_id AND first.attempts < {ATTEMPTS}
     WHERE mine.replay_id = first.replay_id
     RETURNING mine.replay_id, mine.user_id, claimed_until AS until, mine.attempts AS attempt,
-        body, mode, draw_mode, seed, replays.received_at
+        coalesce(body, '') AS body, coalesce(mode, '') AS mode, coalesce(draw_mode, '') AS draw_mode, seed,
+        coalesce(replays.received_at, 'epoch') AS received_at
     """,  # noqa: S608
-    row=_claim,
+    row=converted(Claim, body=str.encode, seed=int),
 )
 
 RENEW = Query(
@@ -253,11 +238,15 @@ async def search(statements: Statements, claim: Claim) -> None:
     await statements.run(SEARCH, claim.replay_id, claim.until)
 
 
-def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> tuple[Step, ...]:
-    """Store the verdict and end the check, unless the claim has gone to another; `timeline` is compressed by zlib."""
+def settling(
+    claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None, boards: list[str] | None
+) -> tuple[Step, ...]:
+    """Store the verdict and end the check, unless the claim has gone to another.
+
+    `timeline` is compressed by zlib; `boards` are those on which a verified replay stands.
+    """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     encoded = None if timeline is None else b2a_base64(timeline, newline=False).decode("ascii")
-    boards = claim.boards if verdict.status is Status.VERIFIED else None
     reason = None if verdict.reason is None else verdict.reason.value
     return (
         (LOCK, claim.user_id),
