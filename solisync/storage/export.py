@@ -24,7 +24,7 @@ from ..rules.export import (
 )
 from ..rules.position import Position
 from . import paging
-from .rows import converted, many, maybe
+from .rows import converted, many, maybe, nested
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
@@ -177,9 +177,7 @@ REPLAYS = Query(
     ) AS page
     WHERE coalesce(before, 0) < {PAGE_BYTES}
     """,  # noqa: S608
-    row=lambda id, received_at, listed, text, encoded: export.replay(
-        ReplayHead(id, received_at, listed), _bytes(text, encoded)
-    ),
+    row=nested(export.replay, ReplayHead, _bytes),
 )
 
 # Likewise. The name may have been erased since.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.original import BoardEntry, Fate, Image, User, fate
-from .rows import encoded, many, number
+from .rows import encoded, id_set, many, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,24 +193,24 @@ async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]
 
 async def look_at_entries(statements: Statements, entries: Sequence[BoardEntry]) -> set[str]:
     """The players whose entries would be new or better."""
-    return _ids(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
+    return id_set(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
 
 
 async def store_entries(transaction: Transaction, entries: Sequence[BoardEntry]) -> set[str]:
     """Add or improve entries; those players whose entries are new or better by it."""
     await lock(transaction, [entry.user_id for entry in entries])
-    return _ids(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
+    return id_set(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
 
 
 async def visible(statements: Statements, ids: Collection[str]) -> set[str]:
     """Those of these players who are on the leaderboard."""
-    return _ids(await statements.run(VISIBLE, list(ids)))
+    return id_set(await statements.run(VISIBLE, list(ids)))
 
 
 async def look_at_avatars(statements: Statements, images: Sequence[Image]) -> set[str]:
     """The players who would get these avatars."""
     ids = [image.user_id for image in images]
-    return set(ids) - _ids(await statements.run(HAVE_AVATARS, ids))
+    return set(ids) - id_set(await statements.run(HAVE_AVATARS, ids))
 
 
 async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
@@ -218,7 +218,7 @@ async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> se
     ids = [image.user_id for image in images]
     await lock(transaction, ids)
     texts = [b2a_base64(image.image, newline=False).decode("ascii") for image in images]
-    return _ids(await transaction.run(SAVE_AVATARS, ids, [image.extension for image in images], texts))
+    return id_set(await transaction.run(SAVE_AVATARS, ids, [image.extension for image in images], texts))
 
 
 def _columns(entries: Sequence[BoardEntry]) -> tuple[list[object], ...]:
@@ -230,7 +230,3 @@ def _columns(entries: Sequence[BoardEntry]) -> tuple[list[object], ...]:
         [entry.recorded_at.isoformat() for entry in entries],
         [entry.visible for entry in entries],
     )
-
-
-def _ids(rows: list[tuple[str]]) -> set[str]:
-    return {row_id for (row_id,) in rows}

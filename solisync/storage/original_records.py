@@ -11,7 +11,7 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.original import LiveToken, Replay, ReportedEvent
 from .original_players import LOCK
 from .replays import COLUMNS, SENT, sent
-from .rows import many
+from .rows import id_set, many
 
 TOKENS = 500  # refresh tokens in a page; SQLite may take no more than 999 parameters
 
@@ -127,29 +127,29 @@ SAVE_EVENTS = Statement(
 
 async def fresh_replays(statements: Statements, replays: Sequence[Replay]) -> set[str]:
     """Those of these replays that would be stored."""
-    return _ids(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
+    return id_set(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
 
 
 async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
     """Store those replays that are fresh; their ids."""
-    unnoted = _ids(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
+    unnoted = id_set(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
     replays = [replay for replay in replays if replay.id in unnoted]
     if not replays:
         return set()
     owners = [replay.user_id for replay in replays]
-    return _ids(await transaction.run_all((LOCK, owners), (SAVE_REPLAYS, *sent(replays))))
+    return id_set(await transaction.run_all((LOCK, owners), (SAVE_REPLAYS, *sent(replays))))
 
 
 async def fresh_tokens(statements: Statements, tokens: Sequence[LiveToken]) -> set[str]:
     """Those of these refresh tokens that would be stored."""
-    return _ids(await statements.run(FRESH_TOKENS, [token.id for token in tokens]))
+    return id_set(await statements.run(FRESH_TOKENS, [token.id for token in tokens]))
 
 
 async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
     """Store those refresh tokens that are fresh; their ids."""
     owners, ends = [token.user_id for token in tokens], [token.expires_at.isoformat() for token in tokens]
     save = (SAVE_TOKENS, [token.id for token in tokens], owners, ends)
-    return _ids(await transaction.run_all((LOCK, owners), save))
+    return id_set(await transaction.run_all((LOCK, owners), save))
 
 
 async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
@@ -164,12 +164,12 @@ async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners
 
 async def fresh_events(statements: Statements, events: Sequence[ReportedEvent]) -> set[str]:
     """Those of these events that would be stored."""
-    return _ids(await statements.run(FRESH_EVENTS, [reported.event.id for reported in events]))
+    return id_set(await statements.run(FRESH_EVENTS, [reported.event.id for reported in events]))
 
 
 async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
     """Store those events that are fresh; their ids."""
-    unnoted = _ids(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
+    unnoted = id_set(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
     events = [reported for reported in events if reported.event.id in unnoted]
     if not events:
         return set()
@@ -183,8 +183,4 @@ async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]
         [reported.event.client_time.isoformat() for reported in events],
         [reported.received_at.isoformat() for reported in events],
     )
-    return _ids(rows)
-
-
-def _ids(rows: list[tuple[str]]) -> set[str]:
-    return {row_id for (row_id,) in rows}
+    return id_set(rows)

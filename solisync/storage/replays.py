@@ -56,7 +56,7 @@ ROOM = Query(
     ),
 )
 
-# What a replay has when it is stored, but for its size; and many of these as a table.
+# What is stored of every replay, beside its size; and the same of many, as a table.
 COLUMNS = "id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at"
 SENT = f"""
     unnest(
@@ -152,7 +152,7 @@ def storing(
 
 
 def sent(replays: Iterable[tuple[str, str, datetime, ReceivedReplay]]) -> Iterator[list[object]]:
-    """The parameters of SENT: ids, players, times and contents of replays, of which there is at least one."""
+    """The parameters of SENT, for one replay or more: each with its id, its player and when it was received."""
     rows = (_values(id, user_id, received_at.isoformat(), replay) for id, user_id, received_at, replay in replays)
     return map(list, zip(*rows, strict=True))
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
+from itertools import islice
 from typing import Any, TypeVar
 
 from ..postgres.statement import Query, Row
@@ -41,6 +42,23 @@ def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) ->
         return shape(*values)
 
     return make
+
+
+def nested(make: Callable[..., T], *shapes: Callable[..., object]) -> Callable[..., T]:
+    """Makes a value of several others: `shapes` share the columns of a row, in their order."""
+    columns_of = [list(signature(shape).parameters.values()) for shape in shapes]
+
+    def made(*columns: Any) -> T:
+        rest = iter(columns)
+        return make(*(shape(*islice(rest, len(names))) for shape, names in zip(shapes, columns_of, strict=True)))
+
+    made.__signature__ = Signature([name for names in columns_of for name in names])  # type: ignore[attr-defined]
+    return made
+
+
+def id_set(rows: Iterable[Row]) -> set[str]:
+    """The ids in rows of one column."""
+    return {row_id for (row_id,) in rows}
 
 
 def encoded(text: str | None) -> bytes | None:

@@ -99,7 +99,7 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
     names = [f"{PREFIX}{player.number}" for player in players]
     seen = [player for player in players if player.made.display_name is not None]
     await transaction.run_all(
-        (PLAYERS, ids, names, password_hash, [_time(player.made.created_at) for player in players]),
+        (PLAYERS, ids, names, password_hash, [player.made.created_at.isoformat() for player in players]),
         (DOCUMENTS, ids, [player.made.document.decode() for player in players]),
         (
             ENTRIES,
@@ -107,7 +107,7 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
             [player.made.display_name for player in seen],
             [number(player.made.bests.score) for player in seen],
             [number(player.made.bests.seconds) for player in seen],
-            [_time(player.made.played_at) for player in seen],
+            [player.made.played_at.isoformat() for player in seen],
         ),
     )
 
@@ -115,7 +115,3 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
 async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
     """Store replays."""
     await statements.run(REPLAYS, *sent(replays))
-
-
-def _time(moment: datetime) -> str:
-    return moment.isoformat()

@@ -182,13 +182,8 @@ async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, 
     free for `exp`.
     """
     digest = sha256(verified_hash.encode()).hexdigest()
-    return maybe(
-        BEGIN_SESSION,
-        await statements.run_all(
-            (LOCK, user_id),
-            (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent),
-        ),
-    )
+    begin = (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)
+    return maybe(BEGIN_SESSION, await statements.run_all((LOCK, user_id), begin))
 
 
 async def rotate(
