@@ -254,7 +254,7 @@ async def recent(request: Request) -> Response:
     began = time.monotonic()
     if began >= _recent[0] + REMEMBERED_SECONDS:
         rows = await pool.fetch(replays.RECENT.sql)
-        _recent = began, [Recent(**replays.shown(str(row[0]), *row[1:])) for row in rows]
+        _recent = began, [replays.RECENT.row(str(row[0]), *row[1:]) for row in rows]
     return answer(request, _encode(_recent[1][:count]), HEADERS)
 
 

@@ -13,7 +13,7 @@ from .access.rate_limit import LIMITS, Limit
 from .errors import DatabaseError, Unavailable
 from .klondike import ENGINE_VERSION
 from .postgres.database import Database
-from .postgres.transaction import Transaction
+from .postgres.transaction import Statements
 from .storage import analytics, boards, rate_limits, recent_searches, sessions, sync
 from .storage.boards import Verified
 
@@ -67,14 +67,14 @@ class Housekeeping:
         """Run one round: batch after batch, until there is nothing left to delete."""
         longest = max(limit.seconds for limit in self._limits)
         try:
-            await self._prune_all(lambda transaction: sessions.prune(transaction, self._now(), most=BATCH))
-            await self._prune_all(lambda transaction: rate_limits.prune(transaction, idle_seconds=longest, most=BATCH))
-            await self._prune_all(lambda transaction: recent_searches.prune(transaction, most=BATCH))
+            await self._prune_all(lambda statements: sessions.prune(statements, self._now(), most=BATCH))
+            await self._prune_all(lambda statements: rate_limits.prune(statements, idle_seconds=longest, most=BATCH))
+            await self._prune_all(lambda statements: recent_searches.prune(statements, most=BATCH))
             await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
             if self._analytics_days is not None:
                 old = {"days": self._analytics_days, "most": BATCH}
-                await self._prune_all(lambda transaction: analytics.prune(transaction, self._now(), **old))
-                await self._prune_all(lambda transaction: analytics.prune_names(transaction, self._now(), **old))
+                await self._prune_all(lambda statements: analytics.prune(statements, self._now(), **old))
+                await self._prune_all(lambda statements: analytics.prune_names(statements, self._now(), **old))
             await self._withdraw_evidence()
         except (DatabaseError, Unavailable) as error:
             self._log.warn("housekeeping is put off for a minute: {error}", error=error)
@@ -89,6 +89,6 @@ class Housekeeping:
                 await self._database.autocommit(boards.place, player, replay_ids)
             self._withdrawn = last
 
-    async def _prune_all(self, prune: Callable[[Transaction], Awaitable[int]]) -> None:
+    async def _prune_all(self, prune: Callable[[Statements], Awaitable[int]]) -> None:
         while await self._database.autocommit(prune) == BATCH:
             pass

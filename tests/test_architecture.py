@@ -194,6 +194,13 @@ def test_sql_stands_in_storage():
     assert found == set(SQL_MODULES)
 
 
+def test_a_transaction_is_begun_where_it_is_committed():
+    """One module makes a Transaction; all others get theirs from `transact`, or make Statements."""
+    assert [NAMES[path] for path, source in SOURCES.items() if re.search(r"\bTransaction\(", source)] == [
+        "postgres.transaction"
+    ]
+
+
 def test_modules_stay_small():
     """No module is longer than MODULE_LINES, and the top of the package holds entry points and wiring only."""
     assert not [NAMES[path] for path, source in SOURCES.items() if len(source.splitlines()) > MODULE_LINES]

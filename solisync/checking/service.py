@@ -19,6 +19,7 @@ from ..postgres.transaction import Transaction
 from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
+from ..rules.boards import boards_of
 from ..storage import checks
 from ..storage.checks import Claim
 from .messages import Answer
@@ -182,7 +183,12 @@ class Checking:
                 claim = replace(claim, until=until or claim.until)
 
     async def _store(self, claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> None:
-        steps = checks.settling(claim, verdict, engine=engine, timeline=timeline)
+        boards = None
+        if verdict.status is Status.VERIFIED:
+            boards = boards_of(
+                mode=claim.mode, draw_mode=claim.draw_mode, seed=claim.seed, received_at=claim.received_at
+            )
+        steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=boards)
         await self._patiently(lambda: self._database.transact(self._settle, steps))
         self._metrics.verdicts.labels(verdict.status.value).inc()
 

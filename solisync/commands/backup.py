@@ -21,7 +21,7 @@ from ..postgres import introspection
 from ..postgres.connection import Connection
 from ..postgres.migrate import apply, load_migrations
 from ..postgres.migration_lock import migrating
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..storage import counts, schema
 from .output import PROGRESS_SECONDS, bytes_shown
 from .programs import Programs, find_closest, find_newest
@@ -53,7 +53,7 @@ async def backup(task: Task) -> None:
     file = (Path(into, new_name(datetime.now(UTC))) if into is not None else Path(task.chosen.file)).absolute()
     async with reached(settings, task.reactor, partial(Connection.open, task.reactor)) as (dsn, connection):
         with closing(connection):
-            if not await schema.number(Transaction(connection)):
+            if not await schema.number(Statements(connection)):
                 raise FatalError("solisync: this is not a solisync database")
             program = await find_closest("pg_dump", settings, task.environ, connection)
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
@@ -95,7 +95,7 @@ async def restore(task: Task) -> None:
                 commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
                 await programs.pipe(*commands, heard=lambda line: _report(task, line))
             await apply(task.reactor, connection, load_migrations())
-            players = await counts.players(Transaction(connection))
+            players = await counts.players(Statements(connection))
         task.progress.clear()
         text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
         task.output.say(text, file=str(file), players=players)

@@ -11,7 +11,7 @@ from ..postgres import introspection
 from ..postgres.connection import Connection
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..settings import ServingSettings
 from ..storage import schema
 from . import capacity_checks, running
@@ -64,7 +64,7 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
             f"it takes {server.connections} connections, a node with these settings wants {wanted}",
             "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
         )
-    yield _schema(await schema.number(Transaction(connection)))
+    yield _schema(await schema.number(Statements(connection)))
     unusable = await introspection.unusable_tables(connection)
     if unusable:
         yield wrong("rights", f"this role may not use {', '.join(unusable)}", "make it the owner of these tables")

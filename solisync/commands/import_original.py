@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from ..errors import FatalError
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules import original as rules
 from ..rules.cells import Row, Unusable
 from ..rules.ids import NIL
@@ -29,7 +29,8 @@ AVATARS = 4  # in a transaction, of up to a MiB each
 
 T = TypeVar("T")
 R = TypeVar("R")
-Use = Callable[[Transaction, Sequence[T]], Awaitable[R]]  # looks at some rows or stores them; tells what is new
+Look = Callable[[Statements, Sequence[T]], Awaitable[R]]  # tells which of some rows are new
+Store = Callable[[Transaction, Sequence[T]], Awaitable[R]]  # the same, and stores these
 
 
 async def bring(task: Task) -> None:
@@ -82,7 +83,7 @@ class Import:
 
     async def _all(self) -> None:
         await self._users()
-        await self._owned("sync_state", rules.read_progress, self._merge, self._merge)
+        await self._owned("sync_state", rules.read_progress, self._look_at_progress, self._store_progress)
         self._newest_classics = await self._original.read(rules.newest_classics, self._original.classics())
         await self._owned("leaderboard", self._entry, players.look_at_entries, players.store_entries)
         await self._avatars()
@@ -106,7 +107,7 @@ class Import:
                     self._owners.settle(user, found[user.id])
 
     async def _owned(
-        self, table: str, read: Callable[[Row], T], look: Use[T, set[str]], store: Use[T, set[str]]
+        self, table: str, read: Callable[[Row], T], look: Look[T, set[str]], store: Store[T, set[str]]
     ) -> None:
         """Import the rows of a table that belong to players: `read` makes a value of each, `store` stores some."""
         key = self._original.key(table)
@@ -137,7 +138,7 @@ class Import:
             self._tally.warn(table, row[self._original.key(table)], warning)
         return value
 
-    async def _store(self, table: str, rows: Sequence[T], look: Use[T, set[str]], store: Use[T, set[str]]) -> None:
+    async def _store(self, table: str, rows: Sequence[T], look: Look[T, set[str]], store: Store[T, set[str]]) -> None:
         """Begin to store rows, as soon as those before are stored; the next are read meanwhile."""
 
         async def work() -> None:
@@ -154,25 +155,30 @@ class Import:
         if storing is not None:
             await storing
 
-    async def _apply(self, rows: Sequence[T], look: Use[T, R], store: Use[T, R]) -> R:
+    async def _apply(self, rows: Sequence[T], look: Look[T, R], store: Store[T, R]) -> R:
         if self._dry:
             return await self._database.autocommit(look, rows)
         return await self._database.transact(store, rows)
 
-    async def _merge(self, transaction: Transaction, progress: Sequence[Progress]) -> set[str]:
-        """Merge progress into what there is; the players who have more by it."""
-        ids = [each.user_id for each in progress]
-        if not self._dry:
-            await players.lock(transaction, ids)
-        stored, now = await players.progress(transaction, ids), datetime.now(UTC)
-        documents: dict[str, bytes] = {}
-        for each in progress:
-            document = rules.merged(stored.get(each.user_id), each.document, now)
-            if document is not None:
-                documents[each.user_id] = document
-        if documents and not self._dry:
+    async def _look_at_progress(self, statements: Statements, progress: Sequence[Progress]) -> set[str]:
+        return set(await self._merged(statements, progress))
+
+    async def _store_progress(self, transaction: Transaction, progress: Sequence[Progress]) -> set[str]:
+        await players.lock(transaction, [each.user_id for each in progress])
+        documents = await self._merged(transaction, progress)
+        if documents:
             await players.save_progress(transaction, documents)
         return set(documents)
+
+    async def _merged(self, statements: Statements, progress: Sequence[Progress]) -> dict[str, bytes]:
+        """The documents that the import changes, merged, by player."""
+        stored = await players.progress(statements, [each.user_id for each in progress])
+        documents: dict[str, bytes] = {}
+        for each in progress:
+            document = rules.merged(stored.get(each.user_id), each.document, datetime.now(UTC))
+            if document is not None:
+                documents[each.user_id] = document
+        return documents
 
     async def _warn_of_hidden(self, entries: Sequence[Any]) -> None:
         hidden = [entry.user_id for entry in entries if not entry.visible]

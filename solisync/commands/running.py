@@ -20,7 +20,7 @@ from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
 from ..postgres.times import TIMES
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..process import audit, logs
 from ..process.clock import monotonic_reactor
 from ..settings import Settings
@@ -172,12 +172,12 @@ async def _migrate(reactor: ReactorBase, dsn: str) -> list[str]:
 
 async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
     with closing(await Connection.open(reactor, dsn)) as opened:
-        await check_schema(Transaction(opened))
+        await check_schema(Statements(opened))
 
 
-async def check_schema(transaction: Transaction) -> None:
+async def check_schema(statements: Statements) -> None:
     """Raise FatalError when the schema is older than this build."""
-    number, wanted = await schema.number(transaction), load_migrations()[-1].number
+    number, wanted = await schema.number(statements), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
             f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from .. import __version__
 from ..postgres import introspection
 from ..postgres.migrate import load_migrations
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..storage import checks, counts, schema
 from . import running
 from .output import bytes_shown
@@ -16,10 +16,10 @@ async def show(task: Task) -> None:
     """Show the status without changing anything, the schema included."""
     settings = task.settings
     async with running.connection(settings, task.reactor) as connection:
-        transaction = Transaction(connection)
+        statements = Statements(connection)
         database = await introspection.database(connection)
         service = await introspection.service_connections(connection)
-        number, latest = await schema.number(transaction), load_migrations()[-1].number
+        number, latest = await schema.number(statements), load_migrations()[-1].number
         facts: dict[str, object] = {
             "version": __version__,
             "schema": number,
@@ -33,8 +33,8 @@ async def show(task: Task) -> None:
             "service_connections": service,
         }
         if number >= latest:  # else there may be no such tables
-            facts |= asdict(await counts.everything(transaction))
-            waiting = await checks.waiting(transaction)
+            facts |= asdict(await counts.everything(statements))
+            waiting = await checks.waiting(statements)
             facts |= {
                 "checks_waiting": waiting.literal,
                 "searches_waiting": waiting.search,

@@ -9,7 +9,7 @@ from twisted.internet.base import ReactorBase
 
 from ..errors import NotFound
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
 from ..rules.ids import canonical_uuid
 from ..settings import Settings
@@ -36,10 +36,10 @@ class Task:
         return Settings.from_environ(self.environ, self.options)
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Transaction]:
+    async def connection(self) -> AsyncIterator[Statements]:
         """A connection for reading as long as it takes; PostgreSQL commits each statement by itself."""
         async with running.connection(self.settings, self.reactor) as connection:
-            statements = Transaction(connection)
+            statements = Statements(connection)
             await running.check_schema(statements)
             yield statements
 
@@ -56,7 +56,7 @@ def no_such_player(text: str) -> NotFound:
     return NotFound("user_not_found", f"user '{text}' not found")
 
 
-async def player(transaction: Transaction, text: str) -> Player:
+async def player(transaction: Statements, text: str) -> Player:
     """The player with this username or, if there are hyphens in it, this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
     found = await accounts.find(transaction, user_id, None if user_id else username_to_look_up(text))

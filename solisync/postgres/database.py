@@ -16,13 +16,14 @@ from .connection import Connection
 from .pool import Pool
 from .statement import Statement
 from .times import TIMES, PoolTimes
-from .transaction import Transaction, Work, autocommitted, in_transaction
+from .transaction import Statements, Transaction, Work, autocommitted, in_transaction
 
 ATTEMPTS = 3
 
 P = ParamSpec("P")
+S = TypeVar("S", bound=Statements)
 T = TypeVar("T")
-Attempt = Callable[[Connection, Work[T]], Awaitable[T]]
+Attempt = Callable[[Connection, Work[S, T]], Awaitable[T]]
 
 
 class Database:
@@ -59,12 +60,12 @@ class Database:
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
     def autocommit(
-        self, work: Callable[Concatenate[Transaction, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
+        self, work: Callable[Concatenate[Statements, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
     ) -> Coroutine[Any, Any, T]:
         """Like `transact`, for work that is a single statement: PostgreSQL commits it by itself, in one round trip."""
-        return self._run(autocommitted, lambda transaction: work(transaction, *arguments, **options))
+        return self._run(autocommitted, lambda statements: work(statements, *arguments, **options))
 
-    async def _run(self, attempt: Attempt[T], work: Work[T]) -> T:
+    async def _run(self, attempt: Attempt[S, T], work: Work[S, T]) -> T:
         for left in reversed(range(ATTEMPTS)):
             lent = self.pool.borrow()
             connection = await lent if isinstance(lent, Deferred) else lent
@@ -77,7 +78,7 @@ class Database:
                 self._log.info("a transaction is run again: {error}", error=error)
         raise AssertionError("unreachable")
 
-    async def _run_on(self, connection: Connection, attempt: Attempt[T], work: Work[T]) -> T:
+    async def _run_on(self, connection: Connection, attempt: Attempt[S, T], work: Work[S, T]) -> T:
         try:
             result = await attempt(connection, work)
         except Exception as error:

@@ -1,11 +1,13 @@
 """Named SQL statements: written in storage/, prepared and run by connections."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,16 @@ class Statement:
     def inline(self, step: int) -> str:
         """The whole statement with placeholders %(step.1)s, …, for connections on which it is not prepared."""
         return re.sub(r"\$(\d+)", rf"%({step}.\1)s", self.sql.replace("%", "%%"))
+
+
+@dataclass(frozen=True)
+class Query(Statement, Generic[T]):
+    """A statement with the function that makes a value of each of its rows.
+
+    The parameters of `row` are named as the columns are, in the same order. Only a single column may have another name.
+    """
+
+    row: Callable[..., T] = field(kw_only=True)
 
 
 Step = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters

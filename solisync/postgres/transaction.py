@@ -1,4 +1,4 @@
-"""A transaction on one connection, and the two ways to run work: inside BEGIN and COMMIT, or committed by itself."""
+"""Statements on one connection, and the two ways to run work: inside BEGIN and COMMIT, or committed by itself."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -8,20 +8,15 @@ from ..errors import ConnectionLost, DatabaseError, Interrupted
 from .connection import Connection
 from .statement import Row, Statement, Step
 
+S = TypeVar("S", bound="Statements")
 T = TypeVar("T")
 
 
-class Transaction:
-    """Runs the statements of storage functions on a connection.
+class Statements:
+    """Runs the statements of storage functions; PostgreSQL commits each call, unless this is a Transaction."""
 
-    With `begin`, BEGIN is sent along with the first statement. Without it there is no transaction that spans several
-    calls: each call of `run` or `run_all` is committed by PostgreSQL itself.
-    """
-
-    def __init__(self, connection: Connection, *, begin: bool = False) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._opening = "BEGIN; " if begin else ""
-        self._committed = False
 
     def run(self, statement: Statement, *parameters: object) -> Coroutine[Any, Any, list[Row]]:
         """Run `statement` and return its rows."""
@@ -30,6 +25,18 @@ class Transaction:
     def run_all(self, *steps: Step) -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters in one round trip; returns the rows of the last."""
         return self._send(steps)
+
+    def _send(self, steps: tuple[Step, ...]) -> Coroutine[Any, Any, list[Row]]:
+        return self._connection.run(*steps)
+
+
+class Transaction(Statements):
+    """Runs statements in one transaction, from a BEGIN that is sent along with the first of them to the commit."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._opening = "BEGIN; "
+        self._committed = False
 
     async def commit_with(self, *steps: Step) -> None:
         """Run statements and COMMIT in one round trip; no other statement may follow.
@@ -60,12 +67,12 @@ class Transaction:
         return self._connection.run(*steps, before=before, after=after)
 
 
-Work = Callable[[Transaction], Awaitable[T]]
+Work = Callable[[S], Awaitable[T]]
 
 
-async def in_transaction(connection: Connection, work: Work[T]) -> T:
+async def in_transaction(connection: Connection, work: Work[Transaction, T]) -> T:
     """Run `work` in one transaction and commit; any exception rolls back."""
-    transaction = Transaction(connection, begin=True)
+    transaction = Transaction(connection)
     try:
         result = await work(transaction)
         await transaction.commit()
@@ -77,10 +84,10 @@ async def in_transaction(connection: Connection, work: Work[T]) -> T:
     return result
 
 
-async def autocommitted(connection: Connection, work: Work[T]) -> T:
+async def autocommitted(connection: Connection, work: Work[Statements, T]) -> T:
     """Run `work`, a single statement, which PostgreSQL commits by itself."""
     try:
-        return await work(Transaction(connection))
+        return await work(Statements(connection))
     except ConnectionLost as error:
         raise _unknown_outcome(error) from error
 

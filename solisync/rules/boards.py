@@ -5,9 +5,10 @@ See docs/protocol.md "Boards", docs/verification.md "Boards".
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from struct import Struct as Packing
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
@@ -59,6 +60,23 @@ class BoardPage(Struct, frozen=True):
 
     entries: list[BoardEntry]
     next: Annotated[str | None, Meta(description="for `after`; null at the end, and around oneself")]
+
+
+class Ranked(NamedTuple):
+    """A stored entry, in the order of its board; `ahead` counts the entries before the first that was read."""
+
+    ahead: int
+    display_name: str
+    score: int
+    time_seconds: Raw
+    moves: int
+    undos: int
+    mode: str
+    draw_mode: str
+    deal: str | None
+    replay_id: str
+    received_at: datetime
+    own: bool
 
 
 class Place(NamedTuple):
@@ -134,8 +152,22 @@ def window(limit: list[str], after: list[str], around: list[str]) -> Window:
     if around:
         if around != ["me"] or limit or after:
             raise BadRequest("bad_query", "around must be me, without limit and after")
-        return Window(around_me=True)
+        return Window(limit=2 * NEIGHBOURS + 1, around_me=True)
     return Window(limit=_limit(limit), after=_place(after))
+
+
+def page(found: Sequence[Ranked], limit: int) -> BoardPage:
+    """The first `limit` of these entries, and where to go on if there are more of them."""
+    entries = [_entry(number, **each._asdict()) for number, each in enumerate(found[:limit], 1)]
+    return BoardPage(entries, _place_of(entries[-1]).text if len(found) > limit else None)
+
+
+def _entry(number: int, *, ahead: int, **shown: Any) -> BoardEntry:
+    return BoardEntry(rank=ahead + number if ahead + number <= RANKS else None, **shown)
+
+
+def _place_of(entry: BoardEntry) -> Place:
+    return Place(-entry.score, entry.received_at, entry.replay_id)
 
 
 def _limit(values: list[str]) -> int:

@@ -23,7 +23,7 @@ class Head(NamedTuple):
     description: str
 
 
-class SharedReplay(Struct, frozen=True, kw_only=True):
+class SharedReplay(Struct, frozen=True):
     """What the page of a replay says of it; the two numbers are spelled as they were uploaded."""
 
     id: str

@@ -21,7 +21,7 @@ Verified = Annotated[
 ]
 
 
-class Recent(Struct, frozen=True, kw_only=True):
+class Recent(Struct, frozen=True):
     """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
 
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
@@ -37,7 +37,7 @@ class Recent(Struct, frozen=True, kw_only=True):
     verdict: VerdictStatus
 
 
-class OwnReplay(Recent, frozen=True, kw_only=True):
+class OwnReplay(Recent, frozen=True):
     """A line in the list of a player's own replays."""
 
     listed: Annotated[bool, Meta(description="whether public lists show it")]

@@ -11,7 +11,7 @@ VerdictStatus: TypeAlias = Literal[tuple(status.value for status in Status)]  # 
 VerdictReason: TypeAlias = Literal[tuple(reason.value for reason in Reason)]  # type: ignore[valid-type]
 
 
-class VerdictAnswer(Struct, frozen=True, kw_only=True):
+class VerdictAnswer(Struct, frozen=True):
     """What a check has found out; all but the status is null before the first check."""
 
     status: VerdictStatus
@@ -21,8 +21,3 @@ class VerdictAnswer(Struct, frozen=True, kw_only=True):
     moves: Annotated[int | None, Meta(description="as recorded, those that were undone included")]
     reason: VerdictReason | None
     checked_at: Time | None
-
-
-PENDING = VerdictAnswer(
-    status=Status.PENDING.value, ruleset=None, undos=None, score=None, moves=None, reason=None, checked_at=None
-)

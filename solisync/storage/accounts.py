@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from ..rules.analytics import name_of
 from ..rules.ids import canonical_uuid
 from ..rules.sessions import RefreshRecord
-from .rows import encoded, maybe, one
+from .rows import converted, maybe, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Summary:
 # The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
 
-TAKEN = Statement("username_taken", "SELECT EXISTS (SELECT FROM users WHERE username = $1)")
+TAKEN = Query("username_taken", "SELECT EXISTS (SELECT FROM users WHERE username = $1)", row=bool)
 
 # One statement, so that a new player and the first refresh token appear together or not at all.
 REGISTER = Statement(
@@ -77,12 +77,17 @@ REGISTER = Statement(
     """,
 )
 
-PROFILE = Statement("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid")
-CREDENTIALS = Statement(
-    "credentials", "SELECT id, password_hash, coalesce(password_cut, false) FROM users WHERE username = $1"
+PROFILE = Query("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid", row=Profile)
+_CREDENTIALS = "id AS user_id, password_hash, coalesce(password_cut, false) AS password_cut"
+CREDENTIALS = Query(
+    "credentials",
+    f"SELECT {_CREDENTIALS} FROM users WHERE username = $1",  # noqa: S608
+    row=Credentials,
 )
-CREDENTIALS_OF = Statement(
-    "credentials_of", "SELECT id, password_hash, coalesce(password_cut, false) FROM users WHERE id = $1::uuid"
+CREDENTIALS_OF = Query(
+    "credentials_of",
+    f"SELECT {_CREDENTIALS} FROM users WHERE id = $1::uuid",  # noqa: S608
+    row=Credentials,
 )
 
 # Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
@@ -117,7 +122,9 @@ CHANGE_PASSWORD = Statement(
     RETURNING true
     """,
 )
-SET_PASSWORD = Statement("set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id")
+SET_PASSWORD = Query(
+    "set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id", row=str
+)
 REVOKE = Statement(
     "revoke_sessions",
     """
@@ -126,18 +133,21 @@ REVOKE = Statement(
     """,
 )
 
-FIND = Statement(
-    "admin_find_player", "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False
+FIND = Query(
+    "admin_find_player",
+    "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text",
+    prepared=False,
+    row=Player,
 )
 
-SUMMARY = Statement(
+SUMMARY = Query(
     "admin_player",
     """
-    SELECT payload, created_at, avatar_extension,
-        (SELECT octet_length(image) FROM avatars WHERE user_id = users.id),
-        (SELECT count(*) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()),
-        (SELECT count(*) FROM replays WHERE user_id = users.id),
-        (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = users.id),
+    SELECT payload, created_at, avatar_extension AS avatar,
+        (SELECT octet_length(image) FROM avatars WHERE user_id = users.id) AS avatar_bytes,
+        (SELECT count(*) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS sessions,
+        (SELECT count(*) FROM replays WHERE user_id = users.id) AS replays,
+        (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = users.id) AS replay_bytes,
         display_name, best_score, best_time_secs, recorded_at, visible
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = users.id
@@ -145,9 +155,12 @@ SUMMARY = Statement(
     WHERE users.id = $1::uuid
     """,
     prepared=False,
+    row=converted(Summary, payload=str.encode),
 )
 
-LOCK_NAME = Statement("admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False)
+LOCK_NAME = Query(
+    "admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False, row=str
+)
 RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
@@ -169,13 +182,13 @@ RENAME_EVENTS = Statement(
 )
 
 
-async def is_taken(transaction: Transaction, username: str) -> bool:
+async def is_taken(statements: Statements, username: str) -> bool:
     """Whether a player of this name exists."""
-    return one(bool, await transaction.run(TAKEN, username))
+    return one(TAKEN, await statements.run(TAKEN, username))
 
 
 async def register(
-    transaction: Transaction,
+    statements: Statements,
     *,
     user_id: str,
     username: str,
@@ -185,67 +198,66 @@ async def register(
 ) -> bool:
     """Create a player and their first session; False when the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    return bool(await transaction.run(REGISTER, user_id, username, password_hash, now, *session))
+    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session))
 
 
-async def profile(transaction: Transaction, user_id: str) -> Profile | None:
+async def profile(statements: Statements, user_id: str) -> Profile | None:
     """The profile of a player, or None when the player is gone."""
-    return maybe(Profile, await transaction.run(PROFILE, user_id))
+    return maybe(PROFILE, await statements.run(PROFILE, user_id))
 
 
-async def credentials(transaction: Transaction, username: str) -> Credentials | None:
+async def credentials(statements: Statements, username: str) -> Credentials | None:
     """The id and password hash of the player of this name; None when there is none."""
-    return maybe(Credentials, await transaction.run(CREDENTIALS, username))
+    return maybe(CREDENTIALS, await statements.run(CREDENTIALS, username))
 
 
-async def credentials_of(transaction: Transaction, user_id: str) -> Credentials | None:
+async def credentials_of(statements: Statements, user_id: str) -> Credentials | None:
     """The password hash of a player; None when the player is gone."""
-    return maybe(Credentials, await transaction.run(CREDENTIALS_OF, user_id))
+    return maybe(CREDENTIALS_OF, await statements.run(CREDENTIALS_OF, user_id))
 
 
-async def change_password(transaction: Transaction, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
+async def change_password(statements: Statements, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
     """Replace the password hash that was verified; False when it is another by now, or the player is gone."""
     digest = sha256(verified_hash.encode()).hexdigest()
-    return bool(await transaction.run(CHANGE_PASSWORD, user_id, digest, password_hash))
+    return bool(await statements.run(CHANGE_PASSWORD, user_id, digest, password_hash))
 
 
-async def delete(transaction: Transaction, user_id: str, buckets: list[str]) -> bool:
+async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bool:
     """Delete a player with all rows of theirs; False when already gone.
 
     Rows of other tables go by cascade, but for names in analytics, sessions and rate limits, which are in `buckets`.
     """
-    return bool(await transaction.run(DELETE, user_id, buckets))
+    return bool(await statements.run(DELETE, user_id, buckets))
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password and end every session; the player's id, or None when there is none. Needs a transaction.
+    """Replace a password and end every session; the player's id, or None when there is none.
 
     Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
     that wait sees the refresh token that a login stored meanwhile.
     """
-    user_id = maybe(str, await transaction.run(SET_PASSWORD, username, password_hash))
+    user_id = maybe(SET_PASSWORD, await transaction.run(SET_PASSWORD, username, password_hash))
     if user_id is not None:
         await transaction.run(REVOKE, user_id)
     return user_id
 
 
-async def find(transaction: Transaction, user_id: str | None, username: str | None) -> Player | None:
+async def find(statements: Statements, user_id: str | None, username: str | None) -> Player | None:
     """The player of this id or of this name."""
-    return maybe(Player, await transaction.run(FIND, user_id, username))
+    return maybe(FIND, await statements.run(FIND, user_id, username))
 
 
-async def summary(transaction: Transaction, user_id: str) -> Summary | None:
+async def summary(statements: Statements, user_id: str) -> Summary | None:
     """What there is about a player; None when they are gone."""
-    rows = await transaction.run(SUMMARY, user_id)
-    return maybe(lambda payload, *rest: Summary(encoded(payload), *rest), rows)
+    return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
 
 
 async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
     """Give a player, and the events that name them, another name; the old name, or None when the player is gone.
 
-    Fails with a DatabaseError when the name is taken. Needs a transaction.
+    Fails with a DatabaseError when the name is taken.
     """
-    former = maybe(str, await transaction.run(LOCK_NAME, user_id))
+    former = maybe(LOCK_NAME, await transaction.run(LOCK_NAME, user_id))
     if former is not None and former != username:
         names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
         await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements
 from ..rules.analytics import Event
 from . import paging
 from .rows import many
@@ -89,7 +89,7 @@ PRUNE_NAMES = Statement(
     """,
 )
 
-LIST = Statement(
+LIST = Query(
     "admin_events",
     """
     SELECT event.id, received_at, client_time, session_id, name, event_type, payload
@@ -98,14 +98,15 @@ LIST = Statement(
     ORDER BY received_at, event.id LIMIT $4::int
     """,
     prepared=False,
+    row=StoredEvent,
 )
 
 
 async def store(
-    transaction: Transaction, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime
+    statements: Statements, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime
 ) -> int:
     """Store events with distinct ids, except those that are stored already; returns how many were new."""
-    rows = await transaction.run(
+    rows = await statements.run(
         STORE,
         session_id,
         name,
@@ -118,24 +119,24 @@ async def store(
     return len(rows)
 
 
-async def prune(transaction: Transaction, now: datetime, *, days: int, most: int) -> int:
+async def prune(statements: Statements, now: datetime, *, days: int, most: int) -> int:
     """Delete up to `most` events that were received more than `days` before; returns how many.
 
     Before `now`, or before the time of the database if that is earlier; so in `prune_names`.
     """
-    return len(await transaction.run(PRUNE, now, days, most))
+    return len(await statements.run(PRUNE, now, days, most))
 
 
-async def prune_names(transaction: Transaction, now: datetime, *, days: int, most: int) -> int:
+async def prune_names(statements: Statements, now: datetime, *, days: int, most: int) -> int:
     """Delete up to `most` names to which no event refers that was received in the last `days`; returns how many."""
-    return len(await transaction.run(PRUNE_NAMES, now, days, most))
+    return len(await statements.run(PRUNE_NAMES, now, days, most))
 
 
-def received(transaction: Transaction, *, since: datetime, until: datetime) -> AsyncIterator[list[StoredEvent]]:
+def received(statements: Statements, *, since: datetime, until: datetime) -> AsyncIterator[list[StoredEvent]]:
     """The events received from `since` on and before `until`, the oldest first, in pages."""
 
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
         start = paging.position(after, since)
-        return many(StoredEvent, await transaction.run(LIST, *start, until, paging.PAGE))
+        return many(LIST, await statements.run(LIST, *start, until, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)

@@ -7,14 +7,23 @@ long to write and PostgreSQL longer to read. On the way back plain bytea is as q
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from .accounts import LOCK, Profile
-from .rows import maybe
+from .rows import converted, maybe
+
+
+@dataclass(frozen=True, slots=True)
+class Avatar:
+    """An image, and its strong ETag (RFC 9110 section 8.8.3) with the quotes around it."""
+
+    image: bytes
+    etag: str
+
 
 # The first part waits for the lock of the player's row before the second part begins. The insert then finds the image
 # that was committed meanwhile, although this statement's snapshot is older.
-REPLACE = Statement(
+REPLACE = Query(
     "replace_avatar",
     """
     WITH player AS (
@@ -26,6 +35,7 @@ REPLACE = Statement(
     )
     SELECT username, avatar_extension FROM player
     """,
+    row=Profile,
 )
 
 # A statement of its own, after the lock: its snapshot has the image that an upload committed meanwhile. There is a row
@@ -42,48 +52,41 @@ REMOVE = Statement(
     """,
 )
 
-ETAG = Statement(
+ETAG = Query(
     "avatar_etag",
     """
     SELECT etag FROM avatars JOIN users ON users.id = avatars.user_id
     WHERE users.id = $1::uuid AND users.avatar_extension = $2::text
     """,
+    row=str,
 )
 
-AVATAR = Statement(
+AVATAR = Query(
     "avatar",
     """
     SELECT image, etag FROM avatars JOIN users ON users.id = avatars.user_id
     WHERE users.id = $1::uuid AND users.avatar_extension = $2::text
     """,
+    row=converted(Avatar, image=bytes),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Avatar:
-    """An image, and its strong ETag (RFC 9110 section 8.8.3) with the quotes around it."""
-
-    image: bytes
-    etag: str
-
-
-async def replace(transaction: Transaction, user_id: str, extension: str, image: bytes) -> Profile | None:
+async def replace(statements: Statements, user_id: str, extension: str, image: bytes) -> Profile | None:
     """Store the player's avatar, in place of an older one; the new profile, or None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
-    return maybe(Profile, await transaction.run(REPLACE, user_id, extension, encoded))
+    return maybe(REPLACE, await statements.run(REPLACE, user_id, extension, encoded))
 
 
 async def remove(transaction: Transaction, user_id: str) -> bool:
-    """Delete the player's avatar if there is one; False when there is no such player. Needs a transaction."""
+    """Delete the player's avatar if there is one; False when there is no such player."""
     return bool(await transaction.run_all((LOCK, user_id), (REMOVE, user_id)))
 
 
-async def etag(transaction: Transaction, user_id: str, extension: str) -> str | None:
+async def etag(statements: Statements, user_id: str, extension: str) -> str | None:
     """The ETag of the player's avatar; None unless it has this extension."""
-    return maybe(str, await transaction.run(ETAG, user_id, extension))
+    return maybe(ETAG, await statements.run(ETAG, user_id, extension))
 
 
-async def avatar(transaction: Transaction, user_id: str, extension: str) -> Avatar | None:
+async def avatar(statements: Statements, user_id: str, extension: str) -> Avatar | None:
     """The player's avatar; None unless it has this extension."""
-    rows = await transaction.run(AVATAR, user_id, extension)
-    return maybe(Avatar, [(bytes(image), tag) for image, tag in rows])
+    return maybe(AVATAR, await statements.run(AVATAR, user_id, extension))

@@ -3,14 +3,14 @@
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-import msgspec
+from msgspec import Raw
 
 from ..klondike import PREFERRED
-from ..postgres.statement import Row, Statement
-from ..postgres.transaction import Transaction
-from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, BoardPage, Place, Window
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements
+from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, Place, Ranked, Window
 from ..rules.ids import NIL
-from .rows import maybe
+from .rows import converted, many, one
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
 
@@ -23,8 +23,8 @@ class Verified(NamedTuple):
 
 
 _SHOWN = """
-    SELECT deficit, entry.received_at, entry.replay_id, display_name, time_seconds, moves, undos, mode, draw_mode, seed,
-        entry.user_id = $2::uuid, ahead
+    SELECT ahead, display_name, -deficit AS score, time_seconds, moves, undos, mode, draw_mode, seed AS deal,
+        entry.replay_id, entry.received_at, entry.user_id = $2::uuid AS own
 """
 _JOINED = """
     JOIN leaderboard ON leaderboard.user_id = entry.user_id AND visible
@@ -37,7 +37,7 @@ _JOINED = """
 # does not need, the planner reads no more of the index than that, and no table.
 # The longest page is a limit of its own, because for a limit that is a parameter the planner of a prepared statement
 # expects a tenth of all rows, and would read the whole leaderboard to join them.
-PAGE = Statement(
+PAGE = Query(
     "board_page",
     f"""
     {_SHOWN}
@@ -58,9 +58,10 @@ PAGE = Statement(
     ) AS places
     {_JOINED}
     """,  # noqa: S608
+    row=converted(Ranked, time_seconds=Raw),
 )
 
-AROUND = Statement(
+AROUND = Query(
     "board_around",
     f"""
     WITH mine AS (
@@ -92,80 +93,58 @@ AROUND = Statement(
     FROM (SELECT * FROM before UNION ALL SELECT * FROM mine UNION ALL SELECT * FROM after) AS entry CROSS JOIN places
     {_JOINED}
     """,  # noqa: S608
+    row=converted(Ranked, time_seconds=Raw),
 )
 
 # What an older engine verified under an older ruleset, from a place on. It has evidence if it was verified before
 # migrations/0017; that of a newer engine never has.
-OLDER = Statement(
+OLDER = Query(
     "verdicts_of_older_rulesets",
     f"""
     SELECT engine, replay_id::text, (
         SELECT user_id::text FROM board_evidence WHERE board_evidence.replay_id = verdicts.replay_id LIMIT 1
-    )
+    ) AS player
     FROM verdicts
     WHERE ruleset <> '{PREFERRED.name}' AND engine < $1::int AND (engine, replay_id) > ($2::int, $3::uuid)
     ORDER BY engine, replay_id LIMIT $4::int
     """,  # noqa: S608
+    row=lambda engine, replay_id, player: (Verified(engine, replay_id), player),
 )
 
 # One player's, whose row the function locks.
 PLACE = Statement("place_replays", "SELECT place_replay(id, $1::uuid) FROM unnest($2::text[]::uuid[]) AS id")
 
-BEGUN = Statement("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date")
+BEGUN = Query("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date", row=bool)
 
 
-async def show(transaction: Transaction, board: str, player: str, window: Window) -> BoardPage:
-    """A part of a board; empty where the player has no place to look around from."""
+async def show(statements: Statements, board: str, player: str, window: Window) -> list[Ranked]:
+    """The entries in a window of a board, and one more if there is; none around a player who has none."""
     if window.around_me:
-        rows = await transaction.run(AROUND, board, player)
-        return BoardPage([_entry(number, row) for number, row in enumerate(rows, 1)], None)
-    rows = await transaction.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
-    entries = [_entry(number, row) for number, row in enumerate(rows[: window.limit], 1)]
-    if len(rows) <= window.limit:
-        return BoardPage(entries, None)
-    last = entries[-1]
-    return BoardPage(entries, Place(-last.score, last.received_at, last.replay_id).text)
+        return many(AROUND, await statements.run(AROUND, board, player))
+    rows = await statements.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
+    return many(PAGE, rows)
 
 
 async def older_evidence(
-    transaction: Transaction, after: Verified, *, engine: int, most: int
+    statements: Statements, after: Verified, *, engine: int, most: int
 ) -> tuple[dict[str, list[str]], Verified | None]:
     """The next `most` replays that an engine older than this has verified under an older ruleset.
 
     Those of them that are evidence, by player, and the last of them all; None at the end.
     """
-    rows = await transaction.run(OLDER, engine, *after, most)
+    last: Verified | None = None
     found: dict[str, list[str]] = {}
-    for _, replay_id, player in rows:
+    for last, player in many(OLDER, await statements.run(OLDER, engine, *after, most)):
         if player is not None:
-            found.setdefault(player, []).append(replay_id)
-    return found, Verified(*rows[-1][:2]) if rows else None
+            found.setdefault(player, []).append(last.replay_id)
+    return found, last
 
 
-async def place(transaction: Transaction, player: str, replay_ids: list[str]) -> None:
+async def place(statements: Statements, player: str, replay_ids: list[str]) -> None:
     """Bring the evidence of some replays of a player up to their verdicts."""
-    await transaction.run(PLACE, player, replay_ids)
+    await statements.run(PLACE, player, replay_ids)
 
 
-async def has_begun(transaction: Transaction, day: date) -> bool:
+async def has_begun(statements: Statements, day: date) -> bool:
     """Whether it is this day yet, in UTC, or later."""
-    return maybe(bool, await transaction.run(BEGUN, day)) or False
-
-
-def _entry(number: int, row: Row) -> BoardEntry:
-    deficit, received_at, replay_id, display_name, seconds, moves, undos, mode, draw_mode, seed, own, ahead = row
-    rank = ahead + number
-    return BoardEntry(
-        rank=rank if rank <= RANKS else None,
-        display_name=display_name,
-        score=-deficit,
-        time_seconds=msgspec.Raw(seconds),
-        moves=moves,
-        undos=undos,
-        mode=mode,
-        draw_mode=draw_mode,
-        deal=seed,
-        replay_id=replay_id,
-        received_at=received_at,
-        own=own,
-    )
+    return one(BEGUN, await statements.run(BEGUN, day))

@@ -9,20 +9,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..klondike import PREFERRED, Status, Verdict
-from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
-from ..rules.boards import boards_of
+from ..klondike import PREFERRED, Verdict
+from ..postgres.statement import Query, Statement, Step
+from ..postgres.transaction import Statements
 from .accounts import LOCK
-from .rows import maybe, one
+from .rows import converted, many, maybe, one
 
 ATTEMPTS = 3  # claims of a replay that may lapse
 COUNTED = 10_000  # in each queue
 OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013 and 0017
 
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A replay that is this node's to check until `until`, which also tells this claim from all others.
+
+    `attempt` counts the claims of this replay in its queue; those before have lapsed, and after ATTEMPTS of them
+    nothing of the replay is read: its texts are empty, and it was received in 1970.
+    """
+
+    replay_id: str
+    user_id: str
+    until: datetime
+    attempt: int
+    body: bytes
+    mode: str
+    draw_mode: str
+    seed: int | None
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many replays are in each queue, claimed ones included, counted to COUNTED; how old the oldest upload is."""
+
+    literal: int
+    search: int
+    old: int
+    oldest_seconds: float
+
+
 # The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. A replay at which all
 # attempts have failed is claimed without being read, because reading it may be what fails.
-CLAIM = Statement(
+CLAIM = Query(
     "claim_check",
     f"""
     WITH first AS (
@@ -35,18 +64,21 @@ CLAIM = Statement(
     SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = mine.attempts + 1
     FROM first LEFT JOIN replays ON replays.id = first.replay_id AND first.attempts < {ATTEMPTS}
     WHERE mine.replay_id = first.replay_id
-    RETURNING mine.replay_id, mine.user_id, claimed_until, mine.attempts, body, mode, draw_mode, seed,
-        replays.received_at
+    RETURNING mine.replay_id, mine.user_id, claimed_until AS until, mine.attempts AS attempt,
+        coalesce(body, '') AS body, coalesce(mode, '') AS mode, coalesce(draw_mode, '') AS draw_mode, seed,
+        coalesce(replays.received_at, 'epoch') AS received_at
     """,  # noqa: S608
+    row=converted(Claim, body=str.encode, seed=int),
 )
 
-RENEW = Statement(
+RENEW = Query(
     "renew_check",
     """
     UPDATE replay_checks SET claimed_until = clock_timestamp() + $3::float8 * interval '1 second'
     WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz
     RETURNING claimed_until
     """,
+    row=lambda until: until,
 )
 
 RELEASE = Statement(
@@ -93,7 +125,7 @@ SETTLE = Statement(
     """,
 )
 
-WAITING = Statement(
+WAITING = Query(
     "checks_waiting",
     f"""
     WITH uploads AS (
@@ -101,15 +133,16 @@ WAITING = Statement(
         UNION ALL
         (SELECT search, received_at FROM replay_checks WHERE search = true AND ahead < {OLD} LIMIT {COUNTED})
     )
-    SELECT count(*) FILTER (WHERE NOT search), count(*) FILTER (WHERE search),
-        (SELECT count(*) FROM (SELECT FROM replay_checks WHERE ahead >= {OLD} LIMIT {COUNTED}) AS old),
-        coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8
+    SELECT count(*) FILTER (WHERE NOT search) AS literal, count(*) FILTER (WHERE search) AS search,
+        (SELECT count(*) FROM (SELECT FROM replay_checks WHERE ahead >= {OLD} LIMIT {COUNTED}) AS old) AS old,
+        coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8 AS oldest_seconds
     FROM uploads
     """,  # noqa: S608
+    row=Waiting,
 )
 
 # What somebody deletes at this moment is skipped: else the two could wait for each other.
-SWEEP = Statement(
+SWEEP = Query(
     "sweep_replays",
     """
     WITH sweep AS (
@@ -136,11 +169,12 @@ SWEEP = Statement(
         ON CONFLICT DO NOTHING
         RETURNING replay_id
     )
-    SELECT EXISTS (SELECT FROM page), (SELECT count(*) FROM added)
+    SELECT EXISTS (SELECT FROM page) AS any_left, (SELECT count(*) FROM added) AS added
     """,
+    row=lambda any_left, added: added if any_left else None,
 )
 
-OUTDATED = Statement(
+OUTDATED = Query(
     "outdated_verdicts",
     f"""
     WITH outdated AS (
@@ -158,9 +192,10 @@ OUTDATED = Statement(
     )
     SELECT count(*) FROM added
     """,  # noqa: S608
+    row=int,
 )
 
-ENQUEUE = Statement(
+ENQUEUE = Query(
     "admin_check_replays",
     """
     WITH found AS (
@@ -171,9 +206,10 @@ ENQUEUE = Statement(
         SELECT id, user_id, received_at, 0 FROM found WHERE pending OR $2::boolean
         ON CONFLICT (replay_id) DO UPDATE SET ahead = 0
     )
-    SELECT id::text, pending OR $2::boolean FROM found
+    SELECT id::text, pending OR $2::boolean AS added FROM found
     """,
     prepared=False,
+    row=lambda id, added: (id, added),
 )
 
 SWEEP_AGAIN = Statement(
@@ -187,58 +223,35 @@ SWEEP_AGAIN = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A replay that is this node's to check until `until`, which also tells this claim from all others.
-
-    `attempt` counts the claims of this replay in its queue; those before have lapsed, and after ATTEMPTS of them `body`
-    and `boards` are empty. `boards` are those on which the replay stands if it is verified.
-    """
-
-    replay_id: str
-    user_id: str
-    until: datetime
-    attempt: int
-    body: bytes
-    boards: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """How many replays are in each queue, claimed ones included, counted to COUNTED; how old the oldest upload is."""
-
-    literal: int
-    search: int
-    old: int
-    oldest_seconds: float
-
-
-async def claim(transaction: Transaction, *, search: bool, seconds: float) -> Claim | None:
+async def claim(statements: Statements, *, search: bool, seconds: float) -> Claim | None:
     """Take the first replay of a queue that nobody has; if this raises, it is claimed all the same."""
-    rows = await transaction.run(CLAIM, search, seconds)
-    return maybe(_claim, rows)
+    return maybe(CLAIM, await statements.run(CLAIM, search, seconds))
 
 
-async def renew(transaction: Transaction, claim: Claim, *, seconds: float) -> datetime | None:
+async def renew(statements: Statements, claim: Claim, *, seconds: float) -> datetime | None:
     """Prolong a claim; the time that names it from now on, None when it is another's or the replay is gone."""
-    return maybe(lambda until: until, await transaction.run(RENEW, claim.replay_id, claim.until, seconds))
+    return maybe(RENEW, await statements.run(RENEW, claim.replay_id, claim.until, seconds))
 
 
-async def release(transaction: Transaction, claim: Claim) -> None:
+async def release(statements: Statements, claim: Claim) -> None:
     """Give a claim back as if it had never been."""
-    await transaction.run(RELEASE, claim.replay_id, claim.until)
+    await statements.run(RELEASE, claim.replay_id, claim.until)
 
 
-async def search(transaction: Transaction, claim: Claim) -> None:
+async def search(statements: Statements, claim: Claim) -> None:
     """Move a replay to the end of the other queue."""
-    await transaction.run(SEARCH, claim.replay_id, claim.until)
+    await statements.run(SEARCH, claim.replay_id, claim.until)
 
 
-def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> tuple[Step, ...]:
-    """Store the verdict and end the check, unless the claim has gone to another; `timeline` is compressed by zlib."""
+def settling(
+    claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None, boards: list[str] | None
+) -> tuple[Step, ...]:
+    """Store the verdict and end the check, unless the claim has gone to another.
+
+    `timeline` is compressed by zlib; `boards` are those on which a verified replay stands.
+    """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     encoded = None if timeline is None else b2a_base64(timeline, newline=False).decode("ascii")
-    boards = claim.boards if verdict.status is Status.VERIFIED else None
     reason = None if verdict.reason is None else verdict.reason.value
     return (
         (LOCK, claim.user_id),
@@ -246,50 +259,32 @@ def settling(claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | N
     )
 
 
-async def waiting(transaction: Transaction) -> Waiting:
+async def waiting(statements: Statements) -> Waiting:
     """How long the queues are."""
-    return one(Waiting, await transaction.run(WAITING))
+    return one(WAITING, await statements.run(WAITING))
 
 
-async def sweep(transaction: Transaction, *, most: int) -> int | None:
+async def sweep(statements: Statements, *, most: int) -> int | None:
     """Look at the next page of the replays that may be without a verdict, and add those that are to the queue.
 
     How many were added; None at the end.
     """
-    return one(lambda any_left, added: added if any_left else None, await transaction.run(SWEEP, most))
+    return one(SWEEP, await statements.run(SWEEP, most))
 
 
-async def enqueue_outdated(transaction: Transaction, *, engine: int, most: int) -> int:
+async def enqueue_outdated(statements: Statements, *, engine: int, most: int) -> int:
     """Add replays to the queue that an older engine did not verify under the preferred ruleset; how many."""
-    return one(int, await transaction.run(OUTDATED, engine, most))
+    return one(OUTDATED, await statements.run(OUTDATED, engine, most))
 
 
-async def enqueue(transaction: Transaction, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
+async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
     """Add these replays to the front of the queue, with `again` those that have a verdict too.
 
     Returns those that exist, and whether each was added.
     """
-    return dict(await transaction.run(ENQUEUE, list(ids), again))
+    return dict(many(ENQUEUE, await statements.run(ENQUEUE, list(ids), again)))
 
 
-async def sweep_again(transaction: Transaction, *, again: bool) -> None:
+async def sweep_again(statements: Statements, *, again: bool) -> None:
     """Have all replays without a verdict checked when there is nothing else to do, with `again` the others too."""
-    await transaction.run(SWEEP_AGAIN, again)
-
-
-def _claim(
-    replay_id: str,
-    user_id: str,
-    until: datetime,
-    attempt: int,
-    body: str | None,
-    mode: str,
-    draw_mode: str,
-    seed: str | None,
-    received_at: datetime,
-) -> Claim:
-    if body is None:
-        return Claim(replay_id, user_id, until, attempt, b"", [])
-    number = None if seed is None else int(seed)
-    boards = boards_of(mode=mode, draw_mode=draw_mode, seed=number, received_at=received_at)
-    return Claim(replay_id, user_id, until, attempt, body.encode(), boards)
+    await statements.run(SWEEP_AGAIN, again)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
 from .rows import one
 
 
@@ -25,34 +25,35 @@ class Counts:
     analytics_events: int
 
 
-PLAYERS = Statement("admin_count_players", "SELECT count(*) FROM users", prepared=False)
+PLAYERS = Query("admin_count_players", "SELECT count(*) FROM users", prepared=False, row=int)
 
-EVERYTHING = Statement(
+EVERYTHING = Query(
     "admin_counts",
     """
     WITH checked AS (SELECT status, count(*) AS count FROM verdicts GROUP BY status)
-    SELECT (SELECT count(*) FROM users),
-        (SELECT count(*) FROM refresh_tokens WHERE expires_at > clock_timestamp()),
-        (SELECT count(*) FROM sync_states),
-        (SELECT count(*) FROM leaderboard WHERE visible),
-        (SELECT count(*) FROM leaderboard WHERE NOT visible),
-        (SELECT count(*) FROM replays),
-        coalesce((SELECT count FROM checked WHERE status = 'verified'), 0),
-        coalesce((SELECT count FROM checked WHERE status = 'refuted'), 0),
-        coalesce((SELECT count FROM checked WHERE status = 'undecided'), 0),
-        coalesce((SELECT count FROM checked WHERE status = 'unreadable'), 0),
-        (SELECT count(*) FROM avatars),
-        (SELECT count(*) FROM analytics_events)
+    SELECT (SELECT count(*) FROM users) AS players,
+        (SELECT count(*) FROM refresh_tokens WHERE expires_at > clock_timestamp()) AS sessions,
+        (SELECT count(*) FROM sync_states) AS progress,
+        (SELECT count(*) FROM leaderboard WHERE visible) AS leaderboard_visible,
+        (SELECT count(*) FROM leaderboard WHERE NOT visible) AS leaderboard_hidden,
+        (SELECT count(*) FROM replays) AS replays,
+        coalesce((SELECT count FROM checked WHERE status = 'verified'), 0) AS verified,
+        coalesce((SELECT count FROM checked WHERE status = 'refuted'), 0) AS refuted,
+        coalesce((SELECT count FROM checked WHERE status = 'undecided'), 0) AS undecided,
+        coalesce((SELECT count FROM checked WHERE status = 'unreadable'), 0) AS unreadable,
+        (SELECT count(*) FROM avatars) AS avatars,
+        (SELECT count(*) FROM analytics_events) AS analytics_events
     """,
     prepared=False,
+    row=Counts,
 )
 
 
-async def players(transaction: Transaction) -> int:
+async def players(statements: Statements) -> int:
     """The number of players."""
-    return one(int, await transaction.run(PLAYERS))
+    return one(PLAYERS, await statements.run(PLAYERS))
 
 
-async def everything(transaction: Transaction) -> Counts:
+async def everything(statements: Statements) -> Counts:
     """The number of rows of every kind."""
-    return one(Counts, await transaction.run(EVERYTHING))
+    return one(EVERYTHING, await statements.run(EVERYTHING))

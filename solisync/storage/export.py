@@ -7,13 +7,12 @@ from binascii import a2b_base64
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
-from ..postgres.statement import Row, Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Row
+from ..postgres.transaction import Statements
 from ..rules import export
 from ..rules.accounts import avatar_url
 from ..rules.export import (
@@ -25,7 +24,7 @@ from ..rules.export import (
 )
 from ..rules.position import Position
 from . import paging
-from .rows import maybe
+from .rows import converted, many, maybe, nested
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
@@ -34,19 +33,79 @@ START = Position(*paging.position(None, paging.FIRST_TIME))
 
 T = TypeVar("T")
 
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """All about a player that is small; replays and events, those of these `names`, are exported up to `until`."""
+
+    exported_at: datetime
+    account: ExportedAccount
+    leaderboard: ExportedEntry | None
+    sessions: list[ExportedSession]
+    names: list[int]
+    until: datetime
+
+
+def _beginning(
+    exported_at: datetime,
+    id: str,
+    username: str,
+    created_at: datetime,
+    avatar_extension: str | None,
+    access_expiries: list[int] | None,
+    used_bytes: int | None,
+    revision: int | None,
+    counted: str | None,
+    display_name: str | None,
+    best_score: int | None,
+    best_time_secs: int | None,
+    recorded_at: datetime,
+    visible: bool,
+    session_ids: list[str] | None,
+    begun: list[datetime] | None,
+    used: list[datetime] | None,
+    expiries: list[datetime] | None,
+    agents: list[str | None] | None,
+    access: list[int | None] | None,
+    names: list[int] | None,
+    until: datetime,
+) -> Beginning:
+    account = ExportedAccount(
+        id=id,
+        username=username,
+        created_at=created_at,
+        avatar_url=avatar_url(id, avatar_extension),
+        access_expiries=access_expiries,
+        replay_bytes=used_bytes,
+        progress_revision=revision,
+        progress_counted=None if counted is None else Raw(counted),
+    )
+    entry = (
+        None if display_name is None else ExportedEntry(display_name, best_score, best_time_secs, recorded_at, visible)
+    )
+    columns = (session_ids, begun, used, expiries, agents, access)
+    sessions = [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
+    return Beginning(exported_at, account, entry, sessions, names or [], until)
+
+
+def _bytes(text: str | None, encoded: str | None) -> bytes:
+    """Text that a statement has returned in one of these two ways, as UTF-8."""
+    return a2b_base64(encoded or "") if text is None else text.encode()
+
+
 # Names are those that DELETE of solisync.storage.accounts erases. Replays and events up to `until` are exported: clocks
 # of nodes may be ahead of the database's, and nothing that was stored before is to be missing for that.
-BEGIN = Statement(
+BEGIN = Query(
     "begin_export",
     """
-    SELECT now, username, created_at, avatar_extension, access_expiries, used_bytes, revision, counted,
-        display_name, best_score, best_time_secs, recorded_at, visible,
-        session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
-        named.ids, greatest(
+    SELECT now AS exported_at, users.id, username, created_at, avatar_extension, access_expiries, used_bytes, revision,
+        counted, display_name, best_score, best_time_secs, recorded_at, visible,
+        session.ids AS session_ids, session.begun, session.used, session.expiries, session.agents, session.access,
+        named.ids AS names, greatest(
             now,
             (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
             (SELECT received_at FROM analytics_events ORDER BY received_at DESC LIMIT 1)
-        )
+        ) AS until
     FROM users
     CROSS JOIN clock_timestamp() AS now
     LEFT JOIN sync_states ON sync_states.user_id = users.id
@@ -73,34 +132,38 @@ BEGIN = Statement(
     ) AS named
     WHERE users.id = $1::uuid
     """,
+    row=_beginning,
 )
 
-AVATAR = Statement(
+AVATAR = Query(
     "export_avatar",
     """
-    SELECT avatar_extension, translate(encode(image, 'base64'), E'\\n', '')
+    SELECT avatar_extension AS extension, translate(encode(image, 'base64'), E'\\n', '') AS base64
     FROM users JOIN avatars ON user_id = id WHERE id = $1::uuid
     """,
+    row=export.avatar,
 )
 
 # Here and below, text with characters beyond ASCII comes as base64: as text it would take up to four times its size.
-PROGRESS = Statement(
+PROGRESS = Query(
     "export_progress",
     """
-    SELECT CASE WHEN length(payload) = octet_length(payload) THEN payload END,
+    SELECT CASE WHEN length(payload) = octet_length(payload) THEN payload END AS text,
         CASE WHEN length(payload) <> octet_length(payload) THEN encode(convert_to(payload, 'UTF8'), 'base64') END
+            AS encoded
     FROM sync_states WHERE user_id = $1::uuid
     """,
+    row=_bytes,
 )
 
 # In the order of replays_of_player. An equality in the place of both comparisons would allow the order of
 # replays_recent as well, and that index leads past everybody's.
-REPLAYS = Statement(
+REPLAYS = Query(
     "export_replays",
     f"""
-    SELECT id, received_at, unlisted IS NULL,
-        CASE WHEN length(body) = size THEN body END,
-        CASE WHEN length(body) <> size THEN encode(convert_to(body, 'UTF8'), 'base64') END
+    SELECT id, received_at, unlisted IS NULL AS listed,
+        CASE WHEN length(body) = size THEN body END AS text,
+        CASE WHEN length(body) <> size THEN encode(convert_to(body, 'UTF8'), 'base64') END AS encoded
     FROM (
         SELECT id, received_at, unlisted, body, size, sum(size) OVER (
             ORDER BY user_id, received_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
@@ -114,13 +177,14 @@ REPLAYS = Statement(
     ) AS page
     WHERE coalesce(before, 0) < {PAGE_BYTES}
     """,  # noqa: S608
+    row=nested(export.replay, ReplayHead, _bytes),
 )
 
 # Likewise. The name may have been erased since.
-EVENTS = Statement(
+EVENTS = Query(
     "export_events",
     f"""
-    SELECT id, received_at, client_time, session_id, (SELECT name FROM analytics_names WHERE id = $1::bigint),
+    SELECT id, received_at, client_time, session_id, (SELECT name FROM analytics_names WHERE id = $1::bigint) AS name,
         event_type, payload
     FROM analytics_events
     WHERE (name_id, received_at, id) > ($1::bigint, $2::timestamptz, $3::uuid) AND name_id <= $1::bigint
@@ -128,6 +192,7 @@ EVENTS = Statement(
       AND EXISTS (SELECT FROM analytics_names WHERE id = $1::bigint)
     ORDER BY name_id, received_at, id LIMIT {PAGE_EVENTS}
     """,  # noqa: S608
+    row=converted(ExportedEvent, payload=Raw),
 )
 
 
@@ -137,49 +202,9 @@ class Read(Protocol):
     def __call__(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> Awaitable[T]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """All about a player that is small; replays and events, those of these `names`, are exported up to `until`."""
-
-    exported_at: datetime
-    account: ExportedAccount
-    leaderboard: ExportedEntry | None
-    sessions: list[ExportedSession]
-    names: list[int]
-    until: datetime
-
-
-async def begin(transaction: Transaction, user_id: str) -> Beginning | None:
+async def begin(statements: Statements, user_id: str) -> Beginning | None:
     """What an export begins with; None when the player is gone."""
-    return maybe(partial(_beginning, user_id), await transaction.run(BEGIN, user_id))
-
-
-def _beginning(
-    user_id: str,
-    now: datetime,
-    username: str,
-    created_at: datetime,
-    extension: str | None,
-    access_expiries: list[int] | None,
-    used_bytes: int | None,
-    revision: int | None,
-    counted: str | None,
-    *rest: Any,
-) -> Beginning:
-    entry, sessions, (names, until) = rest[:5], rest[5:11], rest[11:]
-    account = ExportedAccount(
-        id=user_id,
-        username=username,
-        created_at=created_at,
-        avatar_url=avatar_url(user_id, extension),
-        access_expiries=access_expiries,
-        replay_bytes=used_bytes,
-        progress_revision=revision,
-        progress_counted=None if counted is None else Raw(counted),
-    )
-    leaderboard = None if entry[0] is None else ExportedEntry(*entry)
-    live = [ExportedSession(*each) for each in zip(*(column or () for column in sessions), strict=True)]
-    return Beginning(now, account, leaderboard, live, names or [], until)
+    return maybe(BEGIN, await statements.run(BEGIN, user_id))
 
 
 class Part:
@@ -236,23 +261,22 @@ async def _parts(
             page = await read_page(page.last, key)
 
 
-async def _avatar(transaction: Transaction, user_id: str) -> Part:
-    return maybe(lambda *image: Part(export.avatar(*image)), await transaction.run(AVATAR, user_id)) or Part(b"null")
+async def _avatar(statements: Statements, user_id: str) -> Part:
+    return Part(maybe(AVATAR, await statements.run(AVATAR, user_id)) or b"null")
 
 
-async def _progress(transaction: Transaction, user_id: str) -> Part:
-    return maybe(lambda *text: Part(_bytes(*text)), await transaction.run(PROGRESS, user_id)) or Part(b"null")
+async def _progress(statements: Statements, user_id: str) -> Part:
+    return Part(maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null")
 
 
-async def _replays(transaction: Transaction, user_id: str, after: Position, until: datetime) -> Page | None:
-    rows = await transaction.run(REPLAYS, user_id, *after, until)
-    records = [export.replay(ReplayHead(*head), _bytes(text, encoded)) for *head, text, encoded in rows]
-    return _page(rows, records)
+async def _replays(statements: Statements, user_id: str, after: Position, until: datetime) -> Page | None:
+    rows = await statements.run(REPLAYS, user_id, *after, until)
+    return _page(rows, many(REPLAYS, rows))
 
 
-async def _events(transaction: Transaction, name: int, after: Position, until: datetime) -> Page | None:
-    rows = await transaction.run(EVENTS, name, *after, until)
-    return _page(rows, [export.event(ExportedEvent(*(*row[:-1], Raw(row[-1])))) for row in rows])
+async def _events(statements: Statements, name: int, after: Position, until: datetime) -> Page | None:
+    rows = await statements.run(EVENTS, name, *after, until)
+    return _page(rows, [export.event(each) for each in many(EVENTS, rows)])
 
 
 def _page(rows: list[Row], records: Sequence[tuple[bytes, ...]]) -> Page | None:
@@ -261,8 +285,3 @@ def _page(rows: list[Row], records: Sequence[tuple[bytes, ...]]) -> Page | None:
     last_id, received_at, *_ = rows[-1]
     rows.clear()  # the same bodies once more, as text
     return Page(Part(export.joined(records)), Position(received_at, last_id))
-
-
-def _bytes(text: str | None, encoded: str | None) -> bytes:
-    """Text that a statement has returned in one of these two ways, as UTF-8."""
-    return a2b_base64(encoded or "") if text is None else text.encode()

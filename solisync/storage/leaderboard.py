@@ -2,25 +2,26 @@
 
 from datetime import datetime
 
-from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement, Step
+from ..postgres.transaction import Statements
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 from .rows import many, maybe
 
 # The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
 # no EXISTS, for which the planner may read all evidence into a hash table.
-TOP = Statement(
+TOP = Query(
     "leaderboard_top",
     f"""
     SELECT display_name, best_score, best_time_secs, recorded_at, (
         SELECT true FROM board_evidence AS own
         WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
-    ) IS NOT NULL
+    ) IS NOT NULL AS verified
     FROM leaderboard WHERE visible
     ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
     LIMIT {ENTRIES}
     """,  # noqa: S608
+    row=Entry,
 )
 
 # greatest and least ignore nulls, so a best that doesn't count (null) leaves the entry as it is.
@@ -66,37 +67,39 @@ OPT_OUT = Statement(
 )
 
 # A row for each player, also without an entry.
-OWN_ENTRY = Statement(
+OWN_ENTRY = Query(
     "own_leaderboard_entry",
     """
-    SELECT coalesce(visible, false), display_name, best_score, best_time_secs
+    SELECT coalesce(visible, false) AS visible, display_name, best_score, best_time_secs
     FROM users LEFT JOIN leaderboard ON user_id = id WHERE id = $1::uuid
     """,
+    row=OwnEntry,
 )
 
-SHOW = Statement(
+SHOW = Query(
     "admin_show_entry",
     """
     WITH player AS (SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE)
     UPDATE leaderboard SET visible = $2::boolean FROM player WHERE user_id = player.id RETURNING display_name
     """,
     prepared=False,
+    row=str,
 )
 
 
-async def top(transaction: Transaction) -> list[Entry]:
+async def top(statements: Statements) -> list[Entry]:
     """The best visible entries, best first, up to ENTRIES."""
-    return many(Entry, await transaction.run(TOP))
+    return many(TOP, await statements.run(TOP))
 
 
-async def own(transaction: Transaction, user_id: str) -> OwnEntry | None:
+async def own(statements: Statements, user_id: str) -> OwnEntry | None:
     """The player's own entry, visible or not; None when there is no such player."""
-    return maybe(OwnEntry, await transaction.run(OWN_ENTRY, user_id))
+    return maybe(OWN_ENTRY, await statements.run(OWN_ENTRY, user_id))
 
 
-async def opt_out(transaction: Transaction, user_id: str) -> bool:
+async def opt_out(statements: Statements, user_id: str) -> bool:
     """Hide the player's entry, keeping its bests; False when there is no such player."""
-    return bool(await transaction.run(OPT_OUT, user_id))
+    return bool(await statements.run(OPT_OUT, user_id))
 
 
 def opting_in(user_id: str, display_name: str, bests: Bests, now: datetime) -> tuple[Step, ...]:
@@ -109,6 +112,6 @@ def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Step, .
     return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
 
 
-async def set_visible(transaction: Transaction, user_id: str, visible: bool) -> str | None:
+async def set_visible(statements: Statements, user_id: str, visible: bool) -> str | None:
     """Show or hide a player's entry on the leaderboard; its display name, or None when there is none."""
-    return maybe(str, await transaction.run(SHOW, user_id, visible))
+    return maybe(SHOW, await statements.run(SHOW, user_id, visible))

@@ -7,10 +7,28 @@ from binascii import b2a_base64
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from ..rules.original import BoardEntry, Fate, Image, User, fate
-from .rows import encoded
+from .rows import encoded, id_set, many, number
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What becomes of a player; `username` is the one here, if they are here.
+
+    `password_differs`: they still have the password that was imported once, but there have another by now.
+    """
+
+    fate: Fate
+    username: str | None
+    password_differs: bool
+
+
+def _found(id: str, username: str | None, noted: bool, name_taken: bool, password_differs: bool) -> tuple[str, Found]:
+    becomes = fate(exists=username is not None, noted=noted, name_taken=name_taken)
+    return id, Found(becomes, username, password_differs)
+
 
 # The players' rows come first, as everywhere, and in an order, so that no two of these wait for each other.
 LOCK = Statement(
@@ -19,17 +37,18 @@ LOCK = Statement(
     prepared=False,
 )
 
-LOOK_AT_USERS = Statement(
+LOOK_AT_USERS = Query(
     "original_look_at_users",
     """
     SELECT sent.id, mine.username,
-        EXISTS (SELECT FROM imported WHERE kind = 'user' AND imported.id = sent.id),
-        EXISTS (SELECT FROM users WHERE users.username = sent.username AND users.id <> sent.id),
-        coalesce(mine.password_cut AND mine.password_hash <> sent.password_hash, false)
+        EXISTS (SELECT FROM imported WHERE kind = 'user' AND imported.id = sent.id) AS noted,
+        EXISTS (SELECT FROM users WHERE users.username = sent.username AND users.id <> sent.id) AS name_taken,
+        coalesce(mine.password_cut AND mine.password_hash <> sent.password_hash, false) AS password_differs
     FROM unnest($1::text[]::uuid[], $2::text[], $3::text[]) AS sent (id, username, password_hash)
     LEFT JOIN users AS mine ON mine.id = sent.id
     """,
     prepared=False,
+    row=_found,
 )
 ADD_USERS = Statement(
     "original_add_users",
@@ -49,10 +68,11 @@ NOTE_USERS = Statement(
     prepared=False,
 )
 
-PROGRESS = Statement(
+PROGRESS = Query(
     "original_progress",
     "SELECT user_id, payload FROM sync_states WHERE user_id = ANY ($1::text[]::uuid[])",
     prepared=False,
+    row=lambda user_id, payload: (user_id, encoded(payload)),
 )
 # The revision stays as it is, whereupon a trigger ends the player's memory (migrations/0012).
 SAVE_PROGRESS = Statement(
@@ -126,34 +146,19 @@ SAVE_AVATARS = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What becomes of a player; `username` is the one here, if they are here.
-
-    `password_differs`: they still have the password that was imported once, but there have another by now.
-    """
-
-    fate: Fate
-    username: str | None
-    password_differs: bool
-
-
-async def look_at_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
+async def look_at_users(statements: Statements, users: Collection[User]) -> dict[str, Found]:
     """What would become of these players, by their ids."""
-    rows = await transaction.run(
+    rows = await statements.run(
         LOOK_AT_USERS,
         [user.id for user in users],
         [user.username for user in users],
         [user.password_hash for user in users],
     )
-    return {
-        user_id: Found(fate(exists=name is not None, noted=noted, name_taken=taken), name, differs)
-        for user_id, name, noted, taken, differs in rows
-    }
+    return dict(many(LOOK_AT_USERS, rows))
 
 
 async def store_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
-    """Store those players who are new; what has become of each. Needs a transaction."""
+    """Store those players who are new; what has become of each."""
     found = await look_at_users(transaction, users)
     new = [user for user in users if found[user.id].fate is Fate.NEW]
     if new:
@@ -172,13 +177,13 @@ async def store_users(transaction: Transaction, users: Collection[User]) -> dict
 
 
 async def lock(transaction: Transaction, ids: Collection[str]) -> None:
-    """Lock the rows of these players. Needs a transaction."""
+    """Lock the rows of these players."""
     await transaction.run(LOCK, list(ids))
 
 
-async def progress(transaction: Transaction, ids: Collection[str]) -> dict[str, bytes | None]:
+async def progress(statements: Statements, ids: Collection[str]) -> dict[str, bytes | None]:
     """The documents of those of these players who have any."""
-    return {user_id: encoded(payload) for user_id, payload in await transaction.run(PROGRESS, list(ids))}
+    return dict(many(PROGRESS, await statements.run(PROGRESS, list(ids))))
 
 
 async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]) -> None:
@@ -186,34 +191,34 @@ async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]
     await transaction.run(SAVE_PROGRESS, list(documents), [document.decode() for document in documents.values()])
 
 
-async def look_at_entries(transaction: Transaction, entries: Sequence[BoardEntry]) -> set[str]:
+async def look_at_entries(statements: Statements, entries: Sequence[BoardEntry]) -> set[str]:
     """The players whose entries would be new or better."""
-    return _ids(await transaction.run(LOOK_AT_ENTRIES, *_columns(entries)))
+    return id_set(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
 
 
 async def store_entries(transaction: Transaction, entries: Sequence[BoardEntry]) -> set[str]:
-    """Add or improve entries; those players whose entries are new or better by it. Needs a transaction."""
+    """Add or improve entries; those players whose entries are new or better by it."""
     await lock(transaction, [entry.user_id for entry in entries])
-    return _ids(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
+    return id_set(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
 
 
-async def visible(transaction: Transaction, ids: Collection[str]) -> set[str]:
+async def visible(statements: Statements, ids: Collection[str]) -> set[str]:
     """Those of these players who are on the leaderboard."""
-    return _ids(await transaction.run(VISIBLE, list(ids)))
+    return id_set(await statements.run(VISIBLE, list(ids)))
 
 
-async def look_at_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
+async def look_at_avatars(statements: Statements, images: Sequence[Image]) -> set[str]:
     """The players who would get these avatars."""
     ids = [image.user_id for image in images]
-    return set(ids) - _ids(await transaction.run(HAVE_AVATARS, ids))
+    return set(ids) - id_set(await statements.run(HAVE_AVATARS, ids))
 
 
 async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
-    """Store the avatars of players who have none; their ids. Needs a transaction."""
+    """Store the avatars of players who have none; their ids."""
     ids = [image.user_id for image in images]
     await lock(transaction, ids)
     texts = [b2a_base64(image.image, newline=False).decode("ascii") for image in images]
-    return _ids(await transaction.run(SAVE_AVATARS, ids, [image.extension for image in images], texts))
+    return id_set(await transaction.run(SAVE_AVATARS, ids, [image.extension for image in images], texts))
 
 
 def _columns(entries: Sequence[BoardEntry]) -> tuple[list[object], ...]:
@@ -225,12 +230,3 @@ def _columns(entries: Sequence[BoardEntry]) -> tuple[list[object], ...]:
         [entry.recorded_at.isoformat() for entry in entries],
         [entry.visible for entry in entries],
     )
-
-
-def _ids(rows: list[tuple[str]]) -> set[str]:
-    return {row_id for (row_id,) in rows}
-
-
-def number(value: int | None) -> str | None:
-    """A number as an element of a text array, in which the driver can also put NULL."""
-    return None if value is None else str(value)

@@ -6,10 +6,12 @@ then doesn't come back. For a dry run there is a function that says which are fr
 
 from collections.abc import Collection, Sequence
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from ..rules.original import LiveToken, Replay, ReportedEvent
-from .original_players import LOCK, number
+from .original_players import LOCK
+from .replays import COLUMNS, SENT, sent
+from .rows import id_set, many
 
 TOKENS = 500  # refresh tokens in a page; SQLite may take no more than 999 parameters
 
@@ -48,18 +50,9 @@ FRESH_REPLAYS = _fresh("replay", "replays", "id")
 SAVE_REPLAYS = Statement(
     "original_save_replays",
     f"""
-    WITH sent AS (
-        SELECT id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at
-        FROM unnest(
-            $1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[], $4::text[], $5::text[], $6::text[],
-            $7::text[], $8::text[], $9::text[], $10::text[]
-        ) AS sent (id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    ), noted AS ({_noted("replay")})
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    SELECT sent.id, users.id, received_at, body, octet_length(body), mode, draw_mode, final_score, time_seconds, seed,
-        recorded_at
-    FROM sent JOIN users ON users.id = sent.user_id WHERE {_UNKNOWN.format("replay")}
+    WITH sent AS (SELECT * FROM {SENT}), noted AS ({_noted("replay")})
+    INSERT INTO replays ({COLUMNS}, size)
+    SELECT sent.*, octet_length(body) FROM sent JOIN users ON users.id = sent.user_id WHERE {_UNKNOWN.format("replay")}
     ON CONFLICT (id) DO NOTHING
     RETURNING id
     """,  # noqa: S608
@@ -83,7 +76,7 @@ SAVE_TOKENS = Statement(
     """,  # noqa: S608
     prepared=False,
 )
-LIVE_TOKENS = Statement(
+LIVE_TOKENS = Query(
     "original_live_tokens",
     """
     SELECT jti, user_id FROM imported JOIN refresh_tokens ON jti = imported.id
@@ -91,6 +84,7 @@ LIVE_TOKENS = Statement(
     ORDER BY imported.id LIMIT $2::int
     """,
     prepared=False,
+    row=lambda jti, user_id: (jti, user_id),
 )
 SPEND_TOKENS = Statement(
     "original_spend_tokens",
@@ -131,65 +125,51 @@ SAVE_EVENTS = Statement(
 )
 
 
-async def fresh_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
+async def fresh_replays(statements: Statements, replays: Sequence[Replay]) -> set[str]:
     """Those of these replays that would be stored."""
-    return _ids(await transaction.run(FRESH_REPLAYS, [replay.id for replay in replays]))
+    return id_set(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
 
 
 async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
-    """Store those replays that are fresh; their ids. Needs a transaction."""
-    unnoted = _ids(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
+    """Store those replays that are fresh; their ids."""
+    unnoted = id_set(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
     replays = [replay for replay in replays if replay.id in unnoted]
     if not replays:
         return set()
-    headers = [replay.replay.header for replay in replays]
     owners = [replay.user_id for replay in replays]
-    save = (
-        SAVE_REPLAYS,
-        [replay.id for replay in replays],
-        owners,
-        [replay.received_at.isoformat() for replay in replays],
-        [replay.replay.raw.decode() for replay in replays],
-        [header.mode for header in headers],
-        [header.draw_mode for header in headers],
-        [header.final_score for header in headers],
-        [header.time_seconds for header in headers],
-        [number(header.seed) for header in headers],
-        [header.recorded_at for header in headers],
-    )
-    return _ids(await transaction.run_all((LOCK, owners), save))
+    return id_set(await transaction.run_all((LOCK, owners), (SAVE_REPLAYS, *sent(replays))))
 
 
-async def fresh_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
+async def fresh_tokens(statements: Statements, tokens: Sequence[LiveToken]) -> set[str]:
     """Those of these refresh tokens that would be stored."""
-    return _ids(await transaction.run(FRESH_TOKENS, [token.id for token in tokens]))
+    return id_set(await statements.run(FRESH_TOKENS, [token.id for token in tokens]))
 
 
 async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
-    """Store those refresh tokens that are fresh; their ids. Needs a transaction."""
+    """Store those refresh tokens that are fresh; their ids."""
     owners, ends = [token.user_id for token in tokens], [token.expires_at.isoformat() for token in tokens]
     save = (SAVE_TOKENS, [token.id for token in tokens], owners, ends)
-    return _ids(await transaction.run_all((LOCK, owners), save))
+    return id_set(await transaction.run_all((LOCK, owners), save))
 
 
-async def live_tokens(transaction: Transaction, after: str) -> dict[str, str]:
+async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
     """Refresh tokens that were imported and are live still, with their players: TOKENS of them, by id, after an id."""
-    return dict(await transaction.run(LIVE_TOKENS, after, TOKENS))
+    return dict(many(LIVE_TOKENS, await statements.run(LIVE_TOKENS, after, TOKENS)))
 
 
 async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners: Collection[str]) -> int:
-    """Delete refresh tokens of these players; how many there still were. Needs a transaction."""
+    """Delete refresh tokens of these players; how many there still were."""
     return len(await transaction.run_all((LOCK, list(owners)), (SPEND_TOKENS, list(tokens))))
 
 
-async def fresh_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
+async def fresh_events(statements: Statements, events: Sequence[ReportedEvent]) -> set[str]:
     """Those of these events that would be stored."""
-    return _ids(await transaction.run(FRESH_EVENTS, [reported.event.id for reported in events]))
+    return id_set(await statements.run(FRESH_EVENTS, [reported.event.id for reported in events]))
 
 
 async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
-    """Store those events that are fresh; their ids. Needs a transaction."""
-    unnoted = _ids(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
+    """Store those events that are fresh; their ids."""
+    unnoted = id_set(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
     events = [reported for reported in events if reported.event.id in unnoted]
     if not events:
         return set()
@@ -203,8 +183,4 @@ async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]
         [reported.event.client_time.isoformat() for reported in events],
         [reported.received_at.isoformat() for reported in events],
     )
-    return _ids(rows)
-
-
-def _ids(rows: list[tuple[str]]) -> set[str]:
-    return {row_id for (row_id,) in rows}
+    return id_set(rows)

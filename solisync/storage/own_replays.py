@@ -2,19 +2,19 @@
 
 from operator import attrgetter
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
 from ..rules.position import Position
 from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
-from .replays import shown
-from .rows import maybe
+from .replays import NUMBERS, SHOWN
+from .rows import converted, many, maybe
 
 _order = attrgetter("received_at", "id")
 
-_SHOWN = """
-    replay.id, username, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at,
-        coalesce((SELECT status FROM verdicts WHERE replay_id = replay.id), 'pending')"""
+_SHOWN = f"""
+    SELECT replay.id, {SHOWN},
+        coalesce((SELECT status FROM verdicts WHERE replay_id = replay.id), 'pending') AS verdict"""  # noqa: S608
 
 
 def _page(condition: str) -> str:
@@ -32,20 +32,22 @@ def _page(condition: str) -> str:
     ) AS replay ON true"""  # noqa: S608
 
 
-LIST = Statement(
+LIST = Query(
     "own_replays",
-    f"SELECT {_SHOWN}, unlisted IS NULL, size FROM users LEFT JOIN {_page('')} WHERE users.id = $1::uuid",  # noqa: S608
+    f"{_SHOWN}, unlisted IS NULL AS listed, size FROM users LEFT JOIN {_page('')} WHERE users.id = $1::uuid",
+    row=converted(OwnReplay, **NUMBERS),
 )
 
 # By an index of those that are listed: however many a player has unlisted, nobody reads past them.
-LISTED = Statement(
+LISTED = Query(
     "listed_replays_of_player",
-    f"SELECT {_SHOWN} FROM users JOIN {_page('AND unlisted IS NULL')} WHERE username = $1::text",  # noqa: S608
+    f"{_SHOWN} FROM users JOIN {_page('AND unlisted IS NULL')} WHERE username = $1::text",
+    row=converted(Recent, **NUMBERS),
 )
 
 # In both, the player's row is locked first, as by everything that writes rows of a player; without it, no row comes
 # back. An id that is null is nobody's.
-DELETE = Statement(
+DELETE = Query(
     "delete_own_replay",
     """
     WITH player AS (
@@ -55,9 +57,10 @@ DELETE = Statement(
     )
     SELECT EXISTS (SELECT FROM deleted) FROM player
     """,
+    row=bool,
 )
 
-SET_LISTED = Statement(
+SET_LISTED = Query(
     "set_replay_listed",
     """
     WITH player AS (
@@ -70,29 +73,29 @@ SET_LISTED = Statement(
     )
     SELECT EXISTS (SELECT FROM found) FROM player
     """,
+    row=bool,
 )
 
 
-async def page(transaction: Transaction, user_id: str, before: Position | None) -> list[OwnReplay] | None:
+async def page(statements: Statements, user_id: str, before: Position | None) -> list[OwnReplay] | None:
     """The player's replays that are older than `before`, newest first, up to RECENT_MAX + 1; None without a player."""
-    rows = await transaction.run(LIST, user_id, *(before or paging.END))
+    rows = await statements.run(LIST, user_id, *(before or paging.END))
     if not rows:
         return None
-    replays = [OwnReplay(**shown(*row), listed=listed, size=size) for *row, listed, size in rows if row[0] is not None]
-    return sorted(replays, key=_order, reverse=True)
+    return sorted(many(LIST, (row for row in rows if row[0] is not None)), key=_order, reverse=True)
 
 
-async def listed_page(transaction: Transaction, username: str, before: Position | None) -> list[Recent]:
+async def listed_page(statements: Statements, username: str, before: Position | None) -> list[Recent]:
     """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1."""
-    rows = await transaction.run(LISTED, username, *(before or paging.END))
-    return sorted((Recent(**shown(*row)) for row in rows), key=_order, reverse=True)
+    rows = await statements.run(LISTED, username, *(before or paging.END))
+    return sorted(many(LISTED, rows), key=_order, reverse=True)
 
 
-async def delete(transaction: Transaction, user_id: str, replay_id: str | None) -> bool | None:
+async def delete(statements: Statements, user_id: str, replay_id: str | None) -> bool | None:
     """Delete a replay of the player, whose charge is free again; False when they have none such, None without them."""
-    return maybe(bool, await transaction.run(DELETE, user_id, replay_id))
+    return maybe(DELETE, await statements.run(DELETE, user_id, replay_id))
 
 
-async def set_listed(transaction: Transaction, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
+async def set_listed(statements: Statements, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
     """Show a replay of the player on public lists, or take it off them; False and None as for `delete`."""
-    return maybe(bool, await transaction.run(SET_LISTED, user_id, replay_id, listed))
+    return maybe(SET_LISTED, await statements.run(SET_LISTED, user_id, replay_id, listed))

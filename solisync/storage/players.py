@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
 from . import paging
 from .rows import many
 
@@ -31,25 +31,26 @@ _USED = "max(coalesce(used_at, expires_at - interval '30 days'))"
 _COUNTED = "(SELECT coalesce(sum(replay_charge(size)), 0)::bigint FROM replays WHERE user_id = users.id)"
 
 # Looks up sessions and sizes of the players of one page alone.
-LIST = Statement(
+LIST = Query(
     "list_players",
     f"""
-    SELECT id, username, created_at, avatar_extension,
-        (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()),
+    SELECT id, username, created_at, avatar_extension AS avatar,
+        (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
         coalesce((SELECT used_bytes FROM replay_usage WHERE user_id = users.id), {_COUNTED})
-            + coalesce((SELECT octet_length(image) FROM avatars WHERE user_id = users.id), 0)
+            + coalesce((SELECT octet_length(image) FROM avatars WHERE user_id = users.id), 0) AS bytes
     FROM users WHERE username > $1::text AND {_CHOSEN}
     ORDER BY username LIMIT $4::int
     """,  # noqa: S608
     prepared=False,
+    row=ListedPlayer,
 )
 
 # Reads each table once, without images and bodies, and keeps no more rows than the limit.
-LIST_BY = Statement(
+LIST_BY = Query(
     "list_players_by",
     f"""
-    SELECT id, username, created_at, avatar_extension, used_at, bytes FROM (
-        SELECT users.id, username, created_at, avatar_extension, sessions.used_at,
+    SELECT id, username, created_at, avatar, used_at, bytes FROM (
+        SELECT users.id, username, created_at, avatar_extension AS avatar, sessions.used_at,
             coalesce(used_bytes, {_COUNTED}) + coalesce(octet_length(image), 0) AS bytes
         FROM users
         LEFT JOIN (
@@ -64,19 +65,20 @@ LIST_BY = Statement(
     LIMIT $4::int
     """,  # noqa: S608
     prepared=False,
+    row=ListedPlayer,
 )
 
 
-def by_name(transaction: Transaction, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
+def by_name(statements: Statements, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
     """The players who registered at `since` or later, and whose names begin with `prefix`, by name, in pages."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return many(ListedPlayer, await transaction.run(LIST, name, prefix, since, paging.PAGE))
+        return many(LIST, await statements.run(LIST, name, prefix, since, paging.PAGE))
 
     return paging.pages(read, paging.PAGE)
 
 
-async def by(transaction: Transaction, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
+async def by(statements: Statements, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
     """The first of those players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
-    return many(ListedPlayer, await transaction.run(LIST_BY, order, prefix, since, most))
+    return many(LIST_BY, await statements.run(LIST_BY, order, prefix, since, most))

@@ -8,7 +8,7 @@ statement under the row's lock and on the database's clock, so any number of nod
 from typing import NamedTuple
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 
 
 def counting(bucket: str, most: str, seconds: str) -> str:
@@ -54,13 +54,13 @@ class Hit(NamedTuple):
     seconds: int
 
 
-async def hit(transaction: Transaction, request: Hit) -> float | None:
+async def hit(transaction: Statements, request: Hit) -> float | None:
     """Count one request: None when it is admitted, else after how many seconds there is room."""
     (row,) = await transaction.run(HIT, *request)
     wait: float | None = row[0]
     return wait
 
 
-async def prune(transaction: Transaction, *, idle_seconds: int, most: int) -> int:
+async def prune(transaction: Statements, *, idle_seconds: int, most: int) -> int:
     """Delete up to `most` buckets that admitted nothing for `idle_seconds`; returns how many."""
     return len(await transaction.run(PRUNE, idle_seconds, most))

@@ -4,7 +4,7 @@ A trigger on the queue remembers them (migrations/0017).
 """
 
 from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 
 PRUNE = Statement(
     "prune_recent_searches",
@@ -17,6 +17,6 @@ PRUNE = Statement(
 )
 
 
-async def prune(transaction: Transaction, *, most: int) -> int:
+async def prune(statements: Statements, *, most: int) -> int:
     """Forget up to `most` searches that ended more than an hour ago; how many."""
-    return len(await transaction.run(PRUNE, most))
+    return len(await statements.run(PRUNE, most))

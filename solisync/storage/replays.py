@@ -1,27 +1,35 @@
 """Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-import msgspec
+from msgspec import Raw
 
-from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement, Step
+from ..postgres.transaction import Statements, Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
 from ..rules.replays import ReceivedReplay
-from ..rules.verdicts import VerdictStatus
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import encoded, maybe
+from .rows import converted, many, maybe
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The stored replay that an upload repeats, the bytes that the player is charged for, and the player's standing."""
+
+    repeated_id: str | None
+    used_bytes: int
+    standing: Standing
+
 
 # A statement of its own, after the lock: else two uploads at once could both take the last room, or both be stored as
 # one game's. Replays are added up only for a player who has not been counted yet; afterwards a trigger keeps the number
 # (migrations/0007). Older nodes store a repeated upload again; the oldest of them counts. It is found by an aggregate:
 # with ORDER BY and LIMIT, the planner might look for it in the order of all replays of the player.
-ROOM = Statement(
+ROOM = Query(
     "replay_room",
     """
     WITH counted AS (
@@ -34,28 +42,42 @@ ROOM = Statement(
         (
             SELECT (array_agg(id ORDER BY received_at, id))[1] FROM replays
             WHERE user_id = users.id AND game_digest = $2::bytea
-        ),
-        coalesce(usage.used_bytes, counted.used_bytes), leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+        ) AS repeated_id,
+        coalesce(usage.used_bytes, counted.used_bytes) AS used_bytes,
+        leaderboard.user_id IS NOT NULL AS has_entry, best_score, best_time_secs
     FROM users
     LEFT JOIN counted ON true
     LEFT JOIN replay_usage AS usage ON usage.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     WHERE users.id = $1::uuid
     """,
+    row=lambda repeated_id, used_bytes, has_entry, best_score, best_time_secs: Room(
+        repeated_id, used_bytes, Standing(has_entry, best_score, best_time_secs)
+    ),
 )
+
+# What is stored of every replay, beside its size; and the same of many, as a table.
+COLUMNS = "id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at"
+SENT = f"""
+    unnest(
+        $1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[], $4::text[], $5::text[], $6::text[],
+        $7::text[], $8::text[], $9::text[], $10::text[]
+    ) AS sent ({COLUMNS})
+"""
 
 STORE = Statement(
     "store_replay",
-    """
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at,
-        game_digest)
-    VALUES ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::int, $6::text, $7::text, $8::text, $9::text, $10::text,
-        $11::text, $12::bytea)
-    """,
+    f"""
+    INSERT INTO replays (size, game_digest, {COLUMNS})
+    VALUES ($1::int, $2::bytea, $3::uuid, $4::uuid, $5::timestamptz, $6::text, $7::text, $8::text, $9::text, $10::text,
+        $11::text, $12::text)
+    """,  # noqa: S608
 )
 
-_SHOWN = "seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
+SHOWN = "username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
+_STORED = "seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
+# How three of these become fields of Recent.
+NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 
 
 def _newest(count: int) -> str:
@@ -64,38 +86,40 @@ def _newest(count: int) -> str:
     The order begins with `unlisted`, which is null in all of them, for the sake of the index (migrations/0010).
     """
     return f"""
-        SELECT unlisted, id, user_id, {_SHOWN} FROM replays
+        SELECT unlisted, id, user_id, {_STORED} FROM replays
         WHERE unlisted IS NULL ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
     """  # noqa: S608
 
 
 # The newest are found first, by the index; only then are their players and verdicts looked up.
-RECENT = Statement(
+RECENT = Query(
     "recent_replays",
     f"""
-    SELECT newest.id, username, {_SHOWN}, coalesce(status, 'pending')
+    SELECT newest.id, {SHOWN}, coalesce(status, 'pending') AS verdict
     FROM ({_newest(RECENT_MAX)}) AS newest JOIN users ON users.id = newest.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = newest.id
     ORDER BY received_at DESC, newest.id DESC
     """,  # noqa: S608
+    row=converted(Recent, **NUMBERS),
 )
 
 # In the same order, so that reading ends as soon as enough are verified. The status is no join, for which the planner
 # may read all verdicts into a hash table.
-VERIFIED = Statement(
+VERIFIED = Query(
     "recent_verified_replays",
     f"""
-    SELECT verified.id, username, {_SHOWN}, 'verified'
+    SELECT verified.id, {SHOWN}, 'verified' AS verdict
     FROM (
-        SELECT id, user_id, {_SHOWN} FROM ({_newest(VERIFIED_AMONG)}) AS newest
+        SELECT id, user_id, {_STORED} FROM ({_newest(VERIFIED_AMONG)}) AS newest
         WHERE (SELECT status FROM verdicts WHERE replay_id = newest.id) = 'verified'
         ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
     ) AS verified JOIN users ON users.id = verified.user_id
     ORDER BY received_at DESC, verified.id DESC
     """,  # noqa: S608
+    row=converted(Recent, **NUMBERS),
 )
 
-FETCH = Statement("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid")
+FETCH = Query("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
 EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uuid")
 
 # The players' rows are locked first, as everywhere: a trigger locks each when a replay has been deleted, and would wait
@@ -114,75 +138,51 @@ DELETE = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """The stored replay that an upload repeats, the bytes that the player is charged for, and the player's standing."""
-
-    repeated_id: str | None
-    used_bytes: int
-    standing: Standing
-
-
 async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
-    """Lock the player's row and read what an upload needs; None when they are gone. Needs a transaction."""
-    rows = await transaction.run_all((LOCK, user_id), (ROOM, user_id, digest))
-    return maybe(lambda repeated_id, used, *standing: Room(repeated_id, used, Standing(*standing)), rows)
+    """Lock the player's row and read what an upload needs; None when they are gone."""
+    return maybe(ROOM, await transaction.run_all((LOCK, user_id), (ROOM, user_id, digest)))
 
 
 def storing(
     user_id: str, replay_id: str, replay: ReceivedReplay, bests: Bests | None, now: datetime
 ) -> tuple[Step, ...]:
     """Store a replay, and improve the leaderboard entry by `bests` if there are any. Needs the lock of `room`."""
-    body, header, digest = replay
-    seed = None if header.seed is None else str(header.seed)
-    shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
-    step = (STORE, replay_id, user_id, now, body.decode(), len(body), *shown, digest)
+    step = (STORE, len(replay.raw), replay.digest, *_values(replay_id, user_id, now, replay))
     return (step, *improving(user_id, bests, now))
 
 
-async def recent(transaction: Transaction, verified: bool) -> list[Recent]:
+def sent(replays: Iterable[tuple[str, str, datetime, ReceivedReplay]]) -> Iterator[list[object]]:
+    """The parameters of SENT, for one replay or more: each with its id, its player and when it was received."""
+    rows = (_values(id, user_id, received_at.isoformat(), replay) for id, user_id, received_at, replay in replays)
+    return map(list, zip(*rows, strict=True))
+
+
+def _values(
+    id: str, user_id: str, received_at: object, replay: ReceivedReplay
+) -> tuple[str, str, object, str, str, str, str, str, str | None, str]:
+    """The values of COLUMNS."""
+    body, header, _ = replay
+    seed = None if header.seed is None else str(header.seed)
+    shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
+    return (id, user_id, received_at, body.decode(), *shown)
+
+
+async def recent(statements: Statements, verified: bool) -> list[Recent]:
     """The newest replays that are listed, the newest first, up to RECENT_MAX; if so, of the `verified` ones."""
-    return [Recent(**shown(*row)) for row in await transaction.run(VERIFIED if verified else RECENT)]
+    query = VERIFIED if verified else RECENT
+    return many(query, await statements.run(query))
 
 
-async def fetch(transaction: Transaction, replay_id: str) -> bytes | None:
+async def fetch(statements: Statements, replay_id: str) -> bytes | None:
     """A replay as it was uploaded."""
-    return maybe(encoded, await transaction.run(FETCH, replay_id))
+    return maybe(FETCH, await statements.run(FETCH, replay_id))
 
 
-async def exists(transaction: Transaction, replay_id: str) -> bool:
+async def exists(statements: Statements, replay_id: str) -> bool:
     """Whether there is such a replay."""
-    return bool(await transaction.run(EXISTS, replay_id))
+    return bool(await statements.run(EXISTS, replay_id))
 
 
-async def delete(transaction: Transaction, ids: Sequence[str]) -> set[str]:
+async def delete(statements: Statements, ids: Sequence[str]) -> set[str]:
     """Delete these replays; returns the ids of those that existed."""
-    return {replay_id for (replay_id,) in await transaction.run(DELETE, list(ids))}
-
-
-def shown(
-    replay_id: str,
-    username: str,
-    seed: str | None,
-    draw_mode: str,
-    mode: str,
-    time_seconds: str,
-    final_score: str,
-    recorded_at: str,
-    received_at: datetime,
-    verdict: VerdictStatus,
-) -> dict[str, Any]:
-    """The fields of Recent."""
-    return {
-        "id": replay_id,
-        "username": username,
-        "seed": None if seed is None else int(seed),
-        "deal": seed,
-        "draw_mode": draw_mode,
-        "mode": mode,
-        "time_seconds": msgspec.Raw(time_seconds),
-        "final_score": msgspec.Raw(final_score),
-        "recorded_at": recorded_at,
-        "received_at": received_at,
-        "verdict": verdict,
-    }
+    return {replay_id for (replay_id,) in await statements.run(DELETE, list(ids))}

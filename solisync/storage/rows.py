@@ -1,29 +1,71 @@
-"""Rows made into values, by how many rows a statement returns: exactly one, at most one, or any number."""
+"""Rows made into values, by how many rows a query returns: exactly one, at most one, or any number."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from functools import wraps
+from inspect import Signature, signature
+from itertools import islice
+from typing import Any, TypeVar
 
-from ..postgres.statement import Row
+from ..postgres.statement import Query, Row
 
 T = TypeVar("T")
 
 
-def one(make: Callable[..., T], rows: list[Row]) -> T:
+def one(query: Query[T], rows: list[Row]) -> T:
     """The only row, made into a value; raises ValueError for any other number of rows."""
     (row,) = rows
-    return make(*row)
+    return query.row(*row)
 
 
-def maybe(make: Callable[..., T], rows: list[Row]) -> T | None:
+def maybe(query: Query[T], rows: list[Row]) -> T | None:
     """The only row made into a value, or None when there is none; raises ValueError for more."""
-    return one(make, rows) if rows else None
+    return one(query, rows) if rows else None
 
 
-def many(make: Callable[..., T], rows: Iterable[Row]) -> list[T]:
+def many(query: Query[T], rows: Iterable[Row]) -> list[T]:
     """Every row made into a value."""
+    make = query.row
     return [make(*row) for row in rows]
+
+
+def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) -> Callable[..., T]:
+    """Like `shape`, but the columns that are named here are converted first; NULL stays None."""
+    names = list(signature(shape).parameters)
+    places = [(names.index(name), convert) for name, convert in converters.items()]
+
+    @wraps(shape, updated=())
+    def make(*columns: Any) -> T:
+        values = list(columns)
+        for place, convert in places:
+            if values[place] is not None:
+                values[place] = convert(values[place])
+        return shape(*values)
+
+    return make
+
+
+def nested(make: Callable[..., T], *shapes: Callable[..., object]) -> Callable[..., T]:
+    """Makes a value of several others: `shapes` share the columns of a row, in their order."""
+    columns_of = [list(signature(shape).parameters.values()) for shape in shapes]
+
+    def made(*columns: Any) -> T:
+        rest = iter(columns)
+        return make(*(shape(*islice(rest, len(names))) for shape, names in zip(shapes, columns_of, strict=True)))
+
+    made.__signature__ = Signature([name for names in columns_of for name in names])  # type: ignore[attr-defined]
+    return made
+
+
+def id_set(rows: Iterable[Row]) -> set[str]:
+    """The ids in rows of one column."""
+    return {row_id for (row_id,) in rows}
 
 
 def encoded(text: str | None) -> bytes | None:
     """A column of type text as UTF-8; NULL stays None."""
     return None if text is None else text.encode()
+
+
+def number(value: int | None) -> str | None:
+    """A number as an element of a text array, in which the driver can also put NULL."""
+    return None if value is None else str(value)

@@ -1,28 +1,30 @@
 """Which migrations the database has; solisync.postgres.migrate applies them."""
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
 from .rows import maybe, one
 
-LATEST = Statement("admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False)
+LATEST = Query(
+    "admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False, row=int
+)
 # The lock of a row is a write: it is refused by a standby, goes to the log, and its commit waits for whatever commits
 # wait for. It leaves nothing to be vacuumed, and those who share a lock don't wait for each other.
-LOCK_LATEST = Statement(
-    "lock_latest_migration", "SELECT number FROM schema_migrations ORDER BY number DESC LIMIT 1 FOR KEY SHARE"
+LOCK_LATEST = Query(
+    "lock_latest_migration", "SELECT number FROM schema_migrations ORDER BY number DESC LIMIT 1 FOR KEY SHARE", row=int
 )
-EXISTS = Statement("admin_any_migration", "SELECT to_regclass('schema_migrations') IS NOT NULL", prepared=False)
+EXISTS = Query("admin_any_migration", "SELECT to_regclass('schema_migrations') IS NOT NULL", prepared=False, row=bool)
 
 
-async def latest(transaction: Transaction) -> int:
+async def latest(statements: Statements) -> int:
     """The number of the newest migration that was applied, in a database that has the table of migrations."""
-    return one(int, await transaction.run(LATEST))
+    return one(LATEST, await statements.run(LATEST))
 
 
-async def lock_latest(transaction: Transaction) -> int:
+async def lock_latest(statements: Statements) -> int:
     """Like `latest`, with a commit that waits for all that the commits of players wait for."""
-    return maybe(int, await transaction.run(LOCK_LATEST)) or 0
+    return maybe(LOCK_LATEST, await statements.run(LOCK_LATEST)) or 0
 
 
-async def number(transaction: Transaction) -> int:
+async def number(statements: Statements) -> int:
     """The number of the newest migration in any database; 0 when there is none."""
-    return await latest(transaction) if one(bool, await transaction.run(EXISTS)) else 0
+    return await latest(statements) if one(EXISTS, await statements.run(EXISTS)) else 0

@@ -5,22 +5,33 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from ..rules.replays import ReceivedReplay
 from ..rules.seed import SeededPlayer
-from .rows import one
+from .replays import COLUMNS, SENT, sent
+from .rows import number, one
 
 PREFIX = "seeded_"  # a username is this and the number of the player, from 1 on
 
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """How many players there are that are not made up, and the greatest number of one that is."""
+
+    players: int
+    last_made: int
+
+
 # Players whose names don't say that they are made up, and the greatest number among the others.
-PRESENT = Statement(
+PRESENT = Query(
     "seed_present",
     f"""
-    SELECT count(*) FILTER (WHERE made IS NULL), coalesce(max(made), 0)
+    SELECT count(*) FILTER (WHERE made IS NULL) AS players, coalesce(max(made), 0) AS last_made
     FROM (SELECT substring(username FROM '^{PREFIX}([0-9]{{1,9}})$')::int AS made FROM users) AS names
     """,  # noqa: S608
     prepared=False,
+    row=Present,
 )
 
 PLAYERS = Statement(
@@ -55,26 +66,9 @@ ENTRIES = Statement(
 
 REPLAYS = Statement(
     "seed_replays",
-    """
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    SELECT id, user_id, received_at, body, octet_length(body), mode, draw_mode, final_score, time_seconds, seed,
-        recorded_at
-    FROM unnest(
-        $1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[], $4::text[], $5::text[], $6::text[],
-        $7::text[], $8::text[], $9::text[], $10::text[]
-    ) AS made (id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    """,
+    f"INSERT INTO replays ({COLUMNS}, size) SELECT *, octet_length(body) FROM {SENT}",  # noqa: S608
     prepared=False,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Present:
-    """How many players there are that are not made up, and the greatest number of one that is."""
-
-    players: int
-    last_made: int
 
 
 class NewPlayer(NamedTuple):
@@ -94,51 +88,30 @@ class NewReplay(NamedTuple):
     replay: ReceivedReplay
 
 
-async def present(transaction: Transaction) -> Present:
+async def present(statements: Statements) -> Present:
     """Who is there already."""
-    return one(Present, await transaction.run(PRESENT))
+    return one(PRESENT, await statements.run(PRESENT))
 
 
 async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:
-    """Store players, all with one password. Needs a transaction."""
+    """Store players, all with one password."""
     ids = [player.id for player in players]
     names = [f"{PREFIX}{player.number}" for player in players]
     seen = [player for player in players if player.made.display_name is not None]
     await transaction.run_all(
-        (PLAYERS, ids, names, password_hash, [_time(player.made.created_at) for player in players]),
+        (PLAYERS, ids, names, password_hash, [player.made.created_at.isoformat() for player in players]),
         (DOCUMENTS, ids, [player.made.document.decode() for player in players]),
         (
             ENTRIES,
             [player.id for player in seen],
             [player.made.display_name for player in seen],
-            [_number(player.made.bests.score) for player in seen],
-            [_number(player.made.bests.seconds) for player in seen],
-            [_time(player.made.played_at) for player in seen],
+            [number(player.made.bests.score) for player in seen],
+            [number(player.made.bests.seconds) for player in seen],
+            [player.made.played_at.isoformat() for player in seen],
         ),
     )
 
 
-async def store_replays(transaction: Transaction, replays: Sequence[NewReplay]) -> None:
+async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
     """Store replays."""
-    headers = [new.replay.header for new in replays]
-    await transaction.run(
-        REPLAYS,
-        [new.id for new in replays],
-        [new.user_id for new in replays],
-        [_time(new.received_at) for new in replays],
-        [new.replay.raw.decode() for new in replays],
-        [header.mode for header in headers],
-        [header.draw_mode for header in headers],
-        [header.final_score for header in headers],
-        [header.time_seconds for header in headers],
-        [_number(header.seed) for header in headers],
-        [header.recorded_at for header in headers],
-    )
-
-
-def _time(moment: datetime) -> str:
-    return moment.isoformat()
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else str(value)
+    await statements.run(REPLAYS, *sent(replays))

@@ -7,8 +7,8 @@ so a session is either older than they are, and removed by them, or finds the ne
 from datetime import datetime
 from hashlib import sha256
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
 from .accounts import LOCK
 from .rate_limits import Hit, counting
@@ -20,7 +20,7 @@ MOST = 100  # live sessions of a player
 # digest, because a statement's parameters are in its text, which the server may log or show to others.
 #
 # It runs after LOCK, in one round trip: only so does it see all sessions that were begun before.
-BEGIN_SESSION = Statement(
+BEGIN_SESSION = Query(
     "begin_session",
     f"""
     WITH player AS (
@@ -43,6 +43,7 @@ BEGIN_SESSION = Statement(
     FROM player, clock_timestamp() AS now
     RETURNING access_expiry
     """,  # noqa: S608
+    row=int,
 )
 
 # One statement, because the data flow fixes the order that matters: `player` is locked before a row of
@@ -109,7 +110,7 @@ LOG_OUT = Statement(
 )
 
 # Those that end one session or all run after LOCK: only so do they see what a refresh in flight has stored.
-END = Statement(
+END = Query(
     "end_session",
     """
     WITH ended AS (
@@ -121,8 +122,9 @@ END = Statement(
     )
     SELECT EXISTS (SELECT FROM ended) FROM users WHERE id = $1::uuid
     """,
+    row=bool,
 )
-END_ALL = Statement(
+END_ALL = Query(
     "end_sessions",
     """
     WITH ended AS (
@@ -132,18 +134,20 @@ END_ALL = Statement(
     )
     SELECT (SELECT count(*) FROM ended) FROM users WHERE id = $1::uuid
     """,
+    row=int,
 )
 
-LIST = Statement(
+LIST = Query(
     "list_sessions",
     """
-    SELECT coalesce(session_id, jti), coalesce(begun_at, expires_at - interval '30 days'),
-        coalesce(used_at, expires_at - interval '30 days') AS used, expires_at, user_agent,
-        coalesce(access_expiry = $2::bigint, false)
+    SELECT coalesce(session_id, jti) AS id, coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
+        coalesce(used_at, expires_at - interval '30 days') AS used_at, expires_at, user_agent,
+        coalesce(access_expiry = $2::bigint, false) AS current
     FROM users LEFT JOIN refresh_tokens ON user_id = id AND expires_at > clock_timestamp()
     WHERE id = $1::uuid
-    ORDER BY used DESC, jti
+    ORDER BY 3 DESC, jti
     """,
+    row=Session,
 )
 
 PRUNE = Statement(
@@ -171,24 +175,19 @@ REVOKE_SOME = Statement(
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
-async def begin(transaction: Transaction, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
+async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
     """Begin a session, and end the one used longest ago of MOST; returns `exp` of its access token.
 
     None when the player is gone or their password is no longer the one verified. Raises Unavailable when no second is
     free for `exp`.
     """
     digest = sha256(verified_hash.encode()).hexdigest()
-    return maybe(
-        int,
-        await transaction.run_all(
-            (LOCK, user_id),
-            (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent),
-        ),
-    )
+    begin = (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)
+    return maybe(BEGIN_SESSION, await statements.run_all((LOCK, user_id), begin))
 
 
 async def rotate(
-    transaction: Transaction, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
+    transaction: Statements, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
 ) -> tuple[float | None, int | None]:
     """Count a request; if it is admitted, replace a refresh token by another and prune expired ones of all players.
 
@@ -200,45 +199,45 @@ async def rotate(
     return wait, expiry
 
 
-async def log_out(transaction: Transaction, user_id: str, jti: str) -> bool:
+async def log_out(statements: Statements, user_id: str, jti: str) -> bool:
     """End the session of a refresh token; False when the token was spent, or its session ended, before."""
-    return bool(await transaction.run(LOG_OUT, user_id, jti))
+    return bool(await statements.run(LOG_OUT, user_id, jti))
 
 
-async def end(transaction: Transaction, user_id: str, session_id: str | None) -> bool | None:
+async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
     """End a live session of the player; False when they have no such session, None when they are gone."""
-    return maybe(bool, await transaction.run_all((LOCK, user_id), (END, user_id, session_id)))
+    return maybe(END, await statements.run_all((LOCK, user_id), (END, user_id, session_id)))
 
 
-async def end_all(transaction: Transaction, user_id: str) -> int | None:
+async def end_all(statements: Statements, user_id: str) -> int | None:
     """End every session of the player; returns how many, None when the player is gone."""
-    return maybe(int, await transaction.run_all((LOCK, user_id), (END_ALL, user_id)))
+    return maybe(END_ALL, await statements.run_all((LOCK, user_id), (END_ALL, user_id)))
 
 
-async def listed(transaction: Transaction, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
+async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
     """The live sessions of the player, last used first; None when the player is gone.
 
     Current is the one whose latest access token has this `exp`.
     """
-    rows = await transaction.run(LIST, user_id, access_expiry)
-    return many(Session, (row for row in rows if row[0] is not None)) if rows else None
+    rows = await statements.run(LIST, user_id, access_expiry)
+    return many(LIST, (row for row in rows if row[0] is not None)) if rows else None
 
 
-async def prune(transaction: Transaction, now: datetime, *, most: int) -> int:
+async def prune(statements: Statements, now: datetime, *, most: int) -> int:
     """Delete up to `most` refresh tokens that have expired, by `now` and by the database's clock, and are not locked.
 
     Returns how many.
     """
-    return len(await transaction.run(PRUNE, now, most))
+    return len(await statements.run(PRUNE, now, most))
 
 
-async def revoke_some(transaction: Transaction, *, most: int) -> int:
+async def revoke_some(statements: Statements, *, most: int) -> int:
     """Delete up to `most` refresh tokens of anybody that are not locked; returns how many."""
-    return len(await transaction.run(REVOKE_SOME, most))
+    return len(await statements.run(REVOKE_SOME, most))
 
 
 async def revoke_everyone(transaction: Transaction) -> int:
-    """Delete all refresh tokens, also those of refreshes in flight; returns how many. Needs a transaction.
+    """Delete all refresh tokens, also those of refreshes in flight; returns how many.
 
     A refresh that waits for this lock finds its token gone.
     """

@@ -3,38 +3,79 @@
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
 
-from ..postgres.statement import Statement, Step
-from ..postgres.transaction import Transaction
+from ..postgres.statement import Query, Statement, Step
+from ..postgres.transaction import Statements, Transaction
 from ..rules.counting import NO_GAMES, NOTHING_KNOWN, Counts, Known, decode_counts
 from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
 from .leaderboard import improving
 from .rows import encoded, maybe
 
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A player's document; None if they never pushed. `foreign`: not stored by a version that counts games."""
+
+    payload: bytes | None
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The document into which a push is merged, if there is one, and the player's standing on the leaderboard."""
+
+    payload: bytes | None
+    standing: Standing
+    counts: Counts | None  # what sessions are told of the document; None when an older version has stored it
+    session: str | None  # its id; None when the access token names none
+    known: Known  # what the session's device had
+
+
+def saved_from(
+    payload: str | None,
+    counted: str | None,
+    session_id: str | None,
+    pushed: str | None,
+    answers: list[str] | None,
+    has_entry: bool,
+    best_score: int | None,
+    best_time_secs: int | None,
+) -> Saved:
+    """What LOAD returns, made into a value."""
+    known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(decode_counts, answers)))
+    standing = Standing(has_entry, best_score, best_time_secs)
+    return Saved(encoded(payload), standing, _counts(counted), session_id, known)
+
+
+def _counts(text: str | None) -> Counts | None:
+    return None if text is None else decode_counts(text)
+
+
 # `remember_answer` (migrations/0012) looks at what the session was told before, and writes only what is new.
-PULL = Statement(
+PULL = Query(
     "sync_pull",
     f"""
-    SELECT payload, payload IS NOT NULL AND counted IS NULL,
+    SELECT payload, payload IS NOT NULL AND counted IS NULL AS uncounted,
         remember_answer(id, $2::bigint, CASE WHEN payload IS NULL THEN '{NO_GAMES.encode()}' ELSE counted END)
     FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
     """,  # noqa: S608
+    row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), foreign=uncounted),
 )
 PULL_FOREIGN = Statement("sync_pull_foreign", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
-READ = Statement(
+READ = Query(
     "admin_progress",
     "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
     prepared=False,
+    row=lambda payload: Pulled(encoded(payload)),
 )
 
 # A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
-LOAD = Statement(
+LOAD = Query(
     "sync_load",
     """
     SELECT payload, counted, session.session_id, pushed, answers,
-        leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+        leaderboard.user_id IS NOT NULL AS has_entry, best_score, best_time_secs
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id
@@ -46,6 +87,7 @@ LOAD = Statement(
     LEFT JOIN known_states AS known ON known.session_id = session.session_id
     WHERE id = $1::uuid
     """,
+    row=saved_from,
 )
 
 # LOAD runs as EXECUTE, whose snapshot is older than the lock of the table that it waits for. When an ALTER TABLE had
@@ -114,46 +156,26 @@ PRUNE = Statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
-    """A player's document; None if they never pushed. `foreign`: not stored by a version that counts games."""
-
-    payload: bytes | None
-    foreign: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The document into which a push is merged, if there is one, and the player's standing on the leaderboard."""
-
-    payload: bytes | None
-    standing: Standing
-    counts: Counts | None  # what sessions are told of the document; None when an older version has stored it
-    session: str | None  # its id; None when the access token names none
-    known: Known  # what the session's device had
-
-
-async def pull(transaction: Transaction, user_id: str, access_expiry: int) -> Pulled | None:
+async def pull(statements: Statements, user_id: str, access_expiry: int) -> Pulled | None:
     """The player's document, which the session of the access token is told; None when there is no such player."""
-    rows = await transaction.run(PULL, user_id, access_expiry)
-    return maybe(lambda payload, foreign, _: Pulled(encoded(payload), foreign), rows)
+    return maybe(PULL, await statements.run(PULL, user_id, access_expiry))
 
 
 async def pull_foreign(
-    transaction: Transaction, user_id: str, access_expiry: int, payload: bytes, counts: Counts
+    statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: Counts
 ) -> None:
     """Remember that the session was told a foreign document, and what is counted of it."""
-    await transaction.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
+    await statements.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
 
 
-async def read(transaction: Transaction, user_id: str) -> Pulled | None:
+async def read(statements: Statements, user_id: str) -> Pulled | None:
     """The player's document, for no session; None when there is no such player."""
-    return maybe(lambda payload: Pulled(encoded(payload)), await transaction.run(READ, user_id))
+    return maybe(READ, await statements.run(READ, user_id))
 
 
 async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
-    """Lock the player's row and read what a push needs; None when they are gone. Needs a transaction."""
-    return maybe(saved_from, await transaction.run_all((LOCK, user_id), (LOAD, user_id, access_expiry)))
+    """Lock the player's row and read what a push needs; None when they are gone."""
+    return maybe(LOAD, await transaction.run_all((LOCK, user_id), (LOAD, user_id, access_expiry)))
 
 
 def saving(
@@ -180,23 +202,6 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Step:
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 
 
-async def prune(transaction: Transaction, *, start: str, most: int) -> None:
+async def prune(statements: Statements, *, start: str, most: int) -> None:
     """Forget what was known of sessions that are over, among up to `most` from the id `start` on."""
-    await transaction.run(PRUNE, start, most)
-
-
-def saved_from(
-    payload: str | None,
-    counted: str | None,
-    session: str | None,
-    pushed: str | None,
-    answers: list[str] | None,
-    *standing: Any,
-) -> Saved:
-    """What LOAD has returned, made into a value."""
-    known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(decode_counts, answers)))
-    return Saved(encoded(payload), Standing(*standing), _counts(counted), session, known)
-
-
-def _counts(text: str | None) -> Counts | None:
-    return None if text is None else decode_counts(text)
+    await statements.run(PRUNE, start, most)

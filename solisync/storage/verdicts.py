@@ -1,44 +1,12 @@
 """Verdicts on replays, and timelines of those that are verified: docs/protocol.md "Replays"."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Transaction
-from ..rules.verdicts import PENDING, VerdictAnswer
-from .rows import maybe
-
-VERDICT = Statement(
-    "verdict",
-    """
-    SELECT status, ruleset, undos, score, moves, reason, checked_at
-    FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
-    """,
-)
-
-TIMELINE_ETAG = Statement("timeline_etag", "SELECT timeline_etag FROM verdicts WHERE replay_id = $1::uuid")
-
-TIMELINE = Statement(
-    "timeline",
-    """
-    SELECT timeline, timeline_etag
-    FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
-    """,
-)
-
-SHOW = Statement(
-    "admin_replay",
-    """
-    SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
-        recorded_at, coalesce(status, 'pending'), reason, ruleset, undos, score, moves, checked_at, engine, timeline,
-        CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END, attempts
-    FROM replays JOIN users ON users.id = replays.user_id
-    LEFT JOIN verdicts ON verdicts.replay_id = replays.id
-    LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
-    WHERE replays.id = $1::uuid
-    """,
-    prepared=False,
-)
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
+from ..rules.verdicts import VerdictAnswer
+from .rows import converted, maybe
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +45,59 @@ class StoredTimeline:
     etag: str | None
 
 
-async def verdict(transaction: Transaction, replay_id: str) -> VerdictAnswer | None:
+VERDICT = Query(
+    "verdict",
+    """
+    SELECT coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
+    FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
+    """,
+    row=VerdictAnswer,
+)
+
+TIMELINE_ETAG = Query(
+    "timeline_etag", "SELECT timeline_etag FROM verdicts WHERE replay_id = $1::uuid", row=lambda etag: etag
+)
+
+TIMELINE = Query(
+    "timeline",
+    """
+    SELECT timeline AS compressed, timeline_etag AS etag
+    FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
+    """,
+    row=converted(StoredTimeline, compressed=bytes),
+)
+
+SHOW = Query(
+    "admin_replay",
+    """
+    SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
+        recorded_at, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine,
+        timeline, CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
+    FROM replays JOIN users ON users.id = replays.user_id
+    LEFT JOIN verdicts ON verdicts.replay_id = replays.id
+    LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
+    WHERE replays.id = $1::uuid
+    """,
+    prepared=False,
+    row=converted(CheckedReplay, timeline=bytes),
+)
+
+
+async def verdict(statements: Statements, replay_id: str) -> VerdictAnswer | None:
     """The verdict on a replay, which may be pending; None when there is no such replay."""
-    return maybe(answer, await transaction.run(VERDICT, replay_id))
+    return maybe(VERDICT, await statements.run(VERDICT, replay_id))
 
 
-async def timeline(transaction: Transaction, replay_id: str) -> StoredTimeline | None:
+async def timeline(statements: Statements, replay_id: str) -> StoredTimeline | None:
     """The timeline of a replay; None when there is no such replay."""
-    rows = await transaction.run(TIMELINE, replay_id)
-    return maybe(lambda content, etag: StoredTimeline(None if content is None else bytes(content), etag), rows)
+    return maybe(TIMELINE, await statements.run(TIMELINE, replay_id))
 
 
-async def timeline_etag(transaction: Transaction, replay_id: str) -> str | None:
+async def timeline_etag(statements: Statements, replay_id: str) -> str | None:
     """The ETag of the timeline of a replay, if it has one."""
-    return maybe(lambda etag: etag, await transaction.run(TIMELINE_ETAG, replay_id))
+    return maybe(TIMELINE_ETAG, await statements.run(TIMELINE_ETAG, replay_id))
 
 
-async def show(transaction: Transaction, replay_id: str) -> CheckedReplay | None:
+async def show(statements: Statements, replay_id: str) -> CheckedReplay | None:
     """A replay with its verdict, and where it waits for the next."""
-    found = maybe(CheckedReplay, await transaction.run(SHOW, replay_id))
-    return found and replace(found, timeline=found.timeline and bytes(found.timeline))
-
-
-def answer(
-    status: str | None,
-    ruleset: str | None,
-    undos: int | None,
-    score: int | None,
-    moves: int | None,
-    reason: str | None,
-    checked_at: datetime | None,
-) -> VerdictAnswer:
-    if status is None:
-        return PENDING
-    return VerdictAnswer(
-        status=status,
-        ruleset=ruleset,
-        undos=undos,
-        score=score,
-        moves=moves,
-        reason=reason,
-        checked_at=checked_at,
-    )
+    return maybe(SHOW, await statements.run(SHOW, replay_id))

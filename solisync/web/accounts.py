@@ -9,7 +9,7 @@ from ..access.rate_limit import buckets_of
 from ..access.tokens import Tokens
 from ..errors import Code, Conflict, NotFound, Unauthorized
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..process.audit import audit
 from ..rules.accounts import (
     PASSWORD_MAX_BYTES,
@@ -115,8 +115,8 @@ class Accounts:
 
     # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
 
-    async def _register(self, transaction: Transaction, /, user_id: str, **account: Any) -> bool:
-        created = await accounts.register(transaction, user_id=user_id, **account)
+    async def _register(self, statements: Statements, /, user_id: str, **account: Any) -> bool:
+        created = await accounts.register(statements, user_id=user_id, **account)
         if created:
             audit("register", user_id=user_id)
         return created
@@ -133,9 +133,9 @@ class Accounts:
         audit("password changed", user_id=player)
         return expiry
 
-    async def _delete(self, transaction: Transaction, player: str) -> None:
+    async def _delete(self, statements: Statements, player: str) -> None:
         try:
-            if await accounts.delete(transaction, player, buckets_of(player)):
+            if await accounts.delete(statements, player, buckets_of(player)):
                 audit("account deleted", user_id=player)
         finally:
             self._board.invalidate()

@@ -1,7 +1,7 @@
 """Boards of verified replays over HTTP (docs/protocol.md "Boards")."""
 
 from ..postgres.database import Database
-from ..rules.boards import BoardPage, classic_board, daily_board, deal_board, no_such_day, window
+from ..rules.boards import BoardPage, classic_board, daily_board, deal_board, no_such_day, page, window
 from ..storage import boards
 
 
@@ -31,4 +31,5 @@ class Boards:
         return await self._show(deal_board(seed, draw_mode), player, limit, after, around)
 
     async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
-        return await self._database.autocommit(boards.show, board, player, window(limit, after, around))
+        wanted = window(limit, after, around)
+        return page(await self._database.autocommit(boards.show, board, player, wanted), wanted.limit)

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 from ..errors import NotFound
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..process.audit import audit
 from ..rules.export import filename
 from ..storage import accounts, export
@@ -32,8 +32,8 @@ class Export:
 
     # The database runs this to its end even if the client has gone, so the audit trail is written here.
 
-    async def _begin(self, transaction: Transaction, player: str) -> Beginning | None:
-        beginning = await export.begin(transaction, player)
+    async def _begin(self, statements: Statements, player: str) -> Beginning | None:
+        beginning = await export.begin(statements, player)
         if beginning is not None:
             audit("exported", user_id=player)
         return beginning

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ..errors import NotFound
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..rules.leaderboard import NO_BESTS, OptIn, OwnEntry, bests_of, check_display_name
 from ..rules.saved import read_saved
 from ..rules.shapes import Ok
@@ -54,9 +54,9 @@ class Leaderboard:
         finally:
             self._board.invalidate()
 
-    async def _opt_out(self, transaction: Transaction, player: str) -> bool:
+    async def _opt_out(self, statements: Statements, player: str) -> bool:
         try:
-            return await leaderboard.opt_out(transaction, player)
+            return await leaderboard.opt_out(statements, player)
         finally:
             self._board.invalidate()
 

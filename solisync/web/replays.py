@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ..errors import BadRequest, NotFound
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements, Transaction
 from ..process.audit import audit
 from ..rules.ids import is_id
 from ..rules.position import read_position
@@ -101,17 +101,17 @@ class Replays:
 
     # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
 
-    async def _delete(self, transaction: Transaction, player: str, replay_id: str | None) -> None:
+    async def _delete(self, statements: Statements, player: str, replay_id: str | None) -> None:
         try:
-            found = await own_replays.delete(transaction, player, replay_id)
+            found = await own_replays.delete(statements, player, replay_id)
         finally:
             self._recent.invalidate()
         _check_found(found)
         audit("replay deleted", user_id=player)
 
-    async def _set_listed(self, transaction: Transaction, player: str, replay_id: str | None, listed: bool) -> None:
+    async def _set_listed(self, statements: Statements, player: str, replay_id: str | None, listed: bool) -> None:
         try:
-            found = await own_replays.set_listed(transaction, player, replay_id, listed)
+            found = await own_replays.set_listed(statements, player, replay_id, listed)
         finally:
             self._recent.invalidate()
         _check_found(found)

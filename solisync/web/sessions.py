@@ -12,7 +12,7 @@ from ..access.rate_limit import Limit, RateLimiter
 from ..access.tokens import RefreshClaims, Tokens
 from ..errors import NotFound, Unauthorized, Unavailable
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
+from ..postgres.transaction import Statements
 from ..process.audit import audit
 from ..process.metrics import Metrics
 from ..rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
@@ -108,7 +108,7 @@ class Sessions:
 
     # The database runs these to their end even if the client has gone, so the audit trail is written here.
 
-    async def _begin(self, transaction: Transaction, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
+    async def _begin(self, transaction: Statements, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
         expiry = await sessions.begin(transaction, stored.user_id, record, verified_hash=stored.password_hash)
         self._attempted("wrong" if expiry is None else "ok", stored.user_id)
         return expiry
@@ -119,15 +119,13 @@ class Sessions:
         audit("login" if outcome == "ok" else "login failed", user_id=user_id)
 
     async def _rotate(
-        self, transaction: Transaction, claims: RefreshClaims, record: RefreshRecord, now: datetime, client: str
+        self, statements: Statements, claims: RefreshClaims, record: RefreshRecord, now: datetime, client: str
     ) -> int | None:
         hit = self._limit.hit(client)
         try:
-            wait, expiry = await sessions.rotate(
-                transaction, claims.user_id, record, spent=claims.jti, now=now, hit=hit
-            )
+            wait, expiry = await sessions.rotate(statements, claims.user_id, record, spent=claims.jti, now=now, hit=hit)
         except Unavailable:  # the statement has failed, and so has counted nothing
-            self._limiter.settle(self._limit, client, await rate_limits.hit(transaction, hit))
+            self._limiter.settle(self._limit, client, await rate_limits.hit(statements, hit))
             raise
         self._limiter.settle(self._limit, client, wait)
         if expiry is None:
@@ -137,17 +135,17 @@ class Sessions:
             audit("refresh", user_id=claims.user_id)
         return expiry
 
-    async def _log_out(self, transaction: Transaction, claims: RefreshClaims) -> None:
+    async def _log_out(self, transaction: Statements, claims: RefreshClaims) -> None:
         if await sessions.log_out(transaction, claims.user_id, claims.jti):
             audit("logged out", user_id=claims.user_id)
 
-    async def _end(self, transaction: Transaction, player: str, session_id: str | None) -> bool | None:
+    async def _end(self, transaction: Statements, player: str, session_id: str | None) -> bool | None:
         ended = await sessions.end(transaction, player, session_id)
         if ended:
             audit("session ended", user_id=player)
         return ended
 
-    async def _end_all(self, transaction: Transaction, player: str) -> int | None:
+    async def _end_all(self, transaction: Statements, player: str) -> int | None:
         count = await sessions.end_all(transaction, player)
         if count is not None:
             audit("sessions ended", user_id=player, reason=f"all {count} of them")

@@ -50,7 +50,8 @@ class Queue:
 
     async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline=None):
         async def settle(transaction):
-            await transaction.commit_with(*checks.settling(claim, verdict, engine=engine, timeline=timeline))
+            steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=None)
+            await transaction.commit_with(*steps)
 
         await self.database.transact(settle)
 
@@ -132,7 +133,7 @@ async def test_what_fails_too_often_is_not_read_again(server, queue):
         assert await queue.claim() is None
         server.sql("UPDATE replay_checks SET claimed_until = now()", ())
     claim = await queue.claim()
-    assert (claim.replay_id, claim.attempt, claim.body, claim.boards) == (replay_id, checks.ATTEMPTS + 1, b"", [])
+    assert (claim.replay_id, claim.attempt, claim.body) == (replay_id, checks.ATTEMPTS + 1, b"")
     await queue.settle(claim)
     assert verdicts(server) == {replay_id: "refuted"}
 

@@ -1,10 +1,14 @@
 """Every statement of storage/ fits the schema of this version: one that does not is left out when connections open."""
 
 from importlib import import_module
+from inspect import signature
 from pkgutil import iter_modules
 
+import psycopg2
+import pytest
+
 from solisync import storage
-from solisync.postgres.statement import Statement
+from solisync.postgres.statement import Query, Statement
 from tests.harness.postgres import connect
 
 STATEMENTS = {
@@ -29,12 +33,47 @@ def test_every_statement_can_be_prepared(server):
         connection.close()
 
 
+@pytest.fixture
+def columns_of(server):
+    """The names of a statement's columns; it is run with nulls and rolled back, and None when it can't be."""
+    connection = psycopg2.connect(server.dsn)
+
+    def ask(statement):
+        with connection.cursor() as cursor:
+            try:
+                cursor.execute(statement.preparation)
+                cursor.execute(statement.execution.replace("%s", "NULL"))
+            except (psycopg2.IntegrityError, psycopg2.errors.SerializationFailure):
+                return None
+            else:
+                return [column.name for column in cursor.description or []]
+            finally:
+                connection.rollback()
+
+    yield ask
+    connection.close()
+
+
+def test_columns_have_the_names_of_what_they_fill(columns_of):
+    """Each query returns what its `row` takes, in that order, so no two columns of one type are exchanged."""
+    queries = [statement for statement in STATEMENTS.values() if isinstance(statement, Query)]
+    assert len(queries) > 30
+    for query in queries:
+        columns = columns_of(query)
+        assert len(columns) == 1 or columns == list(signature(query.row).parameters), query.name
+
+
+def test_a_row_of_several_columns_has_a_shape(columns_of):
+    """No storage function takes such rows apart by position."""
+    wide = [statement for statement in STATEMENTS.values() if not isinstance(statement, Query)]
+    assert not [
+        statement.name
+        for statement in wide
+        if not statement.sql.startswith("LOCK TABLE") and len(columns_of(statement) or []) > 1
+    ]
+
+
 def test_no_two_statements_have_one_name():
     """The service prepares them by their names."""
     names = [statement.name for statement in storage.STATEMENTS]
     assert len(set(names)) == len(names)
-
-
-def test_what_the_service_runs_is_prepared():
-    """No module of storage/ is missing in the list."""
-    assert {s.name for s in storage.STATEMENTS} == {s.name for s in STATEMENTS.values() if s.prepared}

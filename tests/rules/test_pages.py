@@ -11,8 +11,9 @@ from solisync.klondike import DRAW_MODES, MODES
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.pages import STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
 from solisync.rules.replays import NUMBER_MAX
-from solisync.rules.verdicts import PENDING, VerdictAnswer
+from solisync.rules.verdicts import VerdictAnswer
 
+PENDING = VerdictAnswer("pending", *[None] * 6)
 VERIFIED = VerdictAnswer(
     status="verified",
     ruleset="2026-05-19",

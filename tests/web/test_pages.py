@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
 from solisync.rules.pages import ReplayData, SharedReplay, replay_head
-from solisync.rules.verdicts import PENDING
+from solisync.rules.verdicts import VerdictAnswer
 from solisync.web.documents import takes_gzip
 from solisync.web.pages import FOLDER, Pages
 from tests.harness.http_requests import Connection
@@ -429,7 +429,7 @@ def shared_replay(text, **fields):
     numbers = {"time_seconds": msgspec.Raw(b"1"), "final_score": msgspec.Raw(b"1")}
     received = datetime(2026, 5, 19, tzinfo=UTC)
     shown = SharedReplay(id=NOBODY, received_at=received, listed=True, **texts | numbers | fields)
-    return ReplayData(shown, PENDING)
+    return ReplayData(shown, VerdictAnswer("pending", *[None] * 6))
 
 
 PLAIN = Page(rendered(shared_replay("ann")))
