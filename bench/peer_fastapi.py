@@ -26,7 +26,7 @@ from solisync.access.client_address import bucket, client_address
 from solisync.access.rate_limit import AUTH
 from solisync.access.tokens import AccessClaims, Tokens
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
-from solisync.postgres.statement import Step
+from solisync.postgres.statement import Call
 from solisync.rules.accounts import RefreshRequest, me
 from solisync.rules.bounds import check_bounds
 from solisync.rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
@@ -116,7 +116,7 @@ def answer(request: Request, body: bytes, headers: dict[str, str] = PRIVATE, sta
     return Response(body, status, headers | {"x-request-id": request_id}, "application/json")
 
 
-def literal(step: Step) -> str:
+def literal(step: Call) -> str:
     """The SQL of a step, with its parameters quoted."""
     statement, *parameters = step
     return f"EXECUTE {statement.name}({', '.join(map(quoted, parameters))})"

@@ -207,6 +207,17 @@ def test_modules_stay_small():
     assert len([path for path in SOURCES if path.parent == PACKAGE and path.name != "__init__.py"]) <= TOP_MODULES
 
 
+def test_a_name_stands_for_one_class():
+    """No two public classes of the package have the same name."""
+    names = [
+        node.name
+        for tree in TREES.values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
 def test_the_page_shows_the_layout():
     """docs/architecture.md names every module once, in its package, and no other."""
     (tree,) = re.findall(r"```text\n(solisync/\n.*?)```", PAGE, re.S)

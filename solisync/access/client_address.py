@@ -61,7 +61,7 @@ def bucket(address: Address | None) -> str:
     return "unix" if address is None else str(address)
 
 
-class Origin(NamedTuple):
+class Caller(NamedTuple):
     """Where a request comes from: a name for logs, a bucket for rate limits.
 
     `forged` says that X-Forwarded-For came from a peer that is not a trusted proxy.
@@ -72,23 +72,23 @@ class Origin(NamedTuple):
     forged: bool
 
 
-class OriginResolver:
+class CallerResolver:
     """Resolves the origins of requests, and caches them."""
 
     def __init__(self, trusted: Networks) -> None:
         self._trusted = trusted
         self._remembered = lru_cache(REMEMBERED)(self._resolve)
 
-    def resolve(self, peer: str | None, forwarded: tuple[str, ...]) -> Origin:
+    def resolve(self, peer: str | None, forwarded: tuple[str, ...]) -> Caller:
         """The origin of a request; the arguments are those of `client_address`."""
         # Fast path: parsing the addresses in each request, 80,000 instructions, see docs/performance.md
         resolve = self._remembered if sum(map(len, forwarded)) <= ADDRESS_MAX else self._resolve
         return resolve(peer, forwarded)
 
-    def _resolve(self, peer: str | None, forwarded: tuple[str, ...]) -> Origin:
+    def _resolve(self, peer: str | None, forwarded: tuple[str, ...]) -> Caller:
         address = client_address(peer, forwarded, self._trusted)
         name = "unix" if address is None else str(address)
-        return Origin(name, bucket(address), bool(forwarded) and peer is not None and not self._believes(peer))
+        return Caller(name, bucket(address), bool(forwarded) and peer is not None and not self._believes(peer))
 
     def _believes(self, peer: str) -> bool:
         address = parse_address(peer)

@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from ..errors import DatabaseError, Unavailable
 from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
 from ..postgres.database import Database
-from ..postgres.statement import Step
+from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..process.child import ending
 from ..process.metrics import Metrics
@@ -192,7 +192,7 @@ class Checking:
         await self._patiently(lambda: self._database.transact(self._settle, steps))
         self._metrics.verdicts.labels(verdict.status.value).inc()
 
-    async def _settle(self, transaction: Transaction, steps: tuple[Step, ...]) -> None:
+    async def _settle(self, transaction: Transaction, steps: tuple[Call, ...]) -> None:
         try:
             await transaction.commit_with(*steps)
         finally:

@@ -14,7 +14,7 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules import original as rules
 from ..rules.cells import Row, Unusable
 from ..rules.ids import NIL
-from ..rules.original import BoardEntry, Image, Progress, Replay, ReportedEvent, User
+from ..rules.original import Image, OriginalEntry, OriginalProgress, OriginalReplay, ReportedEvent, User
 from ..rules.shapes import MAX_BODY
 from ..storage import original_players as players
 from ..storage import original_records as records
@@ -125,11 +125,11 @@ class Import:
                 await self._warn_of_hidden(usable)
             await self._store(table, usable, look, store)
 
-    def _entry(self, row: Row) -> BoardEntry:
+    def _entry(self, row: Row) -> OriginalEntry:
         newest = self._newest_classics.get(row["user_id"])
         return self._warned("leaderboard", row, rules.read_entry(row, newest, self._now))
 
-    def _replay(self, row: Row) -> Replay:
+    def _replay(self, row: Row) -> OriginalReplay:
         return self._warned("replays", row, rules.read_stored_replay(row, self._now))
 
     def _warned(self, table: str, row: Row, read: tuple[T, list[str]]) -> T:
@@ -160,17 +160,17 @@ class Import:
             return await self._database.autocommit(look, rows)
         return await self._database.transact(store, rows)
 
-    async def _look_at_progress(self, statements: Statements, progress: Sequence[Progress]) -> set[str]:
+    async def _look_at_progress(self, statements: Statements, progress: Sequence[OriginalProgress]) -> set[str]:
         return set(await self._merged(statements, progress))
 
-    async def _store_progress(self, transaction: Transaction, progress: Sequence[Progress]) -> set[str]:
+    async def _store_progress(self, transaction: Transaction, progress: Sequence[OriginalProgress]) -> set[str]:
         await players.lock(transaction, [each.user_id for each in progress])
         documents = await self._merged(transaction, progress)
         if documents:
             await players.save_progress(transaction, documents)
         return set(documents)
 
-    async def _merged(self, statements: Statements, progress: Sequence[Progress]) -> dict[str, bytes]:
+    async def _merged(self, statements: Statements, progress: Sequence[OriginalProgress]) -> dict[str, bytes]:
         """The documents that the import changes, merged, by player."""
         stored = await players.progress(statements, [each.user_id for each in progress])
         documents: dict[str, bytes] = {}

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from .output import Column, Output, Progress
+from .output import Column, Output, ProgressLine
 
 COLUMNS = (
     Column("table", 16),
@@ -36,7 +36,7 @@ class Line:
 class Tally:
     """Counts rows and reports those that need a look; `spent` are refresh tokens deleted here because spent there."""
 
-    def __init__(self, output: Output, progress: Progress) -> None:
+    def __init__(self, output: Output, progress: ProgressLine) -> None:
         self._output = output
         self._progress = progress
         self._lines = {table: Line(table) for table in TABLES}

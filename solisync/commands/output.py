@@ -74,7 +74,7 @@ class Output:
         self._stream.write(line.rstrip() + "\n")
 
 
-class Progress:
+class ProgressLine:
     """Reports the progress of a command: on a terminal in one line, elsewhere, if `wanted`, in a line now and then."""
 
     def __init__(self, stream: TextIO, *, wanted: bool = False) -> None:

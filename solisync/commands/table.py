@@ -10,7 +10,7 @@ from ..settings import ENV_FILE, ENV_FILE_HELP
 from ..settings_table import TABLE
 from . import analytics, backup, doctor, export, import_original, leaderboard, replays, seed, sessions, status, users
 from .argument_values import count, moment, prefix, some
-from .output import Output, Progress, confirm
+from .output import Output, ProgressLine, confirm
 from .running import run
 from .task import Task
 
@@ -276,7 +276,7 @@ def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Map
             environ=environ,
             reactor=reactor,
             output=Output(sys.stdout, json=chosen.json),
-            progress=Progress(sys.stderr, wanted=getattr(chosen, "progress", False)),
+            progress=ProgressLine(sys.stderr, wanted=getattr(chosen, "progress", False)),
         )
         await command.run(task)
 

@@ -16,7 +16,7 @@ from ..settings import Settings
 from ..storage import accounts
 from ..storage.accounts import Player
 from . import running
-from .output import Output, Progress
+from .output import Output, ProgressLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Task:
     environ: Mapping[str, str]
     reactor: ReactorBase
     output: Output
-    progress: Progress
+    progress: ProgressLine
 
     @property
     def settings(self) -> Settings:

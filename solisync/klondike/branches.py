@@ -9,8 +9,8 @@ another, or none. The beginning of a chain is a chain too, because undos are pos
 from collections.abc import Callable, Iterator
 
 from .game import UNDO_DEPTH
-from .positions import Position, Positions, Step
-from .rules import STOCK, STOCK_CLICK, Event
+from .positions import Position, Positions, Transition
+from .rules import STOCK, STOCK_CLICK, MoveEvent
 
 LONGEST = 200
 """Longer branches are not looked for, because the functions call themselves once for each move of a branch."""
@@ -38,7 +38,7 @@ class Branches:
         for kind in positions.kinds:
             self._clicks.append(self._clicks[-1] + (positions.moves[kind] == STOCK_CLICK))
 
-    def step(self, position: Position, place: int) -> Step | None:
+    def step(self, position: Position, place: int) -> Transition | None:
         """Make the move recorded at a place, to be undone later; None if it is refused, or wins."""
         step = self._positions.step(position, place)
         return None if step is None or step.position.is_won else step
@@ -120,7 +120,7 @@ class Branches:
         if step is None or not room:
             return
         self._spend(end - place)
-        first = int(step.event is Event.WASTE_TURNED_OVER)
+        first = int(step.event is MoveEvent.WASTE_TURNED_OVER)
         for middle in range(self._reach(step.position, place + 1, end, room - 1), place, -1):
             for behind in self._chain_turns(position, middle, end, room):
                 for inside in self._chain_turns(step.position, place + 1, middle, room - 1):

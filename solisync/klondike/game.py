@@ -3,7 +3,7 @@
 from collections import deque
 from typing import NamedTuple
 
-from .rules import STOCK_CLICK, Board, Event, Move, Played, is_won, play
+from .rules import STOCK_CLICK, Board, Move, MoveEvent, Played, is_won, play
 from .scoring import UNDO_PENALTY, Ruleset
 
 UNDO_DEPTH = 64
@@ -39,7 +39,7 @@ class Game:
             return None
         self._history.append(_Before(self.board, self.score, self.moves))
         points = self.ruleset.points(move, played.event)
-        if played.event is Event.WASTE_TURNED_OVER:
+        if played.event is MoveEvent.WASTE_TURNED_OVER:
             self.turns += 1
             points = self.ruleset.fine(self._draw, self.turns)
         self._set_score(self.score + points)

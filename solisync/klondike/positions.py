@@ -15,8 +15,8 @@ from .rules import (
     SUIT_CARDS,
     WASTE,
     Board,
-    Event,
     Move,
+    MoveEvent,
     is_won,
     play,
 )
@@ -38,14 +38,14 @@ class Position:
         """How many cards are in stock and waste."""
         self.face_down = sum(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
         """How many cards of the columns lie face down."""
-        self.steps: dict[int, Step | None] = {}
+        self.steps: dict[int, Transition | None] = {}
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """What a move makes of a position."""
 
     position: Position
-    event: Event
+    event: MoveEvent
 
 
 class Positions:
@@ -64,12 +64,12 @@ class Positions:
         self._positions: dict[Board, Position] = {}
         self.first = self._at(first)
 
-    def step(self, position: Position, place: int) -> Step | None:
+    def step(self, position: Position, place: int) -> Transition | None:
         """Make the move that is recorded at a place; None if it is refused."""
         steps, kind = position.steps, self.kinds[place]
         if kind not in steps:
             played = play(position.board, self.moves[kind], self.draw, lenient=self._lenient)
-            steps[kind] = None if played is None else Step(self._at(played.board), played.event)
+            steps[kind] = None if played is None else Transition(self._at(played.board), played.event)
         return steps[kind]
 
     def _at(self, board: Board) -> Position:

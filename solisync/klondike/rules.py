@@ -31,7 +31,7 @@ class Move(NamedTuple):
 STOCK_CLICK = Move(-1, -1, 0)
 
 
-class Event(IntEnum):
+class MoveEvent(IntEnum):
     """What else happened when a move was made."""
 
     NONE = 0
@@ -43,7 +43,7 @@ class Played(NamedTuple):
     """An accepted move: the board after it."""
 
     board: Board
-    event: Event
+    event: MoveEvent
 
 
 def _colour(card: int) -> bool:
@@ -78,10 +78,10 @@ def play(board: Board, move: Move, draw: int, *, lenient: bool) -> Played | None
         return None
     piles = list(board)
     rest = board[source][:-size]
-    event = Event.NONE
+    event = MoveEvent.NONE
     if rest and rest[-1] >= FACE_DOWN:
         rest = rest[:-1] + bytes([rest[-1] - FACE_DOWN])
-        event = Event.CARD_TURNED_UP
+        event = MoveEvent.CARD_TURNED_UP
     piles[source] = rest
     piles[target] += cards
     return Played(tuple(piles), event)
@@ -120,9 +120,9 @@ def board_text(board: Board) -> str:
 def _click(board: Board, draw: int) -> Played | None:
     stock, waste = board[STOCK], board[WASTE]
     if stock:
-        return Played((*board[:STOCK], stock[:-draw], waste + stock[-draw:]), Event.NONE)
+        return Played((*board[:STOCK], stock[:-draw], waste + stock[-draw:]), MoveEvent.NONE)
     if waste:
-        return Played((*board[:STOCK], waste[::-1], b""), Event.WASTE_TURNED_OVER)
+        return Played((*board[:STOCK], waste[::-1], b""), MoveEvent.WASTE_TURNED_OVER)
     return None
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .rules import FOUNDATIONS, STOCK_CLICK, WASTE, Event, Move
+from .rules import FOUNDATIONS, STOCK_CLICK, WASTE, Move, MoveEvent
 
 CARD_HOME = 10
 WASTE_TO_COLUMN = 5
@@ -23,11 +23,11 @@ class Ruleset:
     fines: dict[int, tuple[int, int]]
     """Cards drawn at a time → how often the waste is turned over for nothing, and the fine for each further time."""
 
-    def points(self, move: Move, event: Event) -> int:
+    def points(self, move: Move, event: MoveEvent) -> int:
         """What an accepted move adds to the score, apart from a fine."""
         if move == STOCK_CLICK:
             return 0
-        points = self.card_turned_up if event is Event.CARD_TURNED_UP else 0
+        points = self.card_turned_up if event is MoveEvent.CARD_TURNED_UP else 0
         if move.target in FOUNDATIONS:
             return points + CARD_HOME
         if move.source == WASTE:

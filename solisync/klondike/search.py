@@ -16,9 +16,9 @@ from itertools import accumulate
 
 from .branches import Branches
 from .budget import OutOfBudgetError
-from .positions import Position, Positions, Step
+from .positions import Position, Positions, Transition
 from .recording import Recording
-from .rules import COLUMNS, FOUNDATIONS, WASTE, Board, Event
+from .rules import COLUMNS, FOUNDATIONS, WASTE, Board, MoveEvent
 from .scoring import CARD_HOME, UNDO_PENALTY, WASTE_TO_COLUMN, Ruleset
 
 History = tuple["History", int, Position, int, int | None] | None
@@ -41,7 +41,7 @@ class _Scale:
         self.fine = fine * self._factor
         self.free_turns = free_turns if self.fine else 0
         self.penalty = UNDO_PENALTY * self._factor
-        self.points = [[ruleset.points(move, event) * self._factor for event in Event] for move in positions.moves]
+        self.points = [[ruleset.points(move, event) * self._factor for event in MoveEvent] for move in positions.moves]
         backwards = recording.moves[::-1]
         self._from_foundation = _still_to_come(move.source in FOUNDATIONS for move in backwards)
         self._from_waste = _still_to_come(move.source == WASTE and move.target in COLUMNS for move in backwards)
@@ -69,7 +69,7 @@ class _Branch:
 
     __slots__ = ("first", "histories", "reach", "settled", "start", "unsettled")
 
-    def __init__(self, start: int, first: Step) -> None:
+    def __init__(self, start: int, first: Transition) -> None:
         self.start = start
         self.first = first
         self.reach = start + 1
@@ -180,10 +180,10 @@ class Search:
                 longer[place + 1].setdefault(position, []).append(self._branch(standings, place, step))
         return kept
 
-    def _branch(self, standings: Standings, place: int, step: Step) -> _Branch:
+    def _branch(self, standings: Standings, place: int, step: Transition) -> _Branch:
         """The branch that begins with a move, for games that stand so before it."""
         branch = _Branch(place, step)
-        turned_over = step.event is Event.WASTE_TURNED_OVER
+        turned_over = step.event is MoveEvent.WASTE_TURNED_OVER
         scale = self._scale
         for (turns, score), history in standings.items():
             turns = min(turns + turned_over, scale.free_turns)
@@ -196,14 +196,14 @@ class Search:
                 branch.unsettled.append((standing, history))
         return branch
 
-    def _keep(self, standings: Standings, place: int, step: Step, kept: Ways) -> None:
+    def _keep(self, standings: Standings, place: int, step: Transition, kept: Ways) -> None:
         position, event = step
         kind = self._positions.kinds[place]
         scale = self._scale
         least = self._claimed - scale.most_to_come(position, place + 1)
         arrived = kept.get(position, {})
         for (turns, score), history in standings.items():
-            if event is not Event.WASTE_TURNED_OVER:
+            if event is not MoveEvent.WASTE_TURNED_OVER:
                 score = max(0, score + scale.points[kind][event])
             elif turns < scale.free_turns:
                 turns += 1

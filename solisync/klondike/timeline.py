@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from .deal import deal
 from .game import Game
 from .recording import Recording, read_recording
-from .rules import COLUMNS, FACE_DOWN, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, Board, Event, Move, Played
+from .rules import COLUMNS, FACE_DOWN, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, Board, Move, MoveEvent, Played
 from .scoring import RULESETS
 from .verdict import Verdict
 
@@ -24,7 +24,7 @@ class Deal(Struct, frozen=True):
     stock: list[int]
 
 
-class Step(Struct, frozen=True):
+class TimelineStep(Struct, frozen=True):
     """What happens between two positions; piles are `s`, `w`, `f0`…`f3`, `t0`…`t6`."""
 
     input: Literal["stock", "move", "undo"]
@@ -51,7 +51,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
     ruleset: str
     undos: int
     deal: Deal
-    steps: list[Step]
+    steps: list[TimelineStep]
 
 
 def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
@@ -90,17 +90,17 @@ def undo_places(timeline: bytes) -> tuple[int, ...]:
     return tuple(places)
 
 
-def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[Step]:
+def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[TimelineStep]:
     (ruleset,) = (ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset)
     game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen)
     undos = Counter(verdict.undo_places)
-    steps: list[Step] = []
-    undoable: list[Step] = []
+    steps: list[TimelineStep] = []
+    undoable: list[TimelineStep] = []
     for place, move in enumerate(recording.moves):
         for _ in range(undos[place]):
             game.undo()
             undone = undoable.pop()
-            steps.append(Step("undo", undone.target, undone.source, undone.cards, undone.flipped, game.score))
+            steps.append(TimelineStep("undo", undone.target, undone.source, undone.cards, undone.flipped, game.score))
         before = game.board
         played = game.play(move)
         if played is None:
@@ -113,12 +113,12 @@ def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[Step]:
     return steps
 
 
-def _step(before: Board, move: Move, played: Played, draw: int, score: int) -> Step:
+def _step(before: Board, move: Move, played: Played, draw: int, score: int) -> TimelineStep:
     if move != STOCK_CLICK:
         source, target, size = move
-        flipped = played.board[source][-1] if played.event is Event.CARD_TURNED_UP else None
+        flipped = played.board[source][-1] if played.event is MoveEvent.CARD_TURNED_UP else None
         cards = list(before[source][-size:])
-        return Step("move", PILE_NAMES[source], PILE_NAMES[target], cards, flipped, score)
-    if played.event is Event.WASTE_TURNED_OVER:
-        return Step("stock", PILE_NAMES[WASTE], PILE_NAMES[STOCK], list(before[WASTE]), None, score)
-    return Step("stock", PILE_NAMES[STOCK], PILE_NAMES[WASTE], list(before[STOCK][-draw:]), None, score)
+        return TimelineStep("move", PILE_NAMES[source], PILE_NAMES[target], cards, flipped, score)
+    if played.event is MoveEvent.WASTE_TURNED_OVER:
+        return TimelineStep("stock", PILE_NAMES[WASTE], PILE_NAMES[STOCK], list(before[WASTE]), None, score)
+    return TimelineStep("stock", PILE_NAMES[STOCK], PILE_NAMES[WASTE], list(before[STOCK][-draw:]), None, score)

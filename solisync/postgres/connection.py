@@ -24,9 +24,9 @@ from ..errors import (
 )
 from .dsn import each_address, each_host
 from .libpq import LibpqConnection, Parameters
-from .opening import Server, connect_and_set_up, reason
+from .opening import ServerIdentity, connect_and_set_up, reason
 from .staggered import staggered_race
-from .statement import Row, Statement, Step
+from .statement import Call, Row, Statement
 from .times import TIMES, PoolTimes
 
 # SQLSTATEs after which a fresh connection may be the cure: the server was demoted; a migration changed what a prepared
@@ -45,7 +45,9 @@ class Connection:
     the connection resets it.
     """
 
-    def __init__(self, connection: LibpqConnection, server: Server, *, prepared: bool, times: PoolTimes) -> None:
+    def __init__(
+        self, connection: LibpqConnection, server: ServerIdentity, *, prepared: bool, times: PoolTimes
+    ) -> None:
         self.cancelled = False
         self.server = server
         self._libpq = connection
@@ -92,7 +94,7 @@ class Connection:
             raise ConnectionFailed(_failure(error)) from None
         return cls(connection, server, prepared=bool(statements), times=times)
 
-    def run(self, *steps: Step, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
+    def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
         if self._prepared:
             sql = "; ".join(statement.execution for statement, *_ in steps)

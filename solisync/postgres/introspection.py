@@ -103,7 +103,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerFacts:
     """What the service needs of a server, and of its role there."""
 
     major: int
@@ -115,7 +115,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseFacts:
     """The version of the server, and the name and size of one database there."""
 
     server_version: str
@@ -136,16 +136,16 @@ async def clock(connection: Connection) -> datetime:
     return now
 
 
-async def server(connection: Connection) -> Server:
+async def server(connection: Connection) -> ServerFacts:
     """The server as this role sees it."""
     (row,) = await connection.execute(_SERVER)
-    return Server(*row)
+    return ServerFacts(*row)
 
 
-async def database(connection: Connection) -> Database:
+async def database(connection: Connection) -> DatabaseFacts:
     """The database of this connection."""
     (row,) = await connection.execute(_DATABASE)
-    return Database(*row)
+    return DatabaseFacts(*row)
 
 
 async def service_connections(connection: Connection) -> int:

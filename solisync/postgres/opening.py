@@ -54,7 +54,7 @@ _log = Logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerIdentity:
     """The server that a connection leads to.
 
     `name` is the host and port of the DSN; where something stands between, the address follows that the server has by
@@ -70,7 +70,7 @@ class Server:
 
 async def connect_and_set_up(
     reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
-) -> tuple[LibpqConnection, Server]:
+) -> tuple[LibpqConnection, ServerIdentity]:
     """Connect, set the server's timeouts (unless not `bounded`), and prepare those `statements` that fit the schema.
 
     Raises what `libpq.connect` raises. Cancelling it closes the connection.
@@ -90,12 +90,12 @@ async def connect_and_set_up(
     return connection, _server(connection, rows[0])
 
 
-def _server(connection: LibpqConnection, row: Row) -> Server:
+def _server(connection: LibpqConnection, row: Row) -> ServerIdentity:
     address, port, started, pooled, lacking = row
     name = f"{connection.host}:{connection.port}"
     if address is not None and connection.peer != (address, port):
         name += f" ({address}:{port})"
-    return Server(name, f"{address}:{port} {started}", pooled, lacking)
+    return ServerIdentity(name, f"{address}:{port} {started}", pooled, lacking)
 
 
 async def _prepare(connection: LibpqConnection, statements: tuple[Statement, ...]) -> None:

@@ -18,7 +18,7 @@ from ..errors import ConnectionFailed, ConnectionLost, Unavailable
 from .abandoned import AbandonedConnections
 from .connection import Connection
 from .dsn import each_host
-from .opening import Server
+from .opening import ServerIdentity
 from .staggered import staggered_race
 from .statement import Statement
 from .times import TIMES, PoolTimes
@@ -240,7 +240,7 @@ class Pool:
             connection.shield()
             self._make_idle(connection)
 
-    def _announce(self, server: Server) -> None:
+    def _announce(self, server: ServerIdentity) -> None:
         """Say in the log which server is in use, when that is news."""
         if self._reachable and server.name in self.servers:
             return

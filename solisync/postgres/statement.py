@@ -47,4 +47,4 @@ class Query(Statement, Generic[T]):
     row: Callable[..., T] = field(kw_only=True)
 
 
-Step = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters
+Call = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConnectionLost, DatabaseError, Interrupted
 from .connection import Connection
-from .statement import Row, Statement, Step
+from .statement import Call, Row, Statement
 
 S = TypeVar("S", bound="Statements")
 T = TypeVar("T")
@@ -22,11 +22,11 @@ class Statements:
         """Run `statement` and return its rows."""
         return self._send(((statement, *parameters),))
 
-    def run_all(self, *steps: Step) -> Coroutine[Any, Any, list[Row]]:
+    def run_all(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters in one round trip; returns the rows of the last."""
         return self._send(steps)
 
-    def _send(self, steps: tuple[Step, ...]) -> Coroutine[Any, Any, list[Row]]:
+    def _send(self, steps: tuple[Call, ...]) -> Coroutine[Any, Any, list[Row]]:
         return self._connection.run(*steps)
 
 
@@ -38,7 +38,7 @@ class Transaction(Statements):
         self._opening = "BEGIN; "
         self._committed = False
 
-    async def commit_with(self, *steps: Step) -> None:
+    async def commit_with(self, *steps: Call) -> None:
         """Run statements and COMMIT in one round trip; no other statement may follow.
 
         Raises Interrupted when the connection is lost meanwhile, because the outcome is unknown then.
@@ -61,7 +61,7 @@ class Transaction(Statements):
             raise DatabaseError("work went on after a statement had failed")
         await self.commit_with()
 
-    def _send(self, steps: tuple[Step, ...], after: str = "") -> Coroutine[Any, Any, list[Row]]:
+    def _send(self, steps: tuple[Call, ...], after: str = "") -> Coroutine[Any, Any, list[Row]]:
         assert not self._committed, "the transaction has ended"
         before, self._opening = self._opening, ""
         return self._connection.run(*steps, before=before, after=after)

@@ -27,7 +27,7 @@ NEIGHBOURS = 10
 RANKS = 10_000
 
 DrawMode = Literal[DRAW_MODES]  # type: ignore[valid-type]
-Limit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"{LIMIT_DEFAULT} when absent")]
+PageLimit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"{LIMIT_DEFAULT} when absent")]
 
 _BYTES = Packing(">iq16s")
 _PATTERN = "^[A-Za-z0-9_-]{38}$"

@@ -7,7 +7,7 @@ from ..errors import BadRequest
 from .sync import Document
 
 
-class Counts(NamedTuple):
+class Lengths(NamedTuple):
     """The lengths of a document's lists and maps, and the number of its unknown fields."""
 
     achievements: int
@@ -18,7 +18,7 @@ class Counts(NamedTuple):
     unknown_fields: int
 
 
-MOST = Counts(
+MOST = Lengths(
     achievements=2_000,
     unlocked_card_backs=1_000,
     unlocked_backgrounds=1_000,
@@ -26,7 +26,7 @@ MOST = Counts(
     daily_challenge_history=4_000,
     unknown_fields=2_000,
 )
-_NOTHING = Counts(0, 0, 0, 0, 0, 0)
+_NOTHING = Lengths(0, 0, 0, 0, 0, 0)
 
 
 def check_bounds(document: Document, stored: Document | None) -> None:
@@ -35,15 +35,15 @@ def check_bounds(document: Document, stored: Document | None) -> None:
     if not any(map(gt, counts, MOST)):
         return
     known = _counts(stored) if stored else _NOTHING
-    for name, count, most, had in zip(Counts._fields, counts, MOST, known, strict=True):
+    for name, count, most, had in zip(Lengths._fields, counts, MOST, known, strict=True):
         if count > max(most, had):
             raise BadRequest("sync_too_many", f"sync payload may have at most {most:,} {name.replace('_', ' ')}")
 
 
-def _counts(document: Document) -> Counts:
+def _counts(document: Document) -> Lengths:
     payload, unknown_fields = document
     progress = payload.progress
-    return Counts(
+    return Lengths(
         len(payload.achievements),
         len(progress.unlocked_card_backs),
         len(progress.unlocked_backgrounds),

@@ -26,7 +26,7 @@ from .sync import Document, Payload
 MOST_ANSWERS = 16
 
 
-class Counts(NamedTuple):
+class GameCounts(NamedTuple):
     """What is counted of a payload; `time` is that of all won games, in seconds, from their average."""
 
     games_played: int
@@ -37,11 +37,11 @@ class Counts(NamedTuple):
     draw_three_wins: int
     time: int
 
-    def reaches(self, other: "Counts") -> bool:
+    def reaches(self, other: "GameCounts") -> bool:
         """Whether none of the counters that merging never lowers is below the other's."""
         return all(map(ge, self[:4], other[:4]))
 
-    def with_most_draws(self, other: "Counts") -> "Counts":
+    def with_most_draws(self, other: "GameCounts") -> "GameCounts":
         """The counts with the higher wins of each draw mode, which merging may lower but a device may keep."""
         return self._replace(
             draw_one_wins=max(self.draw_one_wins, other.draw_one_wins),
@@ -56,10 +56,10 @@ class Counts(NamedTuple):
 class Known(NamedTuple):
     """What a session's device had: what it `pushed` last, if that counts, and what it was told since then."""
 
-    pushed: Counts | None
-    answers: tuple[Counts, ...]
+    pushed: GameCounts | None
+    answers: tuple[GameCounts, ...]
 
-    def after(self, pushed: Counts, answer: Counts, basis: "Basis") -> "Known":
+    def after(self, pushed: GameCounts, answer: GameCounts, basis: "Basis") -> "Known":
         """What is known once a push has been merged so and answered; of a stale one only the answer is.
 
         A push that was merged by MAXIMUM and lacks games of its answer may have come late. Its device may have pushed
@@ -72,20 +72,20 @@ class Known(NamedTuple):
             known = Known(self.pushed, answers)
         else:
             rest = (told for told in self.answers if not pushed.reaches(told))
-            known = Known(reduce(Counts.with_most_draws, self.reached_by(pushed), pushed), (*rest, answer))
+            known = Known(reduce(GameCounts.with_most_draws, self.reached_by(pushed), pushed), (*rest, answer))
         return known if len(known.answers) <= MOST_ANSWERS else Known(None, (answer,))
 
-    def reached_by(self, pushed: Counts) -> list[Counts]:
+    def reached_by(self, pushed: GameCounts) -> list[GameCounts]:
         """What the device of a push had, as far as is known."""
         return [each for each in (self.pushed, *self.answers) if each is not None and pushed.reaches(each)]
 
 
 NOTHING_KNOWN = Known(None, ())
-NO_GAMES = Counts(0, 0, 0, 0, 0, 0, 0)
+NO_GAMES = GameCounts(0, 0, 0, 0, 0, 0, 0)
 
 _MOST = (U32_MAX, U32_MAX, U64_MAX, U64_MAX, U32_MAX, U32_MAX)
 _encode = msgspec.json.Encoder().encode
-decode_counts = msgspec.json.Decoder(Counts).decode
+decode_counts = msgspec.json.Decoder(GameCounts).decode
 
 
 class Basis(Enum):
@@ -96,10 +96,10 @@ class Basis(Enum):
     STALE = "stale"
 
 
-def counts_of(payload: Payload) -> Counts:
+def counts_of(payload: Payload) -> GameCounts:
     """What is counted of a payload."""
     stats = payload.stats
-    return Counts(
+    return GameCounts(
         games_played=stats.games_played,
         games_won=stats.games_won,
         lifetime_score=stats.lifetime_score,
@@ -110,14 +110,14 @@ def counts_of(payload: Payload) -> Counts:
     )
 
 
-def add(pushed: Counts, stored: Counts, known: Known) -> tuple[Basis, Counts]:
+def add(pushed: GameCounts, stored: GameCounts, known: Known) -> tuple[Basis, GameCounts]:
     """The stored counts with what is new in a push. Unless they are COUNTED, the result has no meaning."""
     if known.pushed is not None and not pushed.reaches(known.pushed):
         return Basis.STALE, stored
     had = known.reached_by(pushed)
     if not had:
         return Basis.MAXIMUM, stored
-    new = Counts(*(max(mine - max(its), 0) for mine, *its in zip(pushed, *had, strict=True)))
+    new = GameCounts(*(max(mine - max(its), 0) for mine, *its in zip(pushed, *had, strict=True)))
     if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some of them were counted before a merge lowered them
         new = new._replace(draw_one_wins=0, draw_three_wins=0)
     six = (
@@ -125,23 +125,23 @@ def add(pushed: Counts, stored: Counts, known: Known) -> tuple[Basis, Counts]:
         for before, more, mine, most in zip(stored[:6], new[:6], pushed[:6], _MOST, strict=True)
     )
     base = max(had, key=lambda counts: (counts.games_won, counts.time))
-    counts = Counts._make((*six, stored.time + max(pushed.time - base.time, 0)))
+    counts = GameCounts._make((*six, stored.time + max(pushed.time - base.time, 0)))
     return Basis.COUNTED, counts if _is_between(counts, stored, pushed) else _at_average(counts, stored, pushed)
 
 
-def _is_between(counts: Counts, one: Counts, other: Counts) -> bool:
+def _is_between(counts: GameCounts, one: GameCounts, other: GameCounts) -> bool:
     """Whether the average time lies between two others, so that no game need have been faster or slower."""
     averages = sorted(each.time // max(each.games_won, 1) for each in (one, other))
     return averages[0] <= counts.time // max(counts.games_won, 1) <= averages[1]
 
 
-def _at_average(counts: Counts, stored: Counts, pushed: Counts) -> Counts:
+def _at_average(counts: GameCounts, stored: GameCounts, pushed: GameCounts) -> GameCounts:
     """The counts with a time for which the new games took as long as the average of those that were pushed."""
     new = counts.games_won - stored.games_won
     return counts._replace(time=stored.time + new * pushed.time // max(pushed.games_won, 1))
 
 
-def with_counts(document: Document, counts: Counts) -> Document:
+def with_counts(document: Document, counts: GameCounts) -> Document:
     """A merged document with these counts, and what follows from them."""
     payload = document.payload
     won = counts.games_won

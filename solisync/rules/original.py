@@ -56,14 +56,14 @@ class User(NamedTuple):
     created_at: datetime
 
 
-class Progress(NamedTuple):
+class OriginalProgress(NamedTuple):
     """What a player has pushed, as it was pulled there."""
 
     user_id: str
     document: Document
 
 
-class BoardEntry(NamedTuple):
+class OriginalEntry(NamedTuple):
     """A player's entry on the leaderboard."""
 
     user_id: str
@@ -73,7 +73,7 @@ class BoardEntry(NamedTuple):
     visible: bool
 
 
-class Replay(NamedTuple):
+class OriginalReplay(NamedTuple):
     """A replay, to be returned byte for byte."""
 
     id: str
@@ -130,13 +130,13 @@ def read_user(row: Row) -> User:
     return User(cells.uuid(row, "id"), username, password_hash, cells.time(row, "created_at"))
 
 
-def read_progress(row: Row) -> Progress:
+def read_progress(row: Row) -> OriginalProgress:
     """A row of `sync_state`, with its player's own id in it, and no bounds but those of each field."""
     user_id = cells.uuid(row, "user_id")
     parts = {part: Raw(cells.json(row, f"{part}_json")) for part in ("stats", "achievements", "progress")}
     body = _encode({"user_id": user_id, **parts, "last_modified": cells.time(row, "last_modified")})
     try:
-        return Progress(user_id, read_pushed(body))
+        return OriginalProgress(user_id, read_pushed(body))
     except BadRequest as error:
         raise Unusable(str(error).removeprefix("request body: ")) from None
 
@@ -167,10 +167,10 @@ def newest_classics(replays: Iterable[Row]) -> dict[object, datetime]:
     return newest
 
 
-def read_entry(row: Row, newest_classic: datetime | None, now: datetime) -> tuple[BoardEntry, list[str]]:
+def read_entry(row: Row, newest_classic: datetime | None, now: datetime) -> tuple[OriginalEntry, list[str]]:
     """A row of `leaderboard`, with its player's name and opt-in; and warnings of cells that count as something else."""
     odd = OddCells(row, now)
-    entry = BoardEntry(
+    entry = OriginalEntry(
         user_id=cells.uuid(row, "user_id"),
         display_name=odd.display_name(),
         bests=odd.bests(),
@@ -180,7 +180,7 @@ def read_entry(row: Row, newest_classic: datetime | None, now: datetime) -> tupl
     return entry, odd.warnings
 
 
-def read_stored_replay(row: Row, now: datetime) -> tuple[Replay, list[str]]:
+def read_stored_replay(row: Row, now: datetime) -> tuple[OriginalReplay, list[str]]:
     """A row of `replays`, of which the text alone counts, as in an upload; and warnings, as of an entry."""
     odd = OddCells(row, now)
     body = cells.text(row, "replay_json").encode()
@@ -192,7 +192,7 @@ def read_stored_replay(row: Row, now: datetime) -> tuple[Replay, list[str]]:
     except BadRequest as error:
         raise Unusable(str(error).replace("request body", "replay_json")) from None
     replay = ReceivedReplay(body, header, digest=None)  # the original server keeps no `game_id`
-    return Replay(cells.uuid(row, "id"), cells.uuid(row, "user_id"), received_at, replay), odd.warnings
+    return OriginalReplay(cells.uuid(row, "id"), cells.uuid(row, "user_id"), received_at, replay), odd.warnings
 
 
 def read_token(row: Row) -> LiveToken:

@@ -16,7 +16,7 @@ from .verdicts import VerdictAnswer
 PageName = Literal["home", "replays", "replay", "leaderboard", "daily", "account", "missing"]
 
 
-class Head(NamedTuple):
+class PageMeta(NamedTuple):
     """What previews of a link show."""
 
     title: str
@@ -61,13 +61,15 @@ class DayData(Struct, frozen=True):
     goal: Goal
 
 
-STATIC: dict[PageName, Head] = {
-    "home": Head("Solitaire", "Klondike solitaire: the deal of the day, replays of won games, and the best players."),
-    "replays": Head("Replays – Solitaire", "The newest won games, to watch move by move."),
-    "leaderboard": Head("Leaderboard – Solitaire", "The best games, each proved by its replay."),
-    "daily": Head("Deal of the day – Solitaire", "One deal a day for everybody, and a goal to reach with it."),
-    "account": Head("Account – Solitaire", "Sign in, register, and look after your account."),
-    "missing": Head("Not found – Solitaire", "There is nothing at this address."),
+STATIC: dict[PageName, PageMeta] = {
+    "home": PageMeta(
+        "Solitaire", "Klondike solitaire: the deal of the day, replays of won games, and the best players."
+    ),
+    "replays": PageMeta("Replays – Solitaire", "The newest won games, to watch move by move."),
+    "leaderboard": PageMeta("Leaderboard – Solitaire", "The best games, each proved by its replay."),
+    "daily": PageMeta("Deal of the day – Solitaire", "One deal a day for everybody, and a goal to reach with it."),
+    "account": PageMeta("Account – Solitaire", "Sign in, register, and look after your account."),
+    "missing": PageMeta("Not found – Solitaire", "There is nothing at this address."),
 }
 
 _VERDICTS = {
@@ -78,14 +80,14 @@ _VERDICTS = {
 }
 
 
-def replay_head(shown: ReplayData) -> Head:
+def replay_head(shown: ReplayData) -> PageMeta:
     """The head of the page of a replay: by whom, with which result, and whether its moves prove it."""
     replay, verdict = shown.replay, shown.verdict
     game = f"{_points(replay.final_score)} in {_clock(replay.time_seconds)}, {_in_words(replay.draw_mode)}"
     claims = "claims" if verdict.status == Status.REFUTED else "won with"
     deal = "" if replay.deal is None else f", deal {replay.deal}"
     details = f"Mode {_in_words(replay.mode)}{deal}, {replay.recorded_at[:10]}."
-    return Head(f"{replay.username} {claims} {game}", f"{details} {_checked(verdict)}")
+    return PageMeta(f"{replay.username} {claims} {game}", f"{details} {_checked(verdict)}")
 
 
 def day_data(challenge: DailyChallenge) -> DayData:
@@ -94,9 +96,9 @@ def day_data(challenge: DailyChallenge) -> DayData:
     return DayData(challenge.date, str(challenge.seed), goal)
 
 
-def day_head(day: DayData) -> Head:
+def day_head(day: DayData) -> PageMeta:
     """The head of the page of a day."""
-    return Head(f"Deal of {day.date} – Solitaire", f"{day.goal.description}. The deal is {day.deal}.")
+    return PageMeta(f"Deal of {day.date} – Solitaire", f"{day.goal.description}. The deal is {day.deal}.")
 
 
 def _in_words(name: str) -> str:

@@ -26,7 +26,7 @@ PositionText = Annotated[
 ]
 
 
-class Position(NamedTuple):
+class ListPosition(NamedTuple):
     """A place between two rows of a list that is ordered by time and id."""
 
     time: datetime
@@ -39,7 +39,7 @@ class Position(NamedTuple):
         return urlsafe_b64encode(packed).decode("ascii")
 
 
-def read_position(values: list[str], name: str) -> Position | None:
+def read_position(values: list[str], name: str) -> ListPosition | None:
     """The position in the query, given all values of the parameter `name`; None for the first page.
 
     Raises BadRequest for anything that `Position.text` can't have returned.
@@ -49,7 +49,7 @@ def read_position(values: list[str], name: str) -> Position | None:
     if len(values) == 1 and _SPELLING.fullmatch(values[0]):
         microseconds, uuid = _BYTES.unpack(urlsafe_b64decode(values[0]))
         try:
-            return Position(EPOCH + timedelta(microseconds=microseconds), str(UUID(bytes=uuid)))
+            return ListPosition(EPOCH + timedelta(microseconds=microseconds), str(UUID(bytes=uuid)))
         except OverflowError:
             pass  # no time of the years 1 to 9999
     raise BadRequest("bad_query", f"{name} must be what an earlier page gave as next")

@@ -7,7 +7,7 @@ from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .fields import U64, Time
-from .position import Position
+from .position import ListPosition
 from .replays import Moment
 from .verdicts import VerdictStatus
 
@@ -95,4 +95,4 @@ def _next(replays: Sequence[Recent], count: int) -> str | None:
     if not 0 < count < len(replays):
         return None
     last = replays[count - 1]
-    return Position(last.received_at, last.id).text
+    return ListPosition(last.received_at, last.id).text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..klondike import PREFERRED, Verdict
-from ..postgres.statement import Query, Statement, Step
+from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements
 from .accounts import LOCK
 from .rows import converted, many, maybe, one
@@ -40,7 +40,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueueLengths:
     """How many replays are in each queue, claimed ones included, counted to COUNTED; how old the oldest upload is."""
 
     literal: int
@@ -138,7 +138,7 @@ WAITING = Query(
         coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8 AS oldest_seconds
     FROM uploads
     """,  # noqa: S608
-    row=Waiting,
+    row=QueueLengths,
 )
 
 # What somebody deletes at this moment is skipped: else the two could wait for each other.
@@ -245,7 +245,7 @@ async def search(statements: Statements, claim: Claim) -> None:
 
 def settling(
     claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None, boards: list[str] | None
-) -> tuple[Step, ...]:
+) -> tuple[Call, ...]:
     """Store the verdict and end the check, unless the claim has gone to another.
 
     `timeline` is compressed by zlib; `boards` are those on which a verified replay stands.
@@ -259,7 +259,7 @@ def settling(
     )
 
 
-async def waiting(statements: Statements) -> Waiting:
+async def waiting(statements: Statements) -> QueueLengths:
     """How long the queues are."""
     return one(WAITING, await statements.run(WAITING))
 

@@ -8,7 +8,7 @@ from .rows import one
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RowCounts:
     """The number of rows by kind; `sessions` are those that have not expired, and four are replays by verdict."""
 
     players: int
@@ -45,7 +45,7 @@ EVERYTHING = Query(
         (SELECT count(*) FROM analytics_events) AS analytics_events
     """,
     prepared=False,
-    row=Counts,
+    row=RowCounts,
 )
 
 
@@ -54,6 +54,6 @@ async def players(statements: Statements) -> int:
     return one(PLAYERS, await statements.run(PLAYERS))
 
 
-async def everything(statements: Statements) -> Counts:
+async def everything(statements: Statements) -> RowCounts:
     """The number of rows of every kind."""
     return one(EVERYTHING, await statements.run(EVERYTHING))

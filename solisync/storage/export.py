@@ -22,14 +22,14 @@ from ..rules.export import (
     ExportedSession,
     ReplayHead,
 )
-from ..rules.position import Position
+from ..rules.position import ListPosition
 from . import paging
 from .rows import converted, many, maybe, nested
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
 PAGE_EVENTS = 128  # whose payloads may take 4 KiB each
-START = Position(*paging.position(None, paging.FIRST_TIME))
+START = ListPosition(*paging.position(None, paging.FIRST_TIME))
 
 T = TypeVar("T")
 
@@ -224,7 +224,7 @@ class Page:
     """Some records in a row, separated, and where the next page begins."""
 
     part: Part
-    last: Position
+    last: ListPosition
 
 
 async def document(read: Read, user_id: str, beginning: Beginning) -> AsyncGenerator[bytes, None]:
@@ -247,7 +247,7 @@ async def document(read: Read, user_id: str, beginning: Beginning) -> AsyncGener
 
 
 async def _parts(
-    read_page: Callable[[Position, Any], Awaitable[Page | None]], keys: Sequence[Any]
+    read_page: Callable[[ListPosition, Any], Awaitable[Page | None]], keys: Sequence[Any]
 ) -> AsyncGenerator[Part, None]:
     """The pages for each of these keys, with separators between them."""
     first = True
@@ -269,12 +269,12 @@ async def _progress(statements: Statements, user_id: str) -> Part:
     return Part(maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null")
 
 
-async def _replays(statements: Statements, user_id: str, after: Position, until: datetime) -> Page | None:
+async def _replays(statements: Statements, user_id: str, after: ListPosition, until: datetime) -> Page | None:
     rows = await statements.run(REPLAYS, user_id, *after, until)
     return _page(rows, many(REPLAYS, rows))
 
 
-async def _events(statements: Statements, name: int, after: Position, until: datetime) -> Page | None:
+async def _events(statements: Statements, name: int, after: ListPosition, until: datetime) -> Page | None:
     rows = await statements.run(EVENTS, name, *after, until)
     return _page(rows, [export.event(each) for each in many(EVENTS, rows)])
 
@@ -284,4 +284,4 @@ def _page(rows: list[Row], records: Sequence[tuple[bytes, ...]]) -> Page | None:
         return None
     last_id, received_at, *_ = rows[-1]
     rows.clear()  # the same bodies once more, as text
-    return Page(Part(export.joined(records)), Position(received_at, last_id))
+    return Page(Part(export.joined(records)), ListPosition(received_at, last_id))

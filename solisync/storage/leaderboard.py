@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ..postgres.statement import Query, Statement, Step
+from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
@@ -102,12 +102,12 @@ async def opt_out(statements: Statements, user_id: str) -> bool:
     return bool(await statements.run(OPT_OUT, user_id))
 
 
-def opting_in(user_id: str, display_name: str, bests: Bests, now: datetime) -> tuple[Step, ...]:
+def opting_in(user_id: str, display_name: str, bests: Bests, now: datetime) -> tuple[Call, ...]:
     """Make the player's entry visible under this name, improved by these bests. Needs a lock of the player's row."""
     return ((OPT_IN, user_id, display_name, bests.score, bests.seconds, now),)
 
 
-def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Step, ...]:
+def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Call, ...]:
     """Improve the player's entry by these bests; no step without any. Needs a lock of the player's row."""
     return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
 

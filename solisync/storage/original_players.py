@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..rules.original import BoardEntry, Fate, Image, User, fate
+from ..rules.original import Fate, Image, OriginalEntry, User, fate
 from .rows import encoded, id_set, many, number
 
 
@@ -191,12 +191,12 @@ async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]
     await transaction.run(SAVE_PROGRESS, list(documents), [document.decode() for document in documents.values()])
 
 
-async def look_at_entries(statements: Statements, entries: Sequence[BoardEntry]) -> set[str]:
+async def look_at_entries(statements: Statements, entries: Sequence[OriginalEntry]) -> set[str]:
     """The players whose entries would be new or better."""
     return id_set(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
 
 
-async def store_entries(transaction: Transaction, entries: Sequence[BoardEntry]) -> set[str]:
+async def store_entries(transaction: Transaction, entries: Sequence[OriginalEntry]) -> set[str]:
     """Add or improve entries; those players whose entries are new or better by it."""
     await lock(transaction, [entry.user_id for entry in entries])
     return id_set(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
@@ -221,7 +221,7 @@ async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> se
     return id_set(await transaction.run(SAVE_AVATARS, ids, [image.extension for image in images], texts))
 
 
-def _columns(entries: Sequence[BoardEntry]) -> tuple[list[object], ...]:
+def _columns(entries: Sequence[OriginalEntry]) -> tuple[list[object], ...]:
     return (
         [entry.user_id for entry in entries],
         [entry.display_name for entry in entries],

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..rules.original import LiveToken, Replay, ReportedEvent
+from ..rules.original import LiveToken, OriginalReplay, ReportedEvent
 from .original_players import LOCK
 from .replays import COLUMNS, SENT, sent
 from .rows import id_set, many
@@ -125,12 +125,12 @@ SAVE_EVENTS = Statement(
 )
 
 
-async def fresh_replays(statements: Statements, replays: Sequence[Replay]) -> set[str]:
+async def fresh_replays(statements: Statements, replays: Sequence[OriginalReplay]) -> set[str]:
     """Those of these replays that would be stored."""
     return id_set(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
 
 
-async def store_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
+async def store_replays(transaction: Transaction, replays: Sequence[OriginalReplay]) -> set[str]:
     """Store those replays that are fresh; their ids."""
     unnoted = id_set(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
     replays = [replay for replay in replays if replay.id in unnoted]

@@ -4,7 +4,7 @@ from operator import attrgetter
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.position import Position
+from ..rules.position import ListPosition
 from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
 from .replays import NUMBERS, SHOWN
@@ -77,7 +77,7 @@ SET_LISTED = Query(
 )
 
 
-async def page(statements: Statements, user_id: str, before: Position | None) -> list[OwnReplay] | None:
+async def page(statements: Statements, user_id: str, before: ListPosition | None) -> list[OwnReplay] | None:
     """The player's replays that are older than `before`, newest first, up to RECENT_MAX + 1; None without a player."""
     rows = await statements.run(LIST, user_id, *(before or paging.END))
     if not rows:
@@ -85,7 +85,7 @@ async def page(statements: Statements, user_id: str, before: Position | None) ->
     return sorted(many(LIST, (row for row in rows if row[0] is not None)), key=_order, reverse=True)
 
 
-async def listed_page(statements: Statements, username: str, before: Position | None) -> list[Recent]:
+async def listed_page(statements: Statements, username: str, before: ListPosition | None) -> list[Recent]:
     """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1."""
     rows = await statements.run(LISTED, username, *(before or paging.END))
     return sorted(many(LISTED, rows), key=_order, reverse=True)

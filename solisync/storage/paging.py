@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 
-from ..rules.position import Position
+from ..rules.position import ListPosition
 
 PAGE = 1_000
 
 FIRST_TIME = datetime(1, 1, 2, tzinfo=UTC)  # a day that has one before it in every time zone
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-END = Position(datetime(9999, 12, 30, tzinfo=UTC), LAST_ID)  # likewise, with a day after it
+END = ListPosition(datetime(9999, 12, 30, tzinfo=UTC), LAST_ID)  # likewise, with a day after it
 
 T = TypeVar("T")
 

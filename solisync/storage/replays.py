@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Raw
 
-from ..postgres.statement import Query, Statement, Step
+from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
@@ -145,7 +145,7 @@ async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> 
 
 def storing(
     user_id: str, replay_id: str, replay: ReceivedReplay, bests: Bests | None, now: datetime
-) -> tuple[Step, ...]:
+) -> tuple[Call, ...]:
     """Store a replay, and improve the leaderboard entry by `bests` if there are any. Needs the lock of `room`."""
     step = (STORE, len(replay.raw), replay.digest, *_values(replay_id, user_id, now, replay))
     return (step, *improving(user_id, bests, now))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from ..postgres.statement import Query, Statement, Step
+from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..rules.counting import NO_GAMES, NOTHING_KNOWN, Counts, Known, decode_counts
+from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known, decode_counts
 from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
 from .leaderboard import improving
@@ -27,7 +27,7 @@ class Saved:
 
     payload: bytes | None
     standing: Standing
-    counts: Counts | None  # what sessions are told of the document; None when an older version has stored it
+    counts: GameCounts | None  # what sessions are told of the document; None when an older version has stored it
     session: str | None  # its id; None when the access token names none
     known: Known  # what the session's device had
 
@@ -48,7 +48,7 @@ def saved_from(
     return Saved(encoded(payload), standing, _counts(counted), session_id, known)
 
 
-def _counts(text: str | None) -> Counts | None:
+def _counts(text: str | None) -> GameCounts | None:
     return None if text is None else decode_counts(text)
 
 
@@ -162,7 +162,7 @@ async def pull(statements: Statements, user_id: str, access_expiry: int) -> Pull
 
 
 async def pull_foreign(
-    statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: Counts
+    statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: GameCounts
 ) -> None:
     """Remember that the session was told a foreign document, and what is counted of it."""
     await statements.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
@@ -179,8 +179,8 @@ async def load(transaction: Transaction, user_id: str, access_expiry: int | None
 
 
 def saving(
-    user_id: str, payload: bytes, counts: Counts, bests: Bests | None, now: datetime, *, first: bool
-) -> tuple[Step, ...]:
+    user_id: str, payload: bytes, counts: GameCounts, bests: Bests | None, now: datetime, *, first: bool
+) -> tuple[Call, ...]:
     """Store the merged document, and improve the leaderboard entry by `bests` if any. Needs the lock of `load`.
 
     `first`: whether `load` found no document. The steps fail with TransactionAborted when that is not so.
@@ -189,7 +189,7 @@ def saving(
     return (save, *improving(user_id, bests, now))
 
 
-def remembering(user_id: str, saved: Saved, known: Known) -> Step:
+def remembering(user_id: str, saved: Saved, known: Known) -> Call:
     """Remember what the session's device has once its push has been answered.
 
     A token that names no session may be of any of the player's devices, which then has pushed what its session doesn't

@@ -13,7 +13,7 @@ from ..postgres.database import Database
 from ..rules.boards import daily_board
 from ..rules.challenge import daily_challenge
 from ..rules.ids import is_id
-from ..rules.pages import STATIC, Head, PageName, day_data, day_head, replay_head
+from ..rules.pages import STATIC, PageMeta, PageName, day_data, day_head, replay_head
 from ..storage import boards, pages
 from .documents import document, unless_known
 from .wire.reply import Reply
@@ -130,7 +130,7 @@ class Pages:
         reply = self._static["missing"][gzip]
         return msgspec.structs.replace(reply, status=404, headers={**reply.headers, "Error-Code": code})
 
-    def _html(self, page: PageName, head: Head, data: bytes = b"{}", *, robots: str = "") -> bytes:
+    def _html(self, page: PageName, head: PageMeta, data: bytes = b"{}", *, robots: str = "") -> bytes:
         return self._layout.substitute(
             title=escape(head.title),
             description=escape(head.description),

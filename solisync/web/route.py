@@ -59,7 +59,7 @@ class Content:
     media_types: tuple[str, ...]
 
 
-class Argument(NamedTuple):
+class RequestValue(NamedTuple):
     """How an argument is read off a request, for the handlers of the routes that have it."""
 
     read: Callable[[Any], Any]  # of a Request, which has what such a route has checked
@@ -67,21 +67,21 @@ class Argument(NamedTuple):
 
 
 ARGUMENTS = {
-    "player": Argument(lambda request: request.claims.user_id, lambda route: route.protected),
-    "access_expiry": Argument(lambda request: request.claims.expiry, lambda route: route.protected),
-    "client": Argument(lambda request: request.caller.bucket, lambda route: route.limit and not route.protected),
-    "cookie": Argument(session_cookie, lambda route: route.same_origin),
-    "body": Argument(
+    "player": RequestValue(lambda request: request.claims.user_id, lambda route: route.protected),
+    "access_expiry": RequestValue(lambda request: request.claims.expiry, lambda route: route.protected),
+    "client": RequestValue(lambda request: request.caller.bucket, lambda route: route.limit and not route.protected),
+    "cookie": RequestValue(session_cookie, lambda route: route.same_origin),
+    "body": RequestValue(
         lambda request: request.route.body.decode(request.body()), lambda route: isinstance(route.body, Json)
     ),
-    "content": Argument(lambda request: request.body(), lambda route: isinstance(route.body, Upload)),
-    "content_type": Argument(
+    "content": RequestValue(lambda request: request.body(), lambda route: isinstance(route.body, Upload)),
+    "content_type": RequestValue(
         lambda request: request.field(b"content-type") or "", lambda route: isinstance(route.body, Upload)
     ),
-    "if_none_match": Argument(lambda request: request.field(b"if-none-match")),
-    "gzip": Argument(lambda request: takes_gzip(request.field(b"accept-encoding"))),
-    "user_agent": Argument(lambda request: user_agent(request.field(b"user-agent"))),
-    "head_only": Argument(lambda request: request.method == b"HEAD"),
+    "if_none_match": RequestValue(lambda request: request.field(b"if-none-match")),
+    "gzip": RequestValue(lambda request: takes_gzip(request.field(b"accept-encoding"))),
+    "user_agent": RequestValue(lambda request: user_agent(request.field(b"user-agent"))),
+    "head_only": RequestValue(lambda request: request.method == b"HEAD"),
 }
 """What handlers may ask for beside the variables of their path and the parameters of their query."""
 

@@ -14,7 +14,7 @@ from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..process.metrics import Metrics
 from ..rules.bounds import check_bounds
-from ..rules.counting import NO_GAMES, Basis, Counts, Known, add, counts_of, with_counts
+from ..rules.counting import NO_GAMES, Basis, GameCounts, Known, add, counts_of, with_counts
 from ..rules.ids import canonical_uuid
 from ..rules.leaderboard import Bests, bests_of
 from ..rules.merge import merge
@@ -100,7 +100,7 @@ class _Merged(NamedTuple):
 
     payload: bytes
     bests: Bests
-    answer: Counts
+    answer: GameCounts
     known: Known
     conflicts: list[SyncConflict]
     basis: Basis

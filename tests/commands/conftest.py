@@ -7,7 +7,7 @@ import json
 import pytest
 
 from solisync.commands.main import command_parser
-from solisync.commands.output import Output, Progress
+from solisync.commands.output import Output, ProgressLine
 from solisync.commands.task import Task
 
 
@@ -45,7 +45,7 @@ def administrate(reactor, shared_dsn):
             environ={"DATABASE_URL": shared_dsn} | {name: str(value) for name, value in environ.items()},
             reactor=reactor,
             output=Output(out, json=chosen.json),
-            progress=Progress(errors, wanted=getattr(chosen, "progress", False)),
+            progress=ProgressLine(errors, wanted=getattr(chosen, "progress", False)),
         )
         with contextlib.nullcontext() if fails is None else pytest.raises(fails):
             await chosen.command.run(task)

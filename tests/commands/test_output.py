@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.commands.output import Column, Output, Progress, bytes_shown, harmless, shown
+from solisync.commands.output import Column, Output, ProgressLine, bytes_shown, harmless, shown
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
@@ -86,7 +86,7 @@ def test_progress_is_for_terminals_and_for_those_who_ask():
     """On a terminal it stays in one line, which it leaves at the end."""
     silent, asked, terminal = io.StringIO(), io.StringIO(), Terminal()
     for stream, wanted in ((silent, False), (asked, True), (terminal, False)):
-        progress = Progress(stream, wanted=wanted)
+        progress = ProgressLine(stream, wanted=wanted)
         progress.report("one")
         progress.report("two")  # too soon
         progress.report("three", now=True)

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from solisync.rules.counting import NO_GAMES, Counts
+from solisync.rules.counting import NO_GAMES, GameCounts
 from tests.harness.payloads import progress_of
 
 
 def play(counts, *, won, score, seconds):
     """These counts and one game more."""
-    return Counts(
+    return GameCounts(
         counts.games_played + 1,
         counts.games_won + won,
         counts.lifetime_score + score,
@@ -21,20 +21,20 @@ def play(counts, *, won, score, seconds):
 
 def sum_of(state, new):
     """A state and the games by which two others differ."""
-    return Counts(*map(int.__add__, state, new))
+    return GameCounts(*map(int.__add__, state, new))
 
 
 def games_since(counts, base):
     """The games by which a state differs from an earlier one; averages that are rounded down may hide some time."""
-    return Counts(*(max(mine - its, 0) for mine, its in zip(counts, base, strict=True)))
+    return GameCounts(*(max(mine - its, 0) for mine, its in zip(counts, base, strict=True)))
 
 
 @dataclass
 class Device:
     """A device: what it has, and what of it has been synced."""
 
-    counts: Counts = NO_GAMES
-    synced: Counts = NO_GAMES
+    counts: GameCounts = NO_GAMES
+    synced: GameCounts = NO_GAMES
 
     def play(self, game):
         """Finish a game."""
@@ -52,14 +52,14 @@ class Device:
     def take_maximum(self, answer):
         """Keep the greater counters, and the time of the side with more wins, as a simpler client does."""
         time = max(self.counts, answer, key=lambda counts: (counts.games_won, counts.time)).time
-        self.counts = Counts(*map(max, self.counts[:6], answer[:6]), time)
+        self.counts = GameCounts(*map(max, self.counts[:6], answer[:6]), time)
 
 
 @dataclass
 class Truth:
     """The games that were really played."""
 
-    counts: Counts = NO_GAMES
+    counts: GameCounts = NO_GAMES
     seconds: list = field(default_factory=list)
 
     def play(self, game):
@@ -93,7 +93,7 @@ def counts_in(answer):
     """The counts of what pull or push has answered."""
     stats, progress = answer["merged"]["stats"], answer["merged"]["progress"]
     assert stats["games_lost"] == stats["games_played"] - stats["games_won"]
-    return Counts(
+    return GameCounts(
         stats["games_played"],
         stats["games_won"],
         stats["lifetime_score"],

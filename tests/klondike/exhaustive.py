@@ -3,7 +3,7 @@
 With a real list of moves to undo, so that it shares no idea with solisync.klondike.search. Good for a few undos.
 """
 
-from solisync.klondike.rules import Event, is_won, play
+from solisync.klondike.rules import MoveEvent, is_won, play
 from solisync.klondike.scoring import UNDO_PENALTY
 
 
@@ -26,7 +26,7 @@ def _explains(recording, first, ruleset, undos, undo_depth):
         while True:
             played = play(board, recording.moves[place], recording.draw, lenient=ruleset.lenient)
             if played is not None:
-                now = turns + (played.event is Event.WASTE_TURNED_OVER)
+                now = turns + (played.event is MoveEvent.WASTE_TURNED_OVER)
                 points = ruleset.fine(recording.draw, now) if now > turns else None
                 points = ruleset.points(recording.moves[place], played.event) if points is None else points
                 after = 0 if recording.is_zen else max(0, score + points)

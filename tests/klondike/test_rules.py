@@ -7,8 +7,8 @@ from solisync.klondike.rules import (
     FACE_DOWN,
     PILE_NAMES,
     STOCK_CLICK,
-    Event,
     Move,
+    MoveEvent,
     board_text,
     can_be_legal,
     is_won,
@@ -125,7 +125,7 @@ def test_a_column_turns_up_its_last_card():
     """The card beneath those that leave lies face up at once."""
     played = play(board(t0=[CLUBS + FACE_DOWN, SPADES + FACE_DOWN, HEARTS]), move("t0", "f0"), 1, lenient=False)
     assert played.board == board(f0=[HEARTS], t0=[CLUBS + FACE_DOWN, SPADES])
-    assert played.event is Event.CARD_TURNED_UP
+    assert played.event is MoveEvent.CARD_TURNED_UP
 
 
 @pytest.mark.parametrize(("draw", "drawn"), [(1, [[3], [2], [1], [0]]), (3, [[1, 2, 3], [0]])])
@@ -136,8 +136,8 @@ def test_a_click_draws_from_the_end_of_the_stock_and_turns_the_waste_over(draw, 
     for cards in drawn:
         waste += cards
         now, event = play(now, STOCK_CLICK, draw, lenient=False)
-        assert (now[-1], event) == (bytes(waste), Event.NONE)
-    assert play(now, STOCK_CLICK, draw, lenient=False) == (board(s=waste[::-1]), Event.WASTE_TURNED_OVER)
+        assert (now[-1], event) == (bytes(waste), MoveEvent.NONE)
+    assert play(now, STOCK_CLICK, draw, lenient=False) == (board(s=waste[::-1]), MoveEvent.WASTE_TURNED_OVER)
     assert play(board(), STOCK_CLICK, draw, lenient=False) is None
     assert start == board(s=[0, 1, 2, 3])
 

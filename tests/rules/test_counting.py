@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.counting import MOST_ANSWERS, NO_GAMES, NOTHING_KNOWN, Basis, Counts, Known, add
+from solisync.rules.counting import MOST_ANSWERS, NO_GAMES, NOTHING_KNOWN, Basis, GameCounts, Known, add
 from solisync.rules.fields import U32_MAX, U64_MAX
 from tests.harness.devices import Device, Truth
 
-COUNTS = st.builds(Counts, *4 * [st.integers(0, 50)], *2 * [st.integers(0, 9)], st.integers(0, 9_000))
+COUNTS = st.builds(GameCounts, *4 * [st.integers(0, 50)], *2 * [st.integers(0, 9)], st.integers(0, 9_000))
 
 
 def games(number, seconds=100):
     """The counts of a player who has won this many games, all alike."""
-    return Counts(number, number, 10 * number, 5 * number, number, 0, number * seconds)
+    return GameCounts(number, number, 10 * number, 5 * number, number, 0, number * seconds)
 
 
 def test_two_devices_that_play_on_from_a_hundred_have_a_hundred_and_twelve():
@@ -81,7 +81,7 @@ def test_after_too_many_answers_only_the_latest_counts():
 
 def test_counts_stop_at_the_end_of_their_range():
     """A sum beyond u32 or u64 is their greatest value."""
-    full = Counts(U32_MAX, U32_MAX, U64_MAX, U64_MAX, U32_MAX, U32_MAX, 0)
+    full = GameCounts(U32_MAX, U32_MAX, U64_MAX, U64_MAX, U32_MAX, U32_MAX, 0)
     basis, counts = add(games(10), full, Known(games(1), ()))
     assert (basis, counts[:6]) == (Basis.COUNTED, full[:6])
 
@@ -100,8 +100,8 @@ class Server:
     """What the server does with the counts alone."""
 
     counting: bool = True
-    stored: Counts = NO_GAMES
-    told: Counts = NO_GAMES
+    stored: GameCounts = NO_GAMES
+    told: GameCounts = NO_GAMES
     known: dict = field(default_factory=dict)
 
     def begin(self, session):
@@ -123,7 +123,7 @@ class Server:
         basis, merged = add(pushed, self.stored, knows)
         if basis is not Basis.COUNTED or not self.counting:
             leader = max(pushed, self.stored, key=lambda counts: counts.games_won)
-            merged = Counts(*map(max, pushed[:4], self.stored[:4]), *leader[4:])
+            merged = GameCounts(*map(max, pushed[:4], self.stored[:4]), *leader[4:])
         time = merged.games_won and merged.time // merged.games_won * merged.games_won
         self.stored = merged._replace(games_played=max(merged[:2]), time=time)
         self.told = self.stored.with_most_draws(self.told)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.position import Position, read_position
+from solisync.rules.position import ListPosition, read_position
 
 moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999), timezones=st.just(UTC))
 
@@ -16,9 +16,9 @@ moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999
 @given(moments, st.uuids().map(str))
 def test_what_was_given_comes_back_exactly(time, uuid):
     """For every time that a list can have, to the microsecond, and every id; in 32 characters that a URL takes."""
-    text = Position(time, uuid).text
+    text = ListPosition(time, uuid).text
     assert (len(text), text.replace("-", "").replace("_", "").isalnum()) == (32, True)
-    assert read_position([text], "before") == Position(time, uuid)
+    assert read_position([text], "before") == ListPosition(time, uuid)
 
 
 @given(st.from_regex(r"[A-Za-z0-9_-]{32}", fullmatch=True))
@@ -38,7 +38,7 @@ def test_there_may_be_none():
     assert read_position([], "before") is None
 
 
-GOOD = Position(datetime(2026, 11, 20, tzinfo=UTC), "00000000-0000-4000-8000-000000000000").text
+GOOD = ListPosition(datetime(2026, 11, 20, tzinfo=UTC), "00000000-0000-4000-8000-000000000000").text
 
 
 BAD = ["", "x", GOOD + "=", GOOD[:-1], GOOD + "A", " " + GOOD[1:], GOOD[:-1] + "+", GOOD[:-1] + "\n"]

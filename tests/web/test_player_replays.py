@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from solisync.rules.position import Position
+from solisync.rules.position import ListPosition
 from tests.harness.payloads import replay
 
 NOBODY = {"error": "user not found"}
-BEGINNING = Position(datetime(1970, 1, 2, tzinfo=UTC), "00000000-0000-4000-8000-000000000000").text
+BEGINNING = ListPosition(datetime(1970, 1, 2, tzinfo=UTC), "00000000-0000-4000-8000-000000000000").text
 FILL = """
     INSERT INTO replays
     SELECT gen_random_uuid(), %s, '2026-11-20T12:00:00.123456Z', '{}', 2, 'Zen', 'DrawOne', '1', '1', NULL,

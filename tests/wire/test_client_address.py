@@ -11,7 +11,7 @@ from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 from solisync.access.client_address import (
     ADDRESS_MAX,
     REMEMBERED,
-    OriginResolver,
+    CallerResolver,
     bucket,
     client_address,
     parse_address,
@@ -129,7 +129,7 @@ def test_an_address_is_at_most_so_long():
 
 def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
     """However many addresses there are, and however long what a client sends, this stays small."""
-    clients = OriginResolver(PROXIES)
+    clients = CallerResolver(PROXIES)
     long = "9" * ADDRESS_MAX
     assert clients.resolve("10.0.0.1", ("192.0.2.1", long)) == ("10.0.0.1", "10.0.0.1", False)
     assert clients._remembered.cache_info().currsize == 0
@@ -147,7 +147,7 @@ def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
 )
 def test_who_may_not_send_the_header_is_known(peer, forwarded, forged):
     """So that it can be told to whoever runs the service."""
-    assert OriginResolver(PROXIES).resolve(peer, forwarded).forged == forged
+    assert CallerResolver(PROXIES).resolve(peer, forwarded).forged == forged
 
 
 def test_a_unix_socket_is_always_a_trusted_proxy(bench, warnings):

@@ -1,7 +1,7 @@
 """The routes of replays: their verdicts, and the boards on which they stand."""
 
 from ...klondike import Timeline
-from ...rules.boards import AroundText, BoardPage, DrawMode, Limit, PlaceText
+from ...rules.boards import AroundText, BoardPage, DrawMode, PageLimit, PlaceText
 from ...rules.position import PositionText
 from ...rules.replay_lists import Count, Listed, OwnReplays, PlayerReplays, Recent, Verified
 from ...rules.replays import Replay, Uploaded, read_replay
@@ -14,7 +14,7 @@ from ..route import Json, Route
 
 def watching(resources: Resources) -> tuple[Route, ...]:
     """Replays, verdicts and boards."""
-    part = {"limit": Limit, "after": PlaceText, "around": AroundText}
+    part = {"limit": PageLimit, "after": PlaceText, "around": AroundText}
     return (
         Route(
             method="POST",

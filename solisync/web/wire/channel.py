@@ -20,7 +20,7 @@ from .access_log import AccessLog
 from .connections import Connections
 from .deadlines import OneTimer
 from .half_close import HalfCloseChannel
-from .head import MAX_HEADER_BYTES, MAX_HEADERS, Head, read_head
+from .head import MAX_HEADER_BYTES, MAX_HEADERS, RequestHead, read_head
 from .reply import Refusal, Reply, encode_head
 from .request import Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
@@ -121,7 +121,7 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
                 self._buffer, data = data, b""
         return data
 
-    def _take(self, head: Head) -> None:
+    def _take(self, head: RequestHead) -> None:
         """What Twisted does at the end of a head."""
         request: Request = self.requestFactory(self)  # type: ignore[assignment]
         self.requests.append(request)

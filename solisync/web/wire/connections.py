@@ -9,7 +9,7 @@ from twisted.logger import Logger
 
 from .byte_budget import ByteBudget
 from .end_of_turn import EndOfTurn
-from .turns import Turns, Waiting
+from .turns import Pipelining, Turns
 
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes of replies that wait in memory for clients that do not read, in one process
@@ -23,7 +23,7 @@ class Sender(Protocol):
         """Drop the unsent rest of a reply."""
 
 
-class Connection(Sender, Waiting, Protocol):
+class OpenConnection(Sender, Pipelining, Protocol):
     """What `Connections` asks of a connection."""
 
     def refuse_for_memory(self) -> None:
@@ -50,19 +50,19 @@ class Connections:
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
-        self.open: set[Connection] = set()
+        self.open: set[OpenConnection] = set()
         self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
-        self.unfinished = ByteBudget[Connection](UNFINISHED_MAX, give_up=lambda each: each.refuse_for_memory())
+        self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse_for_memory())
         self.turns = Turns(reactor=reactor)
         self.end_of_turn = EndOfTurn(reactor=reactor)
         self._drained: Deferred[None] | None = None
         self.draining = False
 
-    def register(self, connection: Connection) -> None:
+    def register(self, connection: OpenConnection) -> None:
         """Add a connection that has just been made."""
         self.open.add(connection)
 
-    def unregister(self, connection: Connection) -> None:
+    def unregister(self, connection: OpenConnection) -> None:
         """Remove a connection that has ended."""
         self.unread.release(connection)
         self.unfinished.release(connection)

@@ -20,7 +20,7 @@ _HEAD = re.compile(
 )
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """A request line, and the values of its fields by their names in lower case; it ends at `end` of what was read."""
 
     method: bytes
@@ -31,7 +31,7 @@ class Head(NamedTuple):
     end: int
 
 
-def read_head(data: bytes) -> Head | None:
+def read_head(data: bytes) -> RequestHead | None:
     """The head at the beginning of the data; None if it has not arrived whole, or is not ordinary.
 
     Ordinary are requests of HTTP/1.1 for a path, with one Host, and with a body of a known length or none.
@@ -58,4 +58,4 @@ def read_head(data: bytes) -> Head | None:
         or b"expect" in fields
     ):
         return None
-    return Head(method, uri, path, fields, int(lengths[0]), match.end())
+    return RequestHead(method, uri, path, fields, int(lengths[0]), match.end())

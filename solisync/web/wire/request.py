@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import IResource
 
-from ...access.client_address import Origin, OriginResolver
+from ...access.client_address import Caller, CallerResolver
 from ...access.large_bodies import LARGE_BYTES
 from ...access.tokens import AccessClaims
 from ...errors import Refused, Unauthorized
@@ -60,7 +60,7 @@ class Request(LeanRequest):
     _whole = False  # whether the body has arrived
     _sending: Deferred[None] | None = None  # of a reply in pieces
     _request_id: str | None = None
-    _caller: Origin | None = None
+    _caller: Caller | None = None
     _seconds_to_reply = 0.0  # from the beginning of the request to the beginning of its reply
 
     def __init__(
@@ -71,7 +71,7 @@ class Request(LeanRequest):
         resource: IResource,
         reactor: ReactorBase,
         access_log: AccessLog,
-        resolver: OriginResolver,
+        resolver: CallerResolver,
         cors_origins: frozenset[str],
         admit: Callable[["Request", int | None], Refusal | None],
     ) -> None:
@@ -182,13 +182,13 @@ class Request(LeanRequest):
         return self._request_id
 
     @property
-    def caller(self) -> Origin:
+    def caller(self) -> Caller:
         """The client behind any trusted proxies."""
         if self._caller is None:
             self._caller = self._resolve()
         return self._caller
 
-    def _resolve(self) -> Origin:
+    def _resolve(self) -> Caller:
         peer = self.getClientAddress()
         host = None if isinstance(peer, UNIXAddress) else peer.host  # a peer at a unix socket is trusted
         origin = self._resolver.resolve(host, tuple(self.fields(b"x-forwarded-for")))
@@ -220,9 +220,9 @@ class Request(LeanRequest):
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Origin")] if self.shared and self._cors_origins else []
+            return [("Vary", "Caller")] if self.shared and self._cors_origins else []
         return [
-            ("Vary", "Origin"),
+            ("Vary", "Caller"),
             ("Access-Control-Allow-Origin", origin),
             ("Access-Control-Expose-Headers", EXPOSED_HEADERS),
         ]

@@ -9,7 +9,7 @@ from twisted.internet.protocol import ServerFactory
 from twisted.web.resource import IResource
 from zope.interface import implementer
 
-from ...access.client_address import Networks, OriginResolver
+from ...access.client_address import CallerResolver, Networks
 from ...process.metrics import Metrics
 from .access_log import AccessLog
 from .channel import Channel
@@ -51,7 +51,7 @@ class Site(ServerFactory):
                 resource=resource,
                 reactor=reactor,
                 access_log=access_log,
-                resolver=OriginResolver(trusted_proxies),
+                resolver=CallerResolver(trusted_proxies),
                 cors_origins=cors_origins,
                 admit=admit,
             ),

@@ -6,7 +6,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IDelayedCall
 
 
-class Waiting(Protocol):
+class Pipelining(Protocol):
     """A connection that has unparsed requests in its buffer."""
 
     def parse_on(self) -> None:
@@ -21,16 +21,16 @@ class Turns:
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
-        self._waiting: dict[Waiting, None] = {}  # a queue from which connections that are lost can be removed
+        self._waiting: dict[Pipelining, None] = {}  # a queue from which connections that are lost can be removed
         self._next: IDelayedCall | None = None
 
-    def add(self, connection: Waiting) -> None:
+    def add(self, connection: Pipelining) -> None:
         """Have a connection go on when it is its turn, once."""
         self._waiting[connection] = None
         if self._next is None:
             self._next = self._reactor.callLater(0, self._go_on)
 
-    def remove(self, connection: Waiting) -> None:
+    def remove(self, connection: Pipelining) -> None:
         """Forget a connection, if it waits."""
         self._waiting.pop(connection, None)
         if not self._waiting and self._next is not None:
