@@ -131,10 +131,10 @@ class Route:
     def __post_init__(self) -> None:
         object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
         object.__setattr__(self, "shared", self.shared and not self.same_origin)
-        parameters = signature(self.handler).parameters.values()
-        sent, known = {*self.variables, *self.query}, {*self.variables, *(name for name, _ in self.arguments)}
-        wanted = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
-        wrong = (wanted - known) | (sent - {parameter.name for parameter in parameters})
+        parameters = signature(self.handler).parameters
+        offered = {*self.variables, *(name for name, _ in self.arguments)}
+        needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+        wrong = (needed - offered) | ({*self.variables, *self.query} - parameters.keys())
         if wrong:
             raise TypeError(f"{self.method} {self.path} and its handler differ in {', '.join(sorted(wrong))}")
 
