@@ -77,10 +77,10 @@ class App:
         """
         route: Route | None = request.route
         if route is None:
-            method = b"GET" if request.method == b"HEAD" else request.method
-            route, request.variables = self._dispatcher.find(method, request.target)
+            route, request.variables = self._dispatcher.find(request.method, request.target)
             request.route = route
-            request.shared = self._dispatcher.shares(request.target) if route is None else route.shared
+            if not (self._dispatcher.shares(request.target) if route is None else route.shared):
+                request.shared = False
         if size == 0:
             return None
         if size is not None and size > MAX_BODY:
@@ -159,11 +159,14 @@ class Dispatcher:
                 self._patterns.setdefault(method, []).append((pattern, route))
             else:
                 self._plain[method, path] = route
+                if method == b"GET":
+                    self._plain[b"HEAD", path] = route
+        self._patterns[b"HEAD"] = self._patterns.get(b"GET", [])
         unshared = (route.path.encode("ascii") for route in routes if not route.shared)
         self._unshared = re.compile(b"|".join(_pattern(path, b"[^/]+") for path in unshared) or rb"(?!)")
 
     def find(self, method: bytes, path: bytes) -> tuple[Route | None, dict[str, str]]:
-        """The route, if there is one, and the variables in its path."""
+        """The route, if there is one, and the variables in its path. HEAD has the routes of GET."""
         route = self._plain.get((method, path))
         if route is None:
             for pattern, candidate in self._patterns.get(method, ()):
