@@ -76,7 +76,12 @@ class App:
 
         `size` is None while that of the body is unknown. Raises Refused unless the body will be read.
         """
-        route: Route | None = request.route or self._dispatcher.dispatch(request)
+        route: Route | None = request.route
+        if route is None:
+            route, request.variables = self._dispatcher.find(request.method, request.target)
+            request.route = route
+            if not (self._dispatcher.shares(request.target) if route is None else route.shared):
+                request.shared = False
         if size == 0:
             return None
         if size is not None and size > MAX_BODY:
@@ -85,16 +90,14 @@ class App:
             raise NotFound()
         if route.same_origin:
             check_same_origin(request)
-        client = self._client(route, request)
+        client = self._player(request) if route.protected else request.caller.bucket
         if size is not None and size > LARGE_BYTES:
-            request.charged = client, size
-            self._large_bodies.admit(*request.charged)
+            self._large_bodies.admit(client, size)
+            request.parsing = self._large_bodies.parsing(client, size)
         return None
 
-    def _client(self, route: Route, request: Request) -> str:
-        """The player in the access token, which is read once, if the route is protected; else the address."""
-        if not route.protected:
-            return request.caller.bucket
+    def _player(self, request: Request) -> str:
+        """The player in the access token, which is read once; raises Unauthorized unless it is valid."""
         if request.claims is None:
             request.claims = self._tokens.read_access(request.bearer, self._now())
         return request.claims.user_id
@@ -112,29 +115,27 @@ class App:
 
     async def _reply(self, request: Request) -> Reply:
         route: Route = request.route
-        serving.set({"client": request.caller.name, "request_id": request.request_id})
+        caller = request.caller
+        serving.set({"client": caller.name, "request_id": request.request_id})
         if route.same_origin:
             check_same_origin(request)
-        client, limit = self._client(route, request), route.limit
+        client = self._player(request) if route.protected else caller.bucket
+        limit = route.limit
         if limit is not None:
             if route.counts_itself:
                 self._limiter.check(limit, client)
             else:
                 await self._limiter.admit(limit, client)
         try:
-            arguments = self._arguments(route, request)
+            arguments: dict[str, Any] = {**request.variables}
+            for name, read in route.arguments:
+                arguments[name] = read(request)
         except Refused:
             if limit is not None and route.counts_itself:
                 await self._limiter.admit(limit, client)
             raise
         answer = await (self._in_turn(client, route, arguments) if route.writes else route.handler(**arguments))
         return answer if isinstance(answer, Reply) else Reply.of(answer)
-
-    def _arguments(self, route: Route, request: Request) -> dict[str, Any]:
-        if request.charged is None:
-            return route.arguments(request)
-        with self._large_bodies.parsing(*request.charged):
-            return route.arguments(request)
 
     async def _in_turn(self, player: str, route: Route, arguments: dict[str, Any]) -> Any:
         try:
@@ -150,32 +151,23 @@ class Dispatcher:
     # Fast path: klein's own dispatch, 240,000 instructions, see docs/performance.md
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
-        self._methods = {route.method.encode("ascii") for route in routes}
         self._plain: dict[tuple[bytes, bytes], Route] = {}
         self._patterns: dict[bytes, list[tuple[re.Pattern[bytes], Route]]] = {}
         for route in routes:
             method, path = route.method.encode("ascii"), route.path.encode("ascii")
             if b"{" in path:
-                pattern = re.compile(re.sub(rb"\\{(\w+)\\}", rb"(?P<\1>[^/%]+)", re.escape(path)))
+                pattern = re.compile(_pattern(path, rb"(?P<\1>[^/%]+)"))
                 self._patterns.setdefault(method, []).append((pattern, route))
             else:
                 self._plain[method, path] = route
-
-    def dispatch(self, request: Request) -> Route | None:
-        """Set the route of a request, if there is one; that of HEAD is that of GET."""
-        method, path = request.method, request.target
-        route, request.variables = self.find(b"GET" if method == b"HEAD" else method, path)
-        request.route = route
-        request.shared = self._shares(path) if route is None else route.shared
-        return route
-
-    def _shares(self, path: bytes) -> bool:
-        """Whether an error is shared, of a path that has no route with this method, or a percent sign in a variable."""
-        routes = (self.find(method, path.replace(b"%", b"~"))[0] for method in self._methods)
-        return all(route.shared for route in routes if route is not None)
+                if method == b"GET":
+                    self._plain[b"HEAD", path] = route
+        self._patterns[b"HEAD"] = self._patterns.get(b"GET", [])
+        unshared = (route.path.encode("ascii") for route in routes if not route.shared)
+        self._unshared = re.compile(b"|".join(_pattern(path, b"[^/]+") for path in unshared) or rb"(?!)")
 
     def find(self, method: bytes, path: bytes) -> tuple[Route | None, dict[str, str]]:
-        """The route, if there is one, and the variables in its path."""
+        """The route, if there is one, and the variables in its path. HEAD has the routes of GET."""
         route = self._plain.get((method, path))
         if route is None:
             for pattern, candidate in self._patterns.get(method, ()):
@@ -183,6 +175,14 @@ class Dispatcher:
                 if match is not None:
                     return candidate, {name: value.decode("ascii") for name, value in match.groupdict().items()}
         return route, {}
+
+    def shares(self, path: bytes) -> bool:
+        """Whether pages of other origins may read the error of a request without a route."""
+        return not self._unshared.fullmatch(path)
+
+
+def _pattern(path: bytes, variable: bytes) -> bytes:
+    return re.sub(rb"\\{(\w+)\\}", variable, re.escape(path))
 
 
 class _Resource(KleinResource):

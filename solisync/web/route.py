@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from inspect import signature
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -34,8 +35,14 @@ class Json:
     example: Any = None
     errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
 
-    def decode(self, body: bytes) -> Any:
-        """The message in these bytes."""
+    def decode(self, request: Request) -> Any:
+        """The message in the body of a request."""
+        if request.parsing is None:
+            return self._read(request.body())
+        with request.parsing:
+            return self._read(request.body())
+
+    def _read(self, body: bytes) -> Any:
         return read_json(body, self.shape) if self.read is None else self.read(body)
 
 
@@ -67,12 +74,12 @@ class RequestValue(NamedTuple):
 
 
 ARGUMENTS = {
-    "player": RequestValue(lambda request: request.claims.user_id, lambda route: route.protected),
-    "access_expiry": RequestValue(lambda request: request.claims.expiry, lambda route: route.protected),
-    "client": RequestValue(lambda request: request.caller.bucket, lambda route: route.limit and not route.protected),
-    "cookie": RequestValue(session_cookie, lambda route: route.same_origin),
+    "player": RequestValue(attrgetter("claims.user_id"), attrgetter("protected")),
+    "access_expiry": RequestValue(attrgetter("claims.expiry"), attrgetter("protected")),
+    "client": RequestValue(attrgetter("caller.bucket"), lambda route: route.limit and not route.protected),
+    "cookie": RequestValue(session_cookie, attrgetter("same_origin")),
     "body": RequestValue(
-        lambda request: request.route.body.decode(request.body()), lambda route: isinstance(route.body, Json)
+        lambda request: request.route.body.decode(request), lambda route: isinstance(route.body, Json)
     ),
     "content": RequestValue(lambda request: request.body(), lambda route: isinstance(route.body, Upload)),
     "content_type": RequestValue(
@@ -126,9 +133,10 @@ class Route:
     def __post_init__(self) -> None:
         object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
         object.__setattr__(self, "shared", self.shared and not self.same_origin)
-        parameters = signature(self.handler).parameters.values()
-        wanted = {parameter.name for parameter in parameters if parameter.default is parameter.empty}
-        wrong = (wanted - self.readers.keys()) | ({*self.variables, *self.query} - {each.name for each in parameters})
+        parameters = signature(self.handler).parameters
+        offered = {*self.variables, *(name for name, _ in self.arguments)}
+        needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+        wrong = (needed - offered) | ({*self.variables, *self.query} - parameters.keys())
         if wrong:
             raise TypeError(f"{self.method} {self.path} and its handler differ in {', '.join(sorted(wrong))}")
 
@@ -138,26 +146,21 @@ class Route:
         return re.findall(r"\{(\w+)\}", self.path)
 
     @cached_property
-    def readers(self) -> dict[str, Callable[[Any], Any]]:
-        """The arguments of the handler, each with how it is read off a request."""
+    def arguments(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+        """The arguments of the handler beside the variables of the path, each with how it is read off a request."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
         known |= {name: partial(_parameter, name) for name in self.query}
-        known |= {name: partial(_variable, name) for name in self.variables}
-        return {name: known[name] for name in signature(self.handler).parameters if name in known}
-
-    def arguments(self, request: Request) -> dict[str, Any]:
-        """The arguments of the handler for a request that has passed all checks but that of its body."""
-        return {name: read(request) for name, read in self.readers.items()}
+        return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
     def counts_itself(self) -> bool:
         """Whether the handler counts the request."""
-        return "client" in self.readers
+        return "client" in dict(self.arguments)
 
     @property
     def conditional(self) -> bool:
         """Whether If-None-Match has a meaning."""
-        return "if_none_match" in self.readers
+        return "if_none_match" in dict(self.arguments)
 
     @property
     def too_large(self) -> Refusal:
@@ -194,7 +197,3 @@ def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Ro
 
 def _parameter(name: str, request: Request) -> list[str]:
     return request.query(name)
-
-
-def _variable(name: str, request: Request) -> str:
-    return request.variables[name]

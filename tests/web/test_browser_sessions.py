@@ -263,6 +263,25 @@ async def test_a_429_leaves_the_cookie(server):
     assert (await browser.refresh()).status == 200
 
 
+async def test_a_refresh_that_is_known_to_be_over_the_limit_costs_no_statement(server, monkeypatch):
+    """Once a process has refused an address, it refuses from memory, a good cookie and a body of nonsense alike."""
+    browser, asked = await registered(server), set()
+    for _ in range(10):
+        last = await browser.refresh()
+    database = server.service._database
+    original = database.autocommit
+
+    async def autocommit(work, *arguments, **more):
+        asked.add(work.__name__)
+        return await original(work, *arguments, **more)
+
+    monkeypatch.setattr(database, "autocommit", autocommit)
+    answers = [last, await browser.refresh()]
+    answers.append(await server.ask("POST", "/api/auth/refresh", body=b"nonsense", address=browser.address))
+    assert [answer.status for answer in answers] == [429] * 3
+    assert not asked & {"profile", "hit", "_rotate"}
+
+
 async def test_password_changes_share_their_limit(server):
     """Five of a player, with either route, right or wrong, whatever the address."""
     browser = await registered(server)

@@ -68,13 +68,13 @@ def test_a_handler_that_its_route_can_not_serve_fails_the_start(handler, fields,
         (of_nothing, {"body": Json(Ok), "protected": True}, []),
         (of_player, {"protected": True}, ["player"]),
         (of_body, {"body": Json(Ok)}, ["body"]),
-        (of_variable, {"path": "/{key}"}, ["key"]),
+        (of_variable, {"path": "/{key}"}, []),
         (of_variable, {"query": {"key": str, "other": str}}, ["key", "other"]),
     ],
 )
 def test_a_handler_gets_what_its_parameters_name(handler, fields, names):
-    """No flag of the route says so; a parameter with a default may be absent."""
-    assert list(route(handler, **fields).readers) == names
+    """Beside the variables of the path; a parameter with a default may be absent."""
+    assert [name for name, _ in route(handler, **fields).arguments] == names
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager
 from io import BytesIO
 from random import getrandbits
 from typing import Any
@@ -52,7 +53,7 @@ class Request(LeanRequest):
     variables: dict[str, str]  # in the path of its route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
     claims: AccessClaims | None = None  # of its access token, set by the app
-    charged: tuple[str, int] | None = None  # whose budget a large body is charged to, and its price, set by the app
+    parsing: AbstractContextManager[None] | None = None  # charges the sender of a large body, set by `admit`
     received = 0  # bytes of the body
     _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
     _unwanted: Refused | None = None  # why the body is not kept
@@ -76,6 +77,7 @@ class Request(LeanRequest):
         admit: Callable[["Request", int | None], Refusal | None],
     ) -> None:
         super().__init__(channel)
+        self.content = BytesIO()
         self._resource = resource
         self._access_log = access_log
         self._resolver = resolver
@@ -85,12 +87,8 @@ class Request(LeanRequest):
         self._began = reactor.seconds()
 
     def gotLength(self, length: int | None) -> None:
-        self.content = BytesIO()
-        self._begin_body(length)
-
-    def _begin_body(self, size: int | None) -> None:
         try:
-            refusal = self._admit(self, size)
+            refusal = self._admit(self, length)
         except Refused as reason:
             self.drop_body(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
         else:
@@ -101,10 +99,10 @@ class Request(LeanRequest):
         before = self.received
         self.received += len(data)
         if self.received > MAX_BODY:
-            self._begin_body(self.received)
+            self.gotLength(self.received)
             return
         if before <= LARGE_BYTES < self.received and self.channel.length is None and self._unwanted is None:
-            self._begin_body(MAX_BODY)
+            self.gotLength(MAX_BODY)
         if self._unwanted is None:
             self.content.write(data)
             if self.content.tell() >= PIECE_BYTES:
