@@ -67,7 +67,7 @@ class LargeBodies:
 
         Raises TooMany before the block.
         """
-        size = max(pushed, stored)
+        size = min(max(pushed, stored), BURST_BYTES)  # an import may bring progress that is larger than the budget
         if size <= LARGE_BYTES:
             yield
             return

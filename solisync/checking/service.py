@@ -21,7 +21,7 @@ from ..process.metrics import Metrics
 from ..process.shielded import shielded
 from ..rules.boards import boards_of
 from ..storage import checks
-from ..storage.checks import Claim
+from ..storage.checks import Claim, ClaimedReplay
 from .messages import Answer
 from .process import COMMAND, CheckerProcess
 
@@ -140,21 +140,25 @@ class Checking:
         """Check what is in one of the queues, one after the other, until the process ends."""
         claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=CLAIM_SECONDS)
         while not process.ended.called and not self._stopping:
-            try:
-                claim = await self._patiently(claim_next)
-            except Exception as error:  # whatever it is, the claim stands, and so counts as an attempt
-                self._log.error("can't read a replay to check: {error!r}", error=error)
-                claim = None
+            claim = await self._patiently(claim_next)
             if claim is None:
                 await self._pause(POLL_SECONDS)
             elif claim.attempt > checks.ATTEMPTS:
-                await self._store(claim, CRASHED, engine=ENGINE_VERSION, timeline=None)
-            else:
-                await self._check(process, claim, search=search)
+                await self._store(claim, CRASHED, engine=ENGINE_VERSION)
+            elif (replay := await self._read(claim)) is not None:
+                await self._check(process, claim, replay, search=search)
 
-    async def _check(self, process: CheckerProcess, claim: Claim, *, search: bool) -> None:
-        answered = process.check(claim.body, search=search)
-        claim = replace(claim, body=b"")
+    async def _read(self, claim: Claim) -> ClaimedReplay | None:
+        """The replay of a claim; None if it is gone or can't be read, so that the claim lapses and counts."""
+        try:
+            return await self._database.autocommit(checks.read, claim)
+        except Exception as error:  # a damaged row too: it must not keep others from being checked
+            self._log.error("can't read a replay to check: {error!r}", error=error)
+            return None
+
+    async def _check(self, process: CheckerProcess, claim: Claim, replay: ClaimedReplay, *, search: bool) -> None:
+        answered = process.check(replay.body, search=search)
+        replay = replace(replay, body=b"")
         claim, answer = await self._wait(process, claim, answered, SEARCH_SECONDS if search else LITERAL_SECONDS)
         if answer is None:
             if self._stopping or process.retired:
@@ -165,7 +169,12 @@ class Checking:
         if answer.verdict.status is Status.PENDING:
             await self._patiently(lambda: self._database.autocommit(checks.search, claim))
         else:
-            await self._store(claim, answer.verdict, engine=answer.engine, timeline=answer.timeline)
+            boards = None
+            if answer.verdict.status is Status.VERIFIED:
+                boards = boards_of(
+                    mode=replay.mode, draw_mode=replay.draw_mode, seed=replay.seed, received_at=replay.received_at
+                )
+            await self._store(claim, answer.verdict, engine=answer.engine, timeline=answer.timeline, boards=boards)
 
     async def _wait(
         self, process: CheckerProcess, claim: Claim, answered: Deferred[Answer | None], seconds: float
@@ -182,12 +191,15 @@ class Checking:
                 until = await self._database.autocommit(checks.renew, claim, seconds=CLAIM_SECONDS)
                 claim = replace(claim, until=until or claim.until)
 
-    async def _store(self, claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None) -> None:
-        boards = None
-        if verdict.status is Status.VERIFIED:
-            boards = boards_of(
-                mode=claim.mode, draw_mode=claim.draw_mode, seed=claim.seed, received_at=claim.received_at
-            )
+    async def _store(
+        self,
+        claim: Claim,
+        verdict: Verdict,
+        *,
+        engine: int,
+        timeline: bytes | None = None,
+        boards: list[str] | None = None,
+    ) -> None:
         steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=boards)
         await self._patiently(lambda: self._database.transact(self._settle, steps))
         self._metrics.verdicts.labels(verdict.status.value).inc()

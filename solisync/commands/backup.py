@@ -30,7 +30,7 @@ from .running import reached
 from .task import Task
 
 MAGIC = b"PGDMP"
-LEFT_OUT = ("refresh_tokens", "rate_limits", "known_states")
+LEFT_OUT = ("refresh_tokens", "rate_limits", "known_states", "recent_searches")
 
 # pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
 # have. This sed script makes each a statement that does nothing where there is no such timeout. The rest is unchanged.

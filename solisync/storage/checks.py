@@ -21,22 +21,27 @@ OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrat
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimedReplay:
+    """A replay to check, and the facts that decide on which boards it stands."""
+
+    body: bytes
+    mode: str
+    draw_mode: str
+    seed: int | None
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A replay that is this node's to check until `until`, which also tells this claim from all others.
 
-    `attempt` counts the claims of this replay in its queue; those before have lapsed, and after ATTEMPTS of them
-    nothing of the replay is read: its texts are empty, and it was received in 1970.
+    `attempt` counts the claims of this replay in its queue; those before have lapsed.
     """
 
     replay_id: str
     user_id: str
     until: datetime
     attempt: int
-    body: bytes
-    mode: str
-    draw_mode: str
-    seed: int | None
-    received_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +54,31 @@ class QueueLengths:
     oldest_seconds: float
 
 
-# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. A replay at which all
-# attempts have failed is claimed without being read, because reading it may be what fails.
+# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. The replay is read by a
+# statement of its own: if that fails, as it does when the disk has lost a part of the replay, the claim counts all the
+# same.
 CLAIM = Query(
     "claim_check",
-    f"""
+    """
     WITH first AS (
-        SELECT replay_id, attempts FROM replay_checks
+        SELECT replay_id FROM replay_checks
         WHERE search = $1::boolean AND (claimed_until IS NULL OR claimed_until < clock_timestamp())
         ORDER BY ahead, received_at, replay_id
         LIMIT 1 FOR UPDATE SKIP LOCKED
     )
     UPDATE replay_checks AS mine
     SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = mine.attempts + 1
-    FROM first LEFT JOIN replays ON replays.id = first.replay_id AND first.attempts < {ATTEMPTS}
+    FROM first
     WHERE mine.replay_id = first.replay_id
-    RETURNING mine.replay_id, mine.user_id, claimed_until AS until, mine.attempts AS attempt,
-        coalesce(body, '') AS body, coalesce(mode, '') AS mode, coalesce(draw_mode, '') AS draw_mode, seed,
-        coalesce(replays.received_at, 'epoch') AS received_at
-    """,  # noqa: S608
-    row=converted(Claim, body=str.encode, seed=int),
+    RETURNING mine.replay_id, mine.user_id, claimed_until AS until, mine.attempts AS attempt
+    """,
+    row=Claim,
+)
+
+READ = Query(
+    "read_claimed_replay",
+    "SELECT body, mode, draw_mode, seed, received_at FROM replays WHERE id = $1::uuid",
+    row=converted(ClaimedReplay, body=str.encode, seed=int),
 )
 
 RENEW = Query(
@@ -224,8 +234,13 @@ SWEEP_AGAIN = Statement(
 
 
 async def claim(statements: Statements, *, search: bool, seconds: float) -> Claim | None:
-    """Take the first replay of a queue that nobody has; if this raises, it is claimed all the same."""
+    """Take the first replay of a queue that nobody has."""
     return maybe(CLAIM, await statements.run(CLAIM, search, seconds))
+
+
+async def read(statements: Statements, claim: Claim) -> ClaimedReplay | None:
+    """The replay of a claim; None when it has been deleted meanwhile."""
+    return maybe(READ, await statements.run(READ, claim.replay_id))
 
 
 async def renew(statements: Statements, claim: Claim, *, seconds: float) -> datetime | None:

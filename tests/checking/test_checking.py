@@ -10,7 +10,9 @@ from twisted.internet.task import deferLater
 
 from solisync.checking import process as processes
 from solisync.checking import service as checking_service
+from solisync.errors import DatabaseError
 from solisync.klondike import check, make_timeline
+from solisync.storage import checks
 from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
 from tests.harness.concurrency import until
 from tests.harness.constants import SECRET
@@ -161,6 +163,14 @@ async def test_what_can_not_be_read_is_nobody_elses_trouble(checking, reactor, m
     before = checkers(os.getpid())
     ids = insert(server, bob, count=3)
     server.sql("UPDATE replays SET received_at = '0044-03-15 BC' WHERE user_id = %s", (bob,))
+    reading = checks.read
+
+    async def read(statements, claim):
+        if claim.replay_id == ids[0]:
+            raise DatabaseError("missing chunk number 0 for toast value")  # as a damaged disk has it
+        return await reading(statements, claim)
+
+    monkeypatch.setattr(checks, "read", read)
     good = await upload(server, await server.player("ann"), game())
     assert (await checked(reactor, server, good))["status"] == "verified"
     await checked(reactor, server, *ids)

@@ -218,9 +218,9 @@ class Request(LeanRequest):
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin
         if origin is None:
-            return [("Vary", "Caller")] if self.shared and self._cors_origins else []
+            return [("Vary", "Origin")] if self.shared and self._cors_origins else []
         return [
-            ("Vary", "Caller"),
+            ("Vary", "Origin"),
             ("Access-Control-Allow-Origin", origin),
             ("Access-Control-Expose-Headers", EXPOSED_HEADERS),
         ]
