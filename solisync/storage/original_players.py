@@ -177,7 +177,7 @@ async def lock(transaction: Transaction, ids: Collection[str]) -> None:
 
 
 async def progress(transaction: Transaction, ids: Collection[str]) -> dict[str, bytes | None]:
-    """The documents of those of these players who have any."""
+    """Progress documents by player id, without players who have none."""
     return {user_id: encoded(payload) for user_id, payload in await transaction.run(PROGRESS, list(ids))}
 
 

@@ -132,7 +132,7 @@ SAVE_EVENTS = Statement(
 
 
 async def fresh_replays(transaction: Transaction, replays: Sequence[Replay]) -> set[str]:
-    """Those of these replays that would be stored."""
+    """The ids of the replays that are not stored yet."""
     return _ids(await transaction.run(FRESH_REPLAYS, [replay.id for replay in replays]))
 
 

@@ -1,6 +1,6 @@
 """Sessions of browsers over HTTP (docs/protocol.md "Sessions of browsers").
 
-They are begun, refreshed and ended by what does so for everybody; here a cookie takes the place of the refresh token.
+Wraps the handlers of sessions; the refresh token travels in a cookie.
 """
 
 from collections.abc import Awaitable, Callable
