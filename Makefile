@@ -11,7 +11,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 .DEFAULT_GOAL := help
 .PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions schema lint format smoke clean
 
-help:  ## show what there is to make
+help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
 
 venv: python  ## install everything, editable, with the test extra, into .venv
@@ -32,7 +32,7 @@ $(SECRET):
 	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
 
 run:  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
-run-pages:  ## the same, and show each edit of a page, a script or the code a moment later
+run-pages:  ## serve like make run, and show each edit of a page, a script or the code a moment later
 run-pages: SERVE := $(PYTHON) .ci/reload.py $(BIN)/solisync --workers 2
 run run-pages: runnable $(SECRET)
 	@$(PYTHON) .ci/free_port.py $(PORT)
@@ -47,13 +47,13 @@ test: venv  ## run the default tests in parallel processes, each on a PostgreSQL
 fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; 15 minutes)
 	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --fire
 
-test-deploy: venv  ## try the files of deploy/ with the programs they are for (needs nginx, haproxy, pgbouncer, prometheus, node)
+test-deploy: venv  ## test the files of deploy/ with the real programs (needs nginx, haproxy, pgbouncer, prometheus, node)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
-test-ha: venv  ## try deploy/patroni under load, and lose what can be lost (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
+test-ha: venv  ## test deploy/patroni under load, and make each part fail (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
 	@$(BIN)/python -m tests.ha $(OPTIONS)
 
-test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)
+test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)
 	@$(PYTHON) .ci/environment.py pages
 	@$(BIN)/python -m tests.pages
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire
@@ -61,16 +61,16 @@ test-pages: venv  ## try the pages for players in a browser: 10 minutes (needs c
 lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
 
-test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and say what failed
+test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and list the failures
 	$(BIN)/python -m tests.repeat --times $(or $(TIMES),5) --busy $(or $(BUSY),3) $(if $(ONLY),--only $(ONLY))
 
-soak: venv  ## put half of what it can do on the service for 30 minutes (MINUTES=… for another time), and see what grows
+soak: venv  ## run the service at half of its capacity for 30 minutes (MINUTES=… for another time), and report what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
-bench: benchable  ## measure the speed of every route, beside the limit and beside FastAPI (OPTIONS='--rounds 5 …')
+bench: benchable  ## measure the speed of every route, and compare it with the limit and with FastAPI (OPTIONS='--rounds 5 …')
 	$(BIN)/python -m bench $(OPTIONS)
 
-bench-growth: benchable  ## measure what a million players cost each route, beside a thousand
+bench-growth: benchable  ## measure what a million players cost each route, compared with a thousand
 	$(BIN)/python -m bench.growth $(OPTIONS)
 
 bench-scale: benchable  ## measure the constants of docs/scaling.md
@@ -87,7 +87,7 @@ lint: venv  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: venv  ## let ruff put the code in shape
+format: venv  ## format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -95,5 +95,5 @@ smoke: runnable  ## play one whole session against the service that was last sta
 	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \
 		{ echo "That was port $$port: does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
 
-clean:  ## remove what the targets above have made, but not the database
+clean:  ## remove all files that these targets have made, except the database
 	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

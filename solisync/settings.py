@@ -17,7 +17,7 @@ from .process import env_file
 from .settings_table import TABLE, Setting
 
 ENV_FILE = "env-file"  # the option, which every entry point but the .tac file has
-ENV_FILE_HELP = "a file with environment variables, as for systemd's EnvironmentFile=; those that are set already win"
+ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
 
 
 def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:

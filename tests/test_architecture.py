@@ -183,7 +183,7 @@ def test_a_noun_of_the_web_stands_alone():
 
 
 def test_sql_stands_in_storage():
-    """Statements are written in storage/ and in the modules of SQL_MODULES."""
+    """Statements are written in storage/ and in the modules of SQL_MODULES, which the page names."""
     found = {
         NAMES[path]
         for path, tree in TREES.items()
@@ -192,6 +192,7 @@ def test_sql_stands_in_storage():
         if not NAMES[path].startswith("storage")
     }
     assert found == set(SQL_MODULES)
+    assert not [name for name in SQL_MODULES if f"`{name.replace('.', '/')}.py`" not in PAGE]
 
 
 def test_a_transaction_is_begun_where_it_is_committed():

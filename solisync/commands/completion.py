@@ -29,7 +29,7 @@ def add_option(group: argparse._ActionsContainer) -> None:
         choices=SHELLS,
         metavar="SHELL",
         action=PrintCompletion,
-        help=f"print what makes a shell complete this command: {', '.join(SHELLS)}",
+        help=f"print a completion script for a shell: {', '.join(SHELLS)}",
     )
 
 

@@ -1,4 +1,4 @@
-"""What has become of the players of an original server, for all that belongs to them."""
+"""Maps players of the original database to players here."""
 
 from ..rules.analytics import name_of
 from ..rules.cells import Unusable
@@ -8,7 +8,7 @@ from .import_tally import Tally
 
 
 class Owners:
-    """Knows the players who are not as in the file: refused, deleted here since an import, or called otherwise."""
+    """The players who differ from the file: refused, deleted here since an import, or renamed."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally

@@ -1,4 +1,4 @@
-"""Checked values of a row of SQLite, whose columns hold values of any type; all of these raise Unusable."""
+"""Validated column values of SQLite rows, whose columns hold values of any type; each function raises Unusable."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

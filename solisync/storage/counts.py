@@ -1,4 +1,4 @@
-"""How many rows there are of everything, for commands."""
+"""Row counts per table, for commands."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""Work of one player one at a time, so that nobody's requests wait for each other inside of database connections.
+"""Serialises the writes of each player before they borrow a database connection.
 
-Each write locks the player's row. Without this, requests of one player would borrow every connection of the pool and
-wait there for the row, while everybody else's wait for a connection.
+Each write locks the player's row. Otherwise requests of one player would borrow every connection of the pool and wait
+for the row, while requests of other players wait for a connection.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""Replies leave at the end of the turn of the reactor in which they were written."""
+"""Coalesces the writes of one reactor turn: replies are sent at its end."""
 
 from functools import partial
 from typing import Any

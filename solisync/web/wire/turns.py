@@ -1,4 +1,4 @@
-"""Fairness between connections that send requests ahead of the answers, and all the others."""
+"""Round-robin scheduling of pipelined requests."""
 
 from typing import Protocol
 
