@@ -20,7 +20,7 @@ from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
 from ..rules.boards import boards_of
-from ..storage import checks
+from ..storage import checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
 from .messages import Answer
 from .process import COMMAND, CheckerProcess
@@ -222,8 +222,8 @@ class Checking:
 
     async def _refill(self) -> bool:
         """Put old replays into the empty queues; whether there were any."""
-        sweep = partial(self._database.autocommit, checks.sweep, most=PAGE)
-        outdated = partial(self._database.autocommit, checks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
+        sweep = partial(self._database.autocommit, rechecks.sweep, most=PAGE)
+        outdated = partial(self._database.autocommit, rechecks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
         while (added := await self._patiently(sweep)) == 0 and not self._stopping:
             pass  # a page of which each replay has a verdict
         return bool(added or await self._patiently(outdated))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from ..errors import NotFound
 from ..klondike import UnreadableError, draw_game, read_recording, undo_places
 from ..rules.ids import canonical_uuid
-from ..storage import checks, replays, verdicts
+from ..storage import rechecks, replays, verdicts
 from ..storage.verdicts import CheckedReplay
 from .task import Task
 
@@ -32,11 +32,11 @@ async def check(task: Task) -> None:
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
     async with task.database() as database:
         if not wanted:
-            await database.autocommit(checks.sweep_again, again=again)
+            await database.autocommit(rechecks.sweep_again, again=again)
             which = "all replays" if again else "all replays that have no verdict"
             task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
             return
-        found = await database.autocommit(checks.enqueue, sorted({*filter(None, wanted.values())}), again=again)
+        found = await database.autocommit(rechecks.enqueue, sorted({*filter(None, wanted.values())}), again=again)
         added = sorted(replay_id for replay_id, was_added in found.items() if was_added)
         left = len(found) - len(added)
         text = f"{len(added)} replay{'' if len(added) == 1 else 's'} will be checked now"

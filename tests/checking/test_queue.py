@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.klondike import Reason, Status, Verdict
 from solisync.postgres.database import Database
-from solisync.storage import checks, recent_searches
+from solisync.storage import checks, recent_searches, rechecks
 from tests.checking.uploads import insert
 from tests.harness.concurrency import at_once
 from tests.harness.players import players
@@ -223,12 +223,12 @@ async def test_a_verdict_stands_until_the_next(server, queue):
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     await queue.settle(await queue.claim(), REFUTED, engine=2)
-    assert await queue.run(checks.enqueue, [replay_id], again=True) == {replay_id: True}
+    assert await queue.run(rechecks.enqueue, [replay_id], again=True) == {replay_id: True}
     assert verdicts(server) == {replay_id: "refuted"}
     await queue.settle(await queue.claim(), VERIFIED, engine=1)
     assert verdicts(server) == {replay_id: "refuted"}
     assert waiting(server) == set()
-    await queue.run(checks.enqueue, [replay_id], again=True)
+    await queue.run(rechecks.enqueue, [replay_id], again=True)
     await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline=b"x")
     assert verdicts(server) == {replay_id: "verified"}
 
@@ -238,11 +238,11 @@ async def test_a_check_without_a_result_takes_no_proof_away(server, queue):
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=1, timeline=b"x")
-    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 1
+    assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 1
     await queue.settle(await queue.claim(), UNDECIDED, engine=2)
     assert verdicts(server) == {replay_id: "verified"}
     assert waiting(server) == set()
-    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
+    assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 0
 
 
 async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
@@ -252,15 +252,15 @@ async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
     checked = ((REFUTED, 1), (VERIFIED, 1), (REFUTED, 2), (VERIFIED_OLDER, 1), (VERIFIED_OLDER, 2))
     for verdict, engine in checked:
         await queue.settle(await queue.claim(), verdict, engine=engine)
-    assert await queue.run(checks.enqueue_outdated, engine=1, most=9) == 0
-    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 2
+    assert await queue.run(rechecks.enqueue_outdated, engine=1, most=9) == 0
+    assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 2
     assert waiting(server) == {refuted, older}
-    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
+    assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 0
     assert set(verdicts(server)) == {refuted, verified, newer, older, newest}
     assert verdicts(server)[older] == "verified"
     for _ in range(2):
         await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=2)
-    assert await queue.run(checks.enqueue_outdated, engine=2, most=9) == 0
+    assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 0
 
 
 async def test_old_replays_come_from_the_newest_on(server, queue):
@@ -269,13 +269,13 @@ async def test_old_replays_come_from_the_newest_on(server, queue):
     ids = insert(server, ann, count=7, age="1 h")
     await queue.settle(await queue.claim())
     server.sql("DELETE FROM replay_checks")
-    await queue.run(checks.sweep_again, again=False)
-    assert [await queue.run(checks.sweep, most=3) for _ in range(4)] == [3, 3, 0, None]
+    await queue.run(rechecks.sweep_again, again=False)
+    assert [await queue.run(rechecks.sweep, most=3) for _ in range(4)] == [3, 3, 0, None]
     (upload,) = insert(server, ann, age="1 s")
     assert set(await queue.claim_all()) == {upload, *ids[1:]}
     order = server.sql("SELECT replay_id::text FROM replay_checks ORDER BY ahead, received_at")
     assert order[0] == (upload,)
-    assert await queue.run(checks.sweep, most=3) is None
+    assert await queue.run(rechecks.sweep, most=3) is None
 
 
 async def test_what_was_received_long_ago_comes_behind_all_uploads(server, queue):
@@ -297,10 +297,10 @@ async def test_all_can_be_checked_again(server, queue):
     ids = insert(server, ann, count=3)
     for _ in ids:
         await queue.settle(await queue.claim(), VERIFIED)
-    await queue.run(checks.sweep_again, again=False)
-    assert await queue.run(checks.sweep, most=9) == 0
-    await queue.run(checks.sweep_again, again=True)
-    assert await queue.run(checks.sweep, most=9) == 3
+    await queue.run(rechecks.sweep_again, again=False)
+    assert await queue.run(rechecks.sweep, most=9) == 0
+    await queue.run(rechecks.sweep_again, again=True)
+    assert await queue.run(rechecks.sweep, most=9) == 3
     assert set(await queue.claim_all()) == set(ids)
 
 
@@ -312,8 +312,8 @@ async def test_what_is_being_deleted_is_not_waited_for(server, queue):
     with closing(connect(server.dsn)) as connection, connection.cursor() as cursor:
         connection.autocommit = False
         cursor.execute("DELETE FROM replays WHERE id = %s", (going,))
-        await queue.run(checks.sweep_again, again=False)
-        assert await queue.run(checks.sweep, most=9) == 1
+        await queue.run(rechecks.sweep_again, again=False)
+        assert await queue.run(rechecks.sweep, most=9) == 1
         connection.rollback()
     assert waiting(server) == {staying}
 
