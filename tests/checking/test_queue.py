@@ -360,8 +360,8 @@ async def test_statements_go_by_index_however_much_there_is(server, queue, figur
     for statement, values in (
         (checks.CLAIM, (False, 30)),
         (checks.CLAIM, (True, 30)),
-        (checks.SWEEP, (100,)),
-        (checks.OUTDATED, (1, 100)),
+        (rechecks.SWEEP, (100,)),
+        (rechecks.OUTDATED, (1, 100)),
     ):
         found = plan(statement, *values)
         assert "Seq Scan on replays" not in str(found)
