@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.harness.constants import ROOT
+from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import BIN, SOLISYNC
 from tests.harness.processes import clean_environment, free_port, processes_in, run
 
@@ -37,7 +37,7 @@ async def test_the_drill_restores_the_newest_backup(server, place):
         env=clean_environment(PATH=f"{BIN}:{os.environ['PATH']}"),
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert "restored 1 player from" in done.stdout
