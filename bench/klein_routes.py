@@ -19,7 +19,7 @@ from txpostgres import txpostgres
 from solisync.access.tokens import AccessClaims, Tokens
 from solisync.postgres.statement import Statement
 from solisync.rules.accounts import me
-from solisync.settings import ServingSettings
+from solisync.settings.settings import ServingSettings
 from solisync.storage import accounts, replays, sync
 
 _encode = msgspec.json.Encoder().encode

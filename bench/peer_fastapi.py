@@ -40,9 +40,9 @@ from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document
-from solisync.settings import ServingSettings
+from solisync.settings.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
-from solisync.web.sync import NIL
+from solisync.web.resources.sync import NIL
 from solisync.web.wire.error_codes import STATUS
 
 BODY_MAX = 1_048_576

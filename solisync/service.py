@@ -33,7 +33,7 @@ from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
-from .checking.service import Checking
+from .checking.queue_worker import Checking
 from .errors import ConnectionFailed, TransactionAborted
 from .housekeeping import Housekeeping
 from .postgres.database import Database
@@ -47,8 +47,8 @@ from .process.shared_metrics import SharedMetrics
 from .process.shielded import shielded
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
-from .settings import ServingSettings
-from .settings_table import unknown_variables
+from .settings.settings import ServingSettings
+from .settings.table import unknown_variables
 from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.build import make_site

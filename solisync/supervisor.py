@@ -23,8 +23,8 @@ from .process.child import Child, ending
 from .process.daemon import Daemon
 from .process.shared_metrics import VARIABLE, SharedMetrics
 from .process.shielded import shielded
-from .settings import ServingSettings
-from .settings_table import TABLE
+from .settings.settings import ServingSettings
+from .settings.table import TABLE
 
 # The descriptors of a worker: a standard input that stays open for as long as the worker is to serve, the listening
 # socket, and a pipe on which the worker reports that it is ready.

@@ -21,8 +21,8 @@ from .process import logs
 from .process.clock import monotonic_reactor
 from .process.daemon import Daemon
 from .service import make_daemon, make_service
-from .settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file
-from .settings_table import TABLE, suggestion, without_option
+from .settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file
+from .settings.table import TABLE, suggestion, without_option
 
 _UNKNOWN_OPTION = re.compile(r"option (\S+) not recognized")
 

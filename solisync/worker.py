@@ -14,7 +14,7 @@ from .process import shared_metrics
 from .process.clock import monotonic_reactor
 from .process.daemon import run
 from .service import make_service
-from .settings import ServingSettings
+from .settings.settings import ServingSettings
 from .supervisor import LIFELINE, READY, SOCKET
 
 

@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
+NOUNS = PACKAGE / "web" / "resources"
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
@@ -23,7 +24,7 @@ FLOORS = (
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "settings_table", "settings_values", "housekeeping", "checking"},
+    {"settings", "housekeeping", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
     {"supervisor", "service", "client"},
@@ -46,11 +47,11 @@ KNOWN_TO = {
     "treq": {"client"},
     "prometheus_client": {"process.metrics", "process.shared_metrics", "process.scrape"},
     "shtab": {"commands.completion"},
-    "sqlite3": {"commands.original_file"},
+    "sqlite3": {"moving_in.sqlite_file"},
 }
 
 # Handlers that wrap those of other nouns.
-WRAPPED = {"web.browser_sessions": {"web.accounts", "web.sessions"}}  # the same sessions, with a cookie
+WRAPPED = {"browser_sessions": {"accounts", "sessions"}}  # the same sessions, with a cookie
 
 # SQL stands in storage/, and here, each for a reason.
 SQL_MODULES = {
@@ -58,8 +59,10 @@ SQL_MODULES = {
     "postgres.migration_lock": "takes an advisory lock, before any table exists",
     "postgres.opening": "settings of each connection",
     "postgres.introspection": "asks the server about itself, whatever the schema",
-    "commands.original_file": "reads the SQLite file of another server",
-    "commands.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
+    "moving_in.players": "stores the players that an import brings",
+    "moving_in.records": "stores what an import brings of players",
+    "moving_in.sqlite_file": "reads the SQLite file of another server",
+    "commands.backup.backup": "edits the statements with which pg_restore begins, which are PostgreSQL's own",
 }
 SQL = re.compile(r"\b(SELECT\s|INSERT INTO\s|UPDATE\s+\w+\s+SET\s|DELETE FROM\s)")
 
@@ -98,15 +101,6 @@ def floor_of(name):
     room = "web.wire" if name.startswith("web.wire") else name.split(".")[0]
     (floor,) = [number for number, rooms in enumerate(FLOORS) if room in rooms]
     return floor
-
-
-def nouns():
-    """The modules of web/ whose handlers stand in the route table: those of the attributes of Resources."""
-    nodes = list(ast.walk(TREES[PACKAGE / "web" / "resources.py"]))
-    assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)]
-    built = {node.value.func.id for node in assigned}
-    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
-    return {f"web.{node.module}" for node in imports for alias in node.names if alias.name in built}
 
 
 def test_imports_point_down():
@@ -170,15 +164,15 @@ def test_the_reactor_is_on_the_monotonic_clock():
 
 
 def test_a_noun_of_the_web_stands_alone():
-    """No module of handlers imports another one, but for those of WRAPPED: the route table brings them together."""
-    found = nouns()
-    assert len(found) >= 10
+    """No module of web/resources imports another one, but for those of WRAPPED: the route table brings them together."""
+    nouns = {name.removeprefix("web.resources."): path for path, name in NAMES.items() if path.parent == NOUNS}
+    del nouns["web.resources"]  # builds them
+    assert len(nouns) >= 10
     assert not [
-        f"{name} imports {imported}"
-        for path, name in NAMES.items()
-        if name in found
+        f"{noun} imports {imported}"
+        for noun, path in nouns.items()
         for imported in modules_imported_by(path)
-        if imported in found - {name} - WRAPPED.get(name, set())
+        if imported.removeprefix("web.resources.") in nouns.keys() - {noun} - WRAPPED.get(noun, set())
     ]
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from solisync.access.tokens import Tokens
-from solisync.settings import ServingSettings
+from solisync.settings.settings import ServingSettings
 from tests.harness.canaries import SECRETS, leaked
 from tests.harness.constants import PREVIOUS_SECRET
 from tests.harness.service import environment

@@ -11,8 +11,8 @@ import yaml
 from solisync.commands.completion import SHELLS
 from solisync.commands.main import command_parser
 from solisync.postgres.embedded import STOP_SECONDS
-from solisync.settings import ServingSettings
-from solisync.settings_table import TABLE
+from solisync.settings.settings import ServingSettings
+from solisync.settings.table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
 from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX

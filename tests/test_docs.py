@@ -24,7 +24,7 @@ from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.json_body import MAX_NESTING
 from solisync.rules.shapes import MAX_BODY
 from solisync.rules.sync import Achievement, Payload, Progress, Stats
-from solisync.settings_table import TABLE
+from solisync.settings.table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS

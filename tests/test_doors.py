@@ -20,7 +20,7 @@ from solisync.client import ApiError, Client
 from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
-from solisync.settings_table import TABLE
+from solisync.settings.table import TABLE
 from solisync.tap import Options
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import BIN, ROOT, SECRET

@@ -10,8 +10,8 @@ from twisted.internet.base import ReactorBase
 
 from .. import __version__
 from ..process.clock import monotonic_reactor
-from ..settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
-from ..settings_table import TABLE, suggestion, without_option
+from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
+from ..settings.table import TABLE, suggestion, without_option
 from . import completion, reset_password, running, table
 from .smoke import smoke
 

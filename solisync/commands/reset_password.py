@@ -16,9 +16,9 @@ from ..access.passwords import Passwords
 from ..errors import BadRequest
 from ..process.audit import audit
 from ..rules.accounts import check_new_password, username_to_look_up
-from ..settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
-from ..settings_table import TABLE
-from ..settings_values import without_line_end
+from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
+from ..settings.table import TABLE
+from ..settings.values import without_line_end
 from ..storage import accounts
 from .running import database, run
 from .task import no_such_player

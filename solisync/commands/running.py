@@ -23,7 +23,7 @@ from ..postgres.times import TIMES
 from ..postgres.transaction import Statements
 from ..process import audit, logs
 from ..process.clock import monotonic_reactor
-from ..settings import Settings
+from ..settings.settings import Settings
 from ..storage import schema
 from .output import harmless
 

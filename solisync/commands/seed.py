@@ -10,12 +10,12 @@ from uuid import uuid4
 
 from ..access.passwords import Passwords
 from ..errors import FatalError
-from ..rules import seed as rules
+from ..rules import sample_data as rules
 from ..rules.accounts import check_new_password
 from ..rules.replays import read_replay
-from ..settings_values import without_line_end
-from ..storage import seed
-from ..storage.seed import NewPlayer, NewReplay
+from ..settings.values import without_line_end
+from ..storage import sample_data as seed
+from ..storage.sample_data import NewPlayer, NewReplay
 from .task import Task
 
 BATCH = 200  # players or replays in a transaction

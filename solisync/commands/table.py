@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from ..settings import ENV_FILE, ENV_FILE_HELP
-from ..settings_table import TABLE
-from . import analytics, backup, doctor, export, import_original, leaderboard, replays, seed, sessions, status, users
+from ..settings.settings import ENV_FILE, ENV_FILE_HELP
+from ..settings.table import TABLE
+from . import analytics, export, import_original, leaderboard, replays, seed, sessions, status, users
 from .argument_values import count, moment, prefix, some
+from .backup import backup
+from .doctor import doctor
 from .output import Output, ProgressLine, confirm
 from .running import run
 from .task import Task

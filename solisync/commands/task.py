@@ -12,7 +12,7 @@ from ..postgres.database import Database
 from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
 from ..rules.ids import canonical_uuid
-from ..settings import Settings
+from ..settings.settings import Settings
 from ..storage import accounts
 from ..storage.accounts import Player
 from . import running

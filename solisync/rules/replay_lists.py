@@ -7,7 +7,7 @@ from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .fields import U64, Time
-from .position import ListPosition
+from .list_position import ListPosition
 from .replays import Moment
 from .verdicts import VerdictStatus
 

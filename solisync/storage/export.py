@@ -15,14 +15,8 @@ from ..postgres.statement import Query, Row
 from ..postgres.transaction import Statements
 from ..rules import export
 from ..rules.accounts import avatar_url
-from ..rules.export import (
-    ExportedAccount,
-    ExportedEntry,
-    ExportedEvent,
-    ExportedSession,
-    ReplayHead,
-)
-from ..rules.position import ListPosition
+from ..rules.export import ExportedAccount, ExportedEntry, ExportedEvent, ExportedSession, ReplayHead
+from ..rules.list_position import ListPosition
 from . import paging
 from .rows import converted, many, maybe, nested
 

@@ -4,7 +4,7 @@ from operator import attrgetter
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.position import ListPosition
+from ..rules.list_position import ListPosition
 from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
 from .replays import NUMBERS, SHOWN

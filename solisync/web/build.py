@@ -12,7 +12,7 @@ from ..access.tokens import Tokens
 from ..postgres.database import Database
 from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
-from ..settings import ServingSettings
+from ..settings.settings import ServingSettings
 from .app import App
 from .resources import Resources
 from .routes import routes

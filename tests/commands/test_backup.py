@@ -14,14 +14,14 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
-from solisync.commands import programs, rotation
-from solisync.commands.programs import find_closest, find_newest
+from solisync.commands.backup import programs, rotation
+from solisync.commands.backup.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
 from solisync.errors import FatalError
 from solisync.postgres.binaries import find_binaries
 from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.settings import Settings
+from solisync.settings.settings import Settings
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import DSN_PASSWORD
 from tests.harness.entry_points import SOLISYNC

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from solisync.commands import database_checks, host_checks
+from solisync.commands.doctor import database as database_checks
+from solisync.commands.doctor import host as host_checks
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness.constants import SECRET

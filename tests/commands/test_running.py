@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 from solisync.commands import running
 from solisync.errors import TransactionAborted
 from solisync.postgres.embedded import EmbeddedPostgres
-from solisync.settings import Settings
+from solisync.settings.settings import Settings
 
 
 async def test_a_command_waits_for_a_server_that_is_starting(reactor, initialized, place):

@@ -14,7 +14,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.postgres.pool import SESSIONS_PER_CONNECTION
-from solisync.web.health import ANSWER_SECONDS
+from solisync.web.resources.health import ANSWER_SECONDS
 from tests.fire.acknowledged import Players
 from tests.ha.cluster import Cluster
 from tests.ha.watching import Promotions, Readiness, Refreshing

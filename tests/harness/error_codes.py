@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from solisync.access.rate_limit import AUTH
 from solisync.web.app import Dispatcher
-from solisync.web.openapi import document
 from solisync.web.resources import Resources
+from solisync.web.resources.openapi import document
 from solisync.web.route import ANY_ROUTE
 from solisync.web.routes import routes
 from solisync.web.wire.error_codes import STATUS

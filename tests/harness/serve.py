@@ -7,7 +7,7 @@ from solisync import housekeeping, worker
 from solisync.process.clock import monotonic_reactor
 from solisync.process.daemon import run
 from solisync.service import make_daemon, make_service
-from solisync.settings import ServingSettings
+from solisync.settings.settings import ServingSettings
 
 COST = 4
 

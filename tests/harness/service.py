@@ -8,7 +8,7 @@ import pytest
 from solisync import housekeeping
 from solisync.client import ApiError, Client
 from solisync.service import make_service
-from solisync.settings import ServingSettings
+from solisync.settings.settings import ServingSettings
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, PATIENCE, SECRET
 from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address

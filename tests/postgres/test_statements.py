@@ -1,4 +1,4 @@
-"""Every statement of storage/ fits the schema of this version: one that does not is left out when connections open."""
+"""Every statement of storage/ and moving_in/ fits the schema of this version: one that does not is left out when connections open."""
 
 from importlib import import_module
 from inspect import signature
@@ -7,14 +7,15 @@ from pkgutil import iter_modules
 import psycopg2
 import pytest
 
-from solisync import storage
+from solisync import moving_in, storage
 from solisync.postgres.statement import Query, Statement
 from tests.harness.postgres import connect
 
 STATEMENTS = {
     value.name: value
-    for module in iter_modules(storage.__path__)
-    for value in vars(import_module(f"solisync.storage.{module.name}")).values()
+    for package in (moving_in, storage)
+    for module in iter_modules(package.__path__)
+    for value in vars(import_module(f"{package.__name__}.{module.name}")).values()
     if isinstance(value, Statement)
 }
 

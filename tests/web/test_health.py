@@ -10,7 +10,7 @@ from solisync import __version__
 from solisync.commands.smoke import PIXEL
 from solisync.errors import DatabaseError, Unavailable
 from solisync.rules.health import Features
-from solisync.web.health import ANSWER_SECONDS, EVERY_SECONDS, Health
+from solisync.web.resources.health import ANSWER_SECONDS, EVERY_SECONDS, Health
 from tests.fire.servers import servers
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.service import start

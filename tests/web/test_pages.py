@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
-from solisync.rules.pages import ReplayData, SharedReplay, replay_head
+from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.verdicts import VerdictAnswer
 from solisync.web.documents import takes_gzip
-from solisync.web.pages import FOLDER, Pages
+from solisync.web.resources.html_pages import FOLDER, Pages
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.service import start

@@ -1,14 +1,14 @@
 """The route table, the source of dispatch, authorisation, rate limits, bodies and the OpenAPI document."""
 
-from ...settings import ServingSettings
-from ..openapi import OpenApi
+from ...settings.settings import ServingSettings
 from ..resources import Resources
+from ..resources.openapi import OpenApi
 from ..route import Route
-from .browsing import browsing
-from .games import games
+from .operations import service
+from .pages import browsing
 from .players import players
-from .service import service
-from .watching import watching
+from .progress import games
+from .replays import watching
 
 
 def routes(settings: ServingSettings, resources: Resources) -> tuple[Route, ...]:

@@ -6,8 +6,8 @@ from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ...rules.export import Exported
 from ...rules.sessions import PasswordChange, Session
 from ...rules.shapes import Ok
-from ..accounts import REGISTER_ERRORS
 from ..resources import Resources
+from ..resources.accounts import REGISTER_ERRORS
 from ..route import Content, Json, Route, Upload, aliased
 from ..wire.reply import Refusal
 

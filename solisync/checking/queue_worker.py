@@ -1,0 +1,245 @@
+"""Takes replays from the queue to checker processes, and stores their verdicts (docs/verification.md)."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError, gatherResults
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from ..errors import DatabaseError, Unavailable
+from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
+from ..postgres.database import Database
+from ..postgres.statement import Call
+from ..postgres.transaction import Transaction
+from ..process.child import ending
+from ..process.metrics import Metrics
+from ..process.shielded import shielded
+from ..rules.boards import boards_of
+from ..storage import checks, rechecks
+from ..storage.checks import Claim, ClaimedReplay
+from .checker_process import COMMAND, CheckerProcess
+from .messages import Answer
+
+CLAIM_SECONDS = 30.0
+RENEW_SECONDS = 10.0  # while a checker is at it: at its priority, on a busy machine, it may take its time
+LITERAL_SECONDS = 60.0  # then the checker hangs, and is killed
+SEARCH_SECONDS = 600.0  # 5 s of processor time, of which the lowest priority has a hundredth where all cores are busy
+
+POLL_SECONDS = 0.5
+READY_SECONDS = 30.0  # for a new process to begin
+RESTART_SECONDS = 2.0
+RETRY_SECONDS = 1.0  # after a failure of the database
+
+LOOK_SECONDS = 10.0  # between two looks at the length of the queues
+LOOK_SOON_SECONDS = 1.0  # the same while old replays are checked
+PAGE = 500
+
+T = TypeVar("T")
+
+CRASHED = Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
+
+
+class Checking:
+    """Checks replays in `count` processes; with 0 it does nothing. `changed` is called when a verdict has changed.
+
+    For each process there are two loops, one for each queue; so a literal check does not wait for a search, which the
+    process interrupts for it. No transaction is open during a check.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        reactor: ReactorBase,
+        metrics: Metrics,
+        count: int,
+        changed: Callable[[], None],
+        command: tuple[str, ...] = COMMAND,
+    ) -> None:
+        self._database = database
+        self._reactor = reactor
+        self._metrics = metrics
+        self._count = count
+        self._changed = changed
+        self._command = command
+        self._stopping = False
+        self._processes: set[CheckerProcess] = set()
+        self._running: list[Deferred[None]] = []
+        self._pauses: set[Deferred[None]] = set()
+        self._healthy = True
+
+    def start(self) -> None:
+        """Begin; the database is open."""
+        if self._count:
+            self._begin(self._look_after_queues())
+            for _ in range(self._count):
+                self._begin(self._keep_checker())
+
+    async def stop(self) -> None:
+        """Kill the processes and give back what they were at."""
+        self._stopping = True
+        for process in self._processes:
+            process.kill()
+        for pause in list(self._pauses):
+            pause.cancel()
+        await gatherResults(self._running)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        running = Deferred.fromCoroutine(work)
+        self._running.append(running.addErrback(lambda failure: self._log.failure("checking has ended", failure)))
+
+    async def _pause(self, seconds: float) -> None:
+        if not self._stopping:
+            pause: Deferred[None] = deferLater(self._reactor, seconds)
+            self._pauses.add(pause)
+            with suppress(CancelledError):
+                await pause
+            self._pauses.discard(pause)
+
+    async def _keep_checker(self) -> None:
+        """Keep one process running, and the two queues at it."""
+        while not self._stopping:
+            try:
+                process = CheckerProcess(self._reactor, self._command)
+            except OSError as error:
+                self._log.error("can't start a checker: {why}", why=error.strerror)
+                await self._pause(RESTART_SECONDS)
+                continue
+            self._processes.add(process)
+            if await self._is_ready(process):
+                try:
+                    await gatherResults(
+                        [Deferred.fromCoroutine(self._work(process, search=search)) for search in (False, True)],
+                        consumeErrors=True,
+                    )
+                except Exception:
+                    self._log.failure("a check failed")
+                    process.kill()
+            how = ending(await process.ended)
+            self._processes.discard(process)
+            if not self._stopping and not process.retired:
+                how += f": {process.last_words}" if process.last_words else ""
+                self._log.error("a checker ended {how}; starting another", how=how)
+                await self._pause(RESTART_SECONDS)
+
+    async def _is_ready(self, process: CheckerProcess) -> bool:
+        try:
+            return await shielded(process.ready).addTimeout(READY_SECONDS, self._reactor)
+        except TimeoutError:
+            process.kill()
+            return False
+
+    async def _work(self, process: CheckerProcess, *, search: bool) -> None:
+        """Check what is in one of the queues, one after the other, until the process ends."""
+        claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=CLAIM_SECONDS)
+        while not process.ended.called and not self._stopping:
+            claim = await self._patiently(claim_next)
+            if claim is None:
+                await self._pause(POLL_SECONDS)
+            elif claim.attempt > checks.ATTEMPTS:
+                await self._store(claim, CRASHED, engine=ENGINE_VERSION)
+            elif (replay := await self._read(claim)) is not None:
+                await self._check(process, claim, replay, search=search)
+
+    async def _read(self, claim: Claim) -> ClaimedReplay | None:
+        """The replay of a claim; None if it is gone or can't be read, so that the claim lapses and counts."""
+        try:
+            return await self._database.autocommit(checks.read, claim)
+        except Exception as error:  # a damaged row too: it must not keep others from being checked
+            self._log.error("can't read a replay to check: {error!r}", error=error)
+            return None
+
+    async def _check(self, process: CheckerProcess, claim: Claim, replay: ClaimedReplay, *, search: bool) -> None:
+        answered = process.check(replay.body, search=search)
+        replay = replace(replay, body=b"")
+        claim, answer = await self._wait(process, claim, answered, SEARCH_SECONDS if search else LITERAL_SECONDS)
+        if answer is None:
+            if self._stopping or process.retired:
+                with suppress(DatabaseError, Unavailable):
+                    await self._database.autocommit(checks.release, claim)
+            return  # else the claim lapses, and the replay is somebody's once more
+        self._metrics.check_cpu.inc(answer.cpu_seconds)
+        if answer.verdict.status is Status.PENDING:
+            await self._patiently(lambda: self._database.autocommit(checks.search, claim))
+        else:
+            boards = None
+            if answer.verdict.status is Status.VERIFIED:
+                boards = boards_of(
+                    mode=replay.mode, draw_mode=replay.draw_mode, seed=replay.seed, received_at=replay.received_at
+                )
+            await self._store(claim, answer.verdict, engine=answer.engine, timeline=answer.timeline, boards=boards)
+
+    async def _wait(
+        self, process: CheckerProcess, claim: Claim, answered: Deferred[Answer | None], seconds: float
+    ) -> tuple[Claim, Answer | None]:
+        """Wait for the answer, and renew the claim meanwhile; kill the process when it takes too long."""
+        deadline = self._reactor.seconds() + seconds
+        while True:
+            try:
+                return claim, await shielded(answered).addTimeout(RENEW_SECONDS, self._reactor)
+            except TimeoutError:
+                if self._reactor.seconds() > deadline:
+                    process.kill()
+            with suppress(DatabaseError, Unavailable):
+                until = await self._database.autocommit(checks.renew, claim, seconds=CLAIM_SECONDS)
+                claim = replace(claim, until=until or claim.until)
+
+    async def _store(
+        self,
+        claim: Claim,
+        verdict: Verdict,
+        *,
+        engine: int,
+        timeline: bytes | None = None,
+        boards: list[str] | None = None,
+    ) -> None:
+        steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=boards)
+        await self._patiently(lambda: self._database.transact(self._settle, steps))
+        self._metrics.verdicts.labels(verdict.status.value).inc()
+
+    async def _settle(self, transaction: Transaction, steps: tuple[Call, ...]) -> None:
+        try:
+            await transaction.commit_with(*steps)
+        finally:
+            self._changed()
+
+    async def _look_after_queues(self) -> None:
+        """Measure the queues, and put old replays into them when they are empty."""
+        while not self._stopping:
+            waiting = await self._patiently(lambda: self._database.autocommit(checks.waiting))
+            soon = False
+            if waiting is not None:
+                self._metrics.checks(waiting.literal, waiting.search, waiting.old, waiting.oldest_seconds)
+                soon = waiting.old > 0 or (not waiting.literal and not waiting.search and await self._refill())
+            await self._pause(LOOK_SOON_SECONDS if soon else LOOK_SECONDS)
+
+    async def _refill(self) -> bool:
+        """Put old replays into the empty queues; whether there were any."""
+        sweep = partial(self._database.autocommit, rechecks.sweep, most=PAGE)
+        outdated = partial(self._database.autocommit, rechecks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
+        while (added := await self._patiently(sweep)) == 0 and not self._stopping:
+            pass  # a page of which each replay has a verdict
+        return bool(added or await self._patiently(outdated))
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """Run work on the database over and over, until it succeeds; None when it fails and this service is to end."""
+        while True:
+            try:
+                result = await work()
+            except (DatabaseError, Unavailable) as error:
+                if self._stopping:
+                    return None
+                if self._healthy:
+                    self._log.warn("checking is put off: {error}", error=error)
+                self._healthy = False
+                await self._pause(RETRY_SECONDS)
+            else:
+                self._healthy = True
+                return result

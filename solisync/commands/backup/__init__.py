@@ -1,0 +1,1 @@
+"""`solisync backup` and `solisync restore` (docs/administration.md)."""

@@ -1,0 +1,168 @@
+"""`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's custom format.
+
+Refresh tokens are neither backed up nor restored, also from a file that has some: a session that was ended after the
+backup must not come back.
+"""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from twisted.internet.task import LoopingCall
+
+from ...errors import FatalError
+from ...postgres import introspection
+from ...postgres.connection import Connection
+from ...postgres.migrate import apply, load_migrations
+from ...postgres.migration_lock import migrating
+from ...postgres.transaction import Statements
+from ...storage import counts, schema
+from ..output import PROGRESS_SECONDS, bytes_shown
+from ..running import reached
+from ..task import Task
+from .programs import Programs, find_closest, find_newest
+from .rotation import new_name, prune
+
+MAGIC = b"PGDMP"
+LEFT_OUT = ("refresh_tokens", "rate_limits", "known_states", "recent_searches")
+
+# pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
+# have. This sed script makes each a statement that does nothing where there is no such timeout. The rest is unchanged.
+_AS_SERVER_KNOWS = (
+    r"1,/^SET check_function_bodies /s/^SET \([a-z_]*_timeout\) = 0;$"
+    r"/SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = '\1';/"
+)
+
+_LEFT_OUT = re.compile(rf" TABLE DATA \S+ (?:{'|'.join(LEFT_OUT)}) ")
+_TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
+
+
+async def backup(task: Task) -> None:
+    """Write the database into a file, which appears when it is complete; into a directory, under a name of its own."""
+    settings, into, keep = task.settings, task.chosen.into, task.chosen.keep
+    if into is None and keep is not None:
+        raise FatalError("solisync: --keep is for backups in a directory: give it with --into")
+    if into is not None and task.chosen.force:
+        raise FatalError("solisync: --force replaces a FILE: with --into each backup has a name of its own")
+    file = (Path(into, new_name(datetime.now(UTC))) if into is not None else Path(task.chosen.file)).absolute()
+    async with reached(settings, task.reactor, partial(Connection.open, task.reactor)) as (dsn, connection):
+        with closing(connection):
+            if not await schema.number(Statements(connection)):
+                raise FatalError("solisync: this is not a solisync database")
+            program = await find_closest("pg_dump", settings, task.environ, connection)
+        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
+        with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
+            without = [f"--exclude-table-data={table}" for table in LEFT_OUT]
+            words = ["--format=custom", *without, "--verbose", f"--file={unfinished}", f"--dbname={programs.dsn}"]
+            await programs.run(program, *words, heard=heard)
+    facts: dict[str, object] = {"file": str(file), "bytes": file.stat().st_size}
+    text = f"backed up to {file}, {bytes_shown(file.stat().st_size)}"
+    if keep is not None:
+        facts["deleted"] = deleted = prune(file.parent, keep, made=file.name)
+        text += f"; deleted {len(deleted)} older" if deleted else ""
+    task.output.say(text, **facts)
+
+
+async def restore(task: Task) -> None:
+    """Restore a file into an empty database in one transaction, and bring the schema up to date."""
+    settings, file = task.settings, Path(task.chosen.file).absolute()
+    with file.open("rb") as opened:
+        if opened.read(len(MAGIC)) != MAGIC:
+            raise FatalError(f"solisync: {file} is not a solisync backup")
+    async with reached(settings, task.reactor, partial(Connection.open, task.reactor), create=True) as (dsn, first):
+        first.close()
+        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
+        # Under this lock, so that a service which is started meanwhile waits.
+        async with migrating(task.reactor, dsn) as connection:
+            if not await introspection.is_empty(connection):
+                raise FatalError("solisync: this database is not empty: restore into one that nobody has used")
+            reader = find_newest("pg_restore", settings, task.environ)
+            writer = find_newest("psql", settings, task.environ, encrypted=connection.encrypted)
+            wanted = _wanted(file, await _contents(programs, reader, file))
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="solisync-") as chosen:
+                chosen.write("\n".join(wanted))
+                chosen.flush()
+                # COMMIT is the last that pg_restore writes: when it fails midway, nothing is committed.
+                reading = ["--single-transaction", "--no-owner", "--no-privileges", "--verbose"]
+                reading += [f"--use-list={chosen.name}", "--file=-", str(file)]
+                writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
+                commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
+                await programs.pipe(*commands, heard=lambda line: _report(task, line))
+            await apply(task.reactor, connection, load_migrations())
+            players = await counts.players(Statements(connection))
+        task.progress.clear()
+        text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
+        task.output.say(text, file=str(file), players=players)
+
+
+async def _contents(programs: Programs, program: str, file: Path) -> str:
+    try:
+        return await programs.run(program, "--list", str(file))
+    except FatalError as error:
+        if "unsupported version" in str(error):  # of the file's format, which grows with PostgreSQL
+            raise FatalError(
+                f"solisync: {file} is of a newer PostgreSQL than any pg_restore here: install the client programs of"
+                " that version"
+            ) from None
+        raise
+
+
+def _wanted(file: Path, listed: str) -> list[str]:
+    """The lines of the file's table of contents that are to be restored."""
+    lines = [line for line in listed.splitlines() if not line.startswith(";")]
+    if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
+        raise FatalError(f"solisync: {file} is not a solisync backup")
+    return [line for line in lines if not _LEFT_OUT.search(line)]
+
+
+@contextmanager
+def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
+    """A temporary file beside `file`, readable by its owner alone, that is renamed to it on success."""
+    if not force and os.path.lexists(file):
+        raise FatalError(f"solisync: {file} exists: take another name, or say --force")
+    if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
+        raise FatalError(f"solisync: can't replace {file}: it is not a regular file")
+    number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # of mode 0600
+    os.close(number)
+    unfinished = Path(name)
+    try:
+        yield unfinished
+        unfinished.rename(file)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+@contextmanager
+def _watched(task: Task, unfinished: Path) -> Iterator[Callable[[str], None]]:
+    """Report the table that is being dumped, and the size so far; yields a function for the lines of pg_dump."""
+    place = "the schema"
+
+    def hear(line: str) -> None:
+        nonlocal place
+        if found := _TABLE.search(line):
+            place = found[1]
+
+    def look() -> None:
+        task.progress.report(f"backing up {place}: {bytes_shown(unfinished.stat().st_size)} so far")
+
+    loop = LoopingCall(look)
+    loop.clock = task.reactor
+    loop.start(PROGRESS_SECONDS)
+    try:
+        yield hear
+    finally:
+        loop.stop()
+        task.progress.clear()
+
+
+def _report(task: Task, line: str) -> None:
+    if found := _TABLE.search(line):
+        task.progress.report(f"restoring {found[1]}", now=True)

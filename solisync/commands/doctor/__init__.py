@@ -1,0 +1,1 @@
+"""`solisync doctor`: checks of settings, host, database and capacity (docs/administration.md)."""

@@ -1,0 +1,89 @@
+"""`solisync doctor`: checks of the settings, the host and the database, with advice for what is wrong."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from ...errors import FatalError, SettingsError
+from ...settings.settings import ServingSettings
+from ...settings.values import SECRET_MIN_BYTES
+from ..task import Task
+from . import database as database_checks
+from . import host as host_checks
+from .findings import Finding, fine, note, wrong
+
+
+async def examine(task: Task) -> None:
+    """Run all checks and write their findings as they come; raises FatalError when something is wrong."""
+    problems = 0
+    async for finding in _findings(task):
+        problems += finding.level == "wrong"
+        _write(task, finding)
+    if problems:
+        raise FatalError(f"solisync: {problems} thing{'s are' if problems > 1 else ' is'} wrong")
+
+
+def _write(task: Task, finding: Finding) -> None:
+    if task.output.json:
+        task.output.facts(finding.record)
+        return
+    task.output.say(f"{finding.level:<6} {finding.subject:<10} {finding.text}")
+    if finding.advice:
+        task.output.say(f"{'':<17} -> {finding.advice}")
+
+
+async def _findings(task: Task) -> AsyncIterator[Finding]:
+    for finding in host_checks.names(task.environ):
+        yield finding
+    settings, inherited = None, _listen(task).startswith("systemd:")
+    try:
+        environ, options = _with_some_secret(task), {**task.options}
+        if inherited:  # a socket that the service has, and this process hasn't
+            environ.pop("SOLISYNC_LISTEN", None)
+            options.pop("listen", None)
+        settings = ServingSettings.from_environ(environ, options)
+    except SettingsError as error:
+        for problem in error.problems:
+            yield wrong("settings", problem, "see docs/configuration.md")
+    else:
+        yield fine("settings", "every setting can be read")
+    for finding in _secret(task, settings):
+        yield finding
+    if settings is None:
+        return
+    if inherited:
+        yield note("port", "systemd passes the socket, so it was not looked at", "name it: --listen unix:/run/…")
+    else:
+        for finding in (*await host_checks.listener(settings, task.reactor), *host_checks.proxies(settings)):
+            yield finding
+    for finding in host_checks.auth_limit(settings):
+        yield finding
+    for finding in await database_checks.examine(settings, task.reactor):
+        yield finding
+
+
+def _secret_is_set(task: Task) -> bool:
+    return bool(
+        task.environ.get("JWT_SECRET") or task.environ.get("JWT_SECRET_FILE") or "jwt-secret-file" in task.options
+    )
+
+
+def _listen(task: Task) -> str:
+    return task.options.get("listen") or task.environ.get("SOLISYNC_LISTEN") or ""
+
+
+def _with_some_secret(task: Task) -> dict[str, str]:
+    """The environment with a placeholder for the signing secret if none is set, as in the shell of an operator."""
+    return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
+
+
+def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
+    if not _secret_is_set(task):
+        yield note("secret", "JWT_SECRET is not set here, so it was not looked at")
+    elif settings is not None:
+        yield host_checks.secret("JWT_SECRET", settings.jwt_secret)
+        if settings.jwt_secret_previous is not None:
+            yield host_checks.secret("JWT_SECRET_PREVIOUS", settings.jwt_secret_previous)
+        for option in ("jwt-secret-file", "jwt-secret-previous-file"):
+            file = task.options.get(option) or task.environ.get(option.upper().replace("-", "_"))
+            if file:
+                yield from host_checks.secret_file(Path(file))

@@ -1,0 +1,212 @@
+"""The original server's database: a SQLite file, opened read-only, also while that server runs (docs/moving-in.md).
+
+What is read is a copy of the file, of one moment. So the file is read for as long as copying takes, and with a journal
+of the old kind that server waits no longer than that for its next write. The copy has no name, and is gone with the
+process, however that ends.
+
+The file may be hostile. It may make a query endless, so each query runs in a thread and can be interrupted.
+Values above VALUE_MAX_BYTES are not read. Views and computed columns are refused.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+from typing import Any, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThreadPool
+
+from ..errors import FatalError
+from ..process.shielded import shielded
+from .sqlite_values import Row, Unread
+
+MAGIC = b"SQLite format 3\0"
+BUSY_SECONDS = 10.0  # how long to wait for that server to end a write
+PAGES = 2_000  # copied at a time: 8 MiB
+VALUE_MAX_BYTES = 8_388_608
+INTERRUPT_SECONDS = 0.05
+
+# The columns that are read of each table. Tables other than the first, and columns in OPTIONAL, may be absent: files of
+# older versions lack some.
+TABLES = {
+    "users": ("id", "username", "password_hash", "created_at", "leaderboard_opt_in", "avatar_url"),
+    "sync_state": ("user_id", "stats_json", "achievements_json", "progress_json", "last_modified"),
+    "leaderboard": ("user_id", "display_name", "best_time_secs", "best_score", "recorded_at"),
+    "replays": ("id", "user_id", "mode", "received_at", "replay_json"),
+    "refresh_tokens": ("jti", "user_id", "expires_at"),
+    "analytics_events": ("id", "user_id", "session_id", "event_type", "payload", "client_time", "received_at"),
+    "daily_challenges": ("date", "seed", "goal_json"),
+}
+OPTIONAL = {"users": {"leaderboard_opt_in", "avatar_url"}}
+CLASSICS = ("user_id", "mode", "received_at")  # columns of replays
+OWNED = ("sync_state", "leaderboard", "replays", "refresh_tokens")  # by a player, whom `user_id` names
+
+
+T = TypeVar("T")
+
+
+class TooLargeError(FatalError):
+    """A value in the file is larger than VALUE_MAX_BYTES."""
+
+
+class OriginalFile:
+    """A copy of such a file, to read rows from."""
+
+    def __init__(self, path: Path, copy: sqlite3.Connection, reactor: ReactorBase) -> None:
+        """Check the schema; raises FatalError for another database."""
+        self._path = path
+        self._copy = copy
+        self._reactor = reactor
+        copy.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+        copy.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES)
+        self._columns = {table: self._columns_of(table) for table in TABLES}
+        if not self._columns["users"]:
+            raise self._foreign("it has no table users")
+
+    @classmethod
+    async def open(cls, path: Path, reactor: ReactorBase, report: Callable[[str], None]) -> "OriginalFile":
+        """Copy the file in a thread; `report` is called with how far that has come. Raises FatalError."""
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise FatalError(f"solisync: {path} is not an SQLite database")
+        stopped = Event()
+
+        def watch(status: int, remaining: int, total: int) -> None:
+            if stopped.is_set():
+                raise InterruptedError
+            reactor.callFromThread(report, f"copying the file: {100 * (total - remaining) // max(total, 1)} %")
+
+        try:
+            copy = await deferToThreadPool(reactor, reactor.getThreadPool(), _copied, path, watch)
+        finally:
+            stopped.set()
+        return cls(path, copy, reactor)
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call `work`, which may use the methods below, in a thread; when cancelled, interrupt its query."""
+        reading = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work, *arguments)
+        try:
+            return await shielded(reading, on_late_failure=lambda failure: None)
+        except CancelledError:
+            while not reading.called:  # again and again: a query that hasn't begun yet can't be interrupted
+                self._copy.interrupt()
+                await deferLater(self._reactor, INTERRUPT_SECONDS)
+            raise
+
+    def count(self, table: str) -> int:
+        """How many rows a table has; 0 for one that is absent."""
+        if not self._columns[table]:
+            return 0
+        ((count,),) = self._run(f"SELECT count(*) FROM {table}")  # noqa: S608
+        return int(count)
+
+    def has(self, table: str) -> bool:
+        """Whether the file has this table."""
+        return bool(self._columns[table])
+
+    def key(self, table: str) -> str:
+        """The column that names a row."""
+        return TABLES[table][0]
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """The rows of a table, with their columns; None for those that the file lacks.
+
+        Of what is owned also `owned`, whether there is such a player, and that player's `username` and
+        `leaderboard_opt_in`.
+        """
+        columns = {name: self._column(table, name) for name in TABLES[table]}
+        source = table
+        if table in OWNED:
+            columns |= {
+                "owned": "users.id IS NOT NULL",
+                "username": "users.username",
+                "leaderboard_opt_in": self._column("users", "leaderboard_opt_in"),
+            }
+            source = f"{table} LEFT JOIN users ON users.id = {table}.user_id"
+        return self._select(table, columns, source)
+
+    def classics(self) -> Iterator[Row]:
+        """The rows of replays, with those columns that tell when a player's newest of mode Classic was received."""
+        return self._select("replays", {name: name for name in CLASSICS}, "replays")
+
+    def has_tokens(self, ids: Collection[str]) -> set[str]:
+        """Those of these refresh tokens whose records the file has."""
+        places = ", ".join("?" * len(ids))
+        found = self._run(f"SELECT jti FROM refresh_tokens WHERE jti IN ({places})", *ids)  # noqa: S608
+        return {jti for (jti,) in found}
+
+    def close(self) -> None:
+        """Delete the copy."""
+        self._copy.close()
+
+    def _columns_of(self, table: str) -> set[str]:
+        """The columns of a table, none if it is absent; raises FatalError for another shape than that server's."""
+        stored = "SELECT sql LIKE 'CREATE TABLE %' FROM sqlite_master WHERE name = ? COLLATE NOCASE"
+        kinds = {ordinary for (ordinary,) in self._run(stored, table)}
+        if not kinds:
+            return set()
+        columns = {name: hidden for _, name, *_, hidden in self._run(f"PRAGMA table_xinfo({table})")}
+        if kinds != {True} or any(columns.values()):
+            raise self._foreign(f"{table} is not a table that stores all its values")
+        missing = {*TABLES[table]} - columns.keys() - OPTIONAL.get(table, set())
+        if missing:
+            raise self._foreign(f"{table} lacks {', '.join(sorted(missing))}")
+        return set(columns)
+
+    def _foreign(self, why: str) -> FatalError:
+        return FatalError(f"solisync: {self._path} is not the database of an original server: {why}")
+
+    def _column(self, table: str, name: str) -> str:
+        return f"{table}.{name}" if name in self._columns[table] else "NULL"
+
+    def _select(self, table: str, columns: Mapping[str, str], source: str) -> Iterator[Row]:
+        """Rows by rowid; of one with a value that is too large, each of the others."""
+        if not self._columns[table]:
+            return
+        rowid, last = f"{table}.rowid", -(2**63)
+        select = f"SELECT {{}} FROM {source} WHERE {rowid} {{}} ? ORDER BY {rowid}"  # noqa: S608
+        names = ", ".join((rowid, *columns.values()))
+        while True:
+            try:
+                for at, *values in self._run(select.format(names, ">"), last):
+                    last = at
+                    yield dict(zip(columns, values, strict=True))
+            except TooLargeError:
+                ((last,),) = self._run(select.format(rowid, ">") + " LIMIT 1", last)
+                yield {name: self._value(select.format(column, "="), last) for name, column in columns.items()}
+            else:
+                return
+
+    def _value(self, query: str, rowid: int) -> object:
+        try:
+            ((value,),) = self._run(query, rowid)
+        except TooLargeError:
+            return Unread.TOO_LARGE
+        return value
+
+    def _run(self, sql: str, *parameters: object) -> Iterator[tuple[Any, ...]]:
+        """The rows that a statement returns; raises FatalError."""
+        try:
+            yield from self._copy.execute(sql, parameters)
+        except sqlite3.DataError as error:
+            raise TooLargeError(f"solisync: {self._path}: {error}") from None
+        except sqlite3.Error as error:
+            raise FatalError(f"solisync: {self._path}: {error}") from None
+
+
+def _copied(path: Path, watch: Callable[[int, int, int], None]) -> sqlite3.Connection:
+    copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # a file that has no name
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as source:
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # from here on it stays as it is
+            source.backup(copy, pages=PAGES, progress=watch)
+    except sqlite3.Error as error:
+        copy.close()
+        raise FatalError(f"solisync: {path}: {error}") from None
+    return copy

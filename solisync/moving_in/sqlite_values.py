@@ -1,0 +1,71 @@
+"""Validated column values of SQLite rows, whose columns hold values of any type; each function raises Unusable."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from ..rules.escapes import without_surrogates
+from ..rules.fields import SpelledTime, Time
+from ..rules.ids import is_id
+
+Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it
+
+_decode_raw = msgspec.json.Decoder(Raw).decode
+
+
+class Unusable(ValueError):
+    """Why a row can't be imported."""
+
+
+class Unread(Enum):
+    """In place of a value that was not read."""
+
+    TOO_LARGE = "too large"
+
+
+def text(row: Row, column: str) -> str:
+    """Text that PostgreSQL can hold."""
+    value = row[column]
+    if value is None:
+        raise Unusable(f"{column} is missing")
+    if value is Unread.TOO_LARGE:
+        raise Unusable(f"{column} is too large")
+    try:
+        if isinstance(value, str) and "\0" not in value:
+            value.encode()
+            return value
+    except UnicodeEncodeError:
+        pass
+    raise Unusable(f"{column} is not text")
+
+
+def uuid(row: Row, column: str) -> str:
+    """A UUID in canonical spelling, the only one that the original server writes."""
+    value = text(row, column)
+    if not is_id(value):
+        raise Unusable(f"{column} is not a UUID in lower case")
+    return value
+
+
+def time(row: Row, column: str) -> datetime:
+    """A time in UTC."""
+    spelled = text(row, column)
+    try:
+        msgspec.convert(spelled, SpelledTime)
+        return msgspec.convert(spelled, Time).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
+        raise Unusable(f"{column} is not a time of the years 1 to 9999 in RFC 3339") from None
+
+
+def json(row: Row, column: str) -> bytes:
+    """One JSON value, so that it can't be taken for more when it is put into other JSON."""
+    value = text(row, column).encode()
+    try:
+        _decode_raw(without_surrogates(value, digit=b"f"))
+    except (msgspec.DecodeError, RecursionError):
+        raise Unusable(f"{column} is not JSON") from None
+    return value

@@ -1,0 +1,119 @@
+"""Settings, read from the environment and the command line; all problems are reported at once.
+
+Two classes, so that a command which has no signing secret can't sign with an empty one.
+"""
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Self
+
+from ..access.client_address import Networks
+from ..access.rate_limit import Limit
+from ..errors import SettingsError
+from . import env_file
+from .table import TABLE, Setting
+
+ENV_FILE = "env-file"  # the option, which every entry point but the .tac file has
+ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
+
+
+def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:
+    """Set the variables of a file that are not set yet, those of libpq included; raises SettingsError.
+
+    A setting with two variables, such as JWT_SECRET and JWT_SECRET_FILE, is set if either is.
+    """
+    if file is None:
+        return
+    try:
+        variables = env_file.read(file)
+    except ValueError as error:
+        raise SettingsError([f"--{ENV_FILE} {error}"]) from None
+    given = {row.field for row in TABLE if environ.get(row.variable)}
+    settled = {row.variable for row in TABLE if row.field in given}
+    environ.update({name: value for name, value in variables.items() if not environ.get(name) and name not in settled})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What concerns the database and the log, for every command. `database_url` None means the embedded PostgreSQL."""
+
+    database_url: str | None = field(repr=False)
+    data_dir: Path
+    database_connections: int
+    prepared_statements: bool
+    log_format: str
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Self:
+        """Settings from environment variables, overridden by `options`; what this class has no field for is not read.
+
+        Raises SettingsError with one line for everything that is wrong or missing.
+        """
+        values: dict[str, Any] = {}
+        problems: list[str] = []
+        names = {each.name for each in fields(cls)}
+        for name, rows in groupby(TABLE, attrgetter("field")):
+            if name not in names:
+                continue
+            try:
+                values[name] = _value(list(rows), environ, options or {})
+            except ValueError as error:
+                problems.append(str(error))
+        problems += cls._conflicts(values)
+        if problems:
+            raise SettingsError(problems)
+        return cls(**values)
+
+    @classmethod
+    def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
+        """What is wrong with values that are right by themselves; those that are not are missing."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSettings(Settings):
+    """What else the service needs."""
+
+    jwt_secret: bytes = field(repr=False)
+    jwt_secret_previous: bytes | None = field(repr=False)
+    listen: str
+    trusted_proxies: Networks
+    cors_origins: frozenset[str]
+    auth_limit: Limit
+    pages: bool
+    public_avatars: bool
+    workers: int
+    checkers: int
+    stop_seconds: float
+    metrics_listen: str | None
+    replay_quota_mib: int
+    analytics_days: int | None
+
+    @classmethod
+    def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
+        if values.get("jwt_secret_previous") is not None and values["jwt_secret_previous"] == values.get("jwt_secret"):
+            yield "JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET: take it away, or name the other one"
+
+
+def _value(rows: Sequence[Setting], environ: Mapping[str, str], options: Mapping[str, str | None]) -> Any:
+    """The value of the field that `rows` are the sources of; raises ValueError that names the option or variable."""
+    given = [(f"--{row.option}", row, text) for row in rows if (text := options.get(row.option)) is not None]
+    if not given:
+        given = [(row.variable, row, text) for row in rows if (text := environ.get(row.variable))]
+    if not given:
+        given = [(row.variable, row, row.default) for row in rows if row.default is not None]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(name for name, *_ in given)} are both set: keep one")
+    if not given:
+        for row in rows:
+            if row.missing is not None:
+                raise ValueError(f"{row.variable} {row.missing}")
+        return None
+    name, row, text = given[0]
+    try:
+        return row.read(text)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None

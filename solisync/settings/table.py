@@ -1,0 +1,249 @@
+"""The table of settings: for each its variable, its option, its default, and how it is read.
+
+Everything else follows from it: the classes in settings.py, the options of `solisync` and of `twistd solisync`,
+and tests that compare it with docs/configuration.md and deploy/. Secrets have a variable and a file, never an option of
+their own, because every user of a machine can list the arguments of processes.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..access.rate_limit import AUTH
+from . import values as values
+
+PREFIX = "SOLISYNC_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One row: a source of a field of Settings or ServingSettings. `read` raises ValueError for a wrong text.
+
+    Rows of the same field stand together, and only one of them may be given.
+    """
+
+    field: str
+    variable: str
+    option: str = ""  # "" when there is only the variable
+    metavar: str = ""
+    flag: str | None = None  # for an option without a value: the text that it stands for
+    read: Callable[[str], Any]
+    default: str | None = None
+    missing: str | None = None  # for a required setting: the problem when it is not given
+    help: str
+
+    @property
+    def description(self) -> str:
+        """The help text of the option, with the variable and the default."""
+        if self.flag:
+            return f"{self.help} [{self.variable}={self.flag}]"
+        return f"{self.help} [{self.variable}{f', else {self.default}' if self.default else ''}]"
+
+
+TABLE = (
+    Setting(
+        field="jwt_secret",
+        variable="JWT_SECRET",
+        read=values.secret,
+        missing="is not set: it signs the players' tokens and needs at least 32 bytes,"
+        " for example the output of: openssl rand -hex 32",
+        help="the secret that signs tokens (at least 32 bytes)",
+    ),
+    Setting(
+        field="jwt_secret",
+        variable="JWT_SECRET_FILE",
+        option="jwt-secret-file",
+        metavar="FILE",
+        read=values.secret_file,
+        help="a file with the secret that signs tokens, instead of JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
+        field="jwt_secret_previous",
+        variable="JWT_SECRET_PREVIOUS",
+        read=values.secret,
+        help="a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
+        field="jwt_secret_previous",
+        variable="JWT_SECRET_PREVIOUS_FILE",
+        option="jwt-secret-previous-file",
+        metavar="FILE",
+        read=values.secret_file,
+        help="a file with a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+    ),
+    Setting(
+        field="database_url",
+        variable="DATABASE_URL",
+        read=values.dsn,
+        help="the database to use (default: an embedded PostgreSQL)",
+    ),
+    Setting(
+        field="database_url",
+        variable="DATABASE_URL_FILE",
+        option="database-url-file",
+        metavar="FILE",
+        read=values.dsn_file,
+        help="a file with the database to use, instead of DATABASE_URL",
+    ),
+    Setting(
+        field="data_dir",
+        variable="SOLISYNC_DATA_DIR",
+        option="data-dir",
+        metavar="DIR",
+        read=values.directory,
+        default=values.default_data_dir(),
+        help="where the embedded PostgreSQL keeps its data",
+    ),
+    Setting(
+        field="listen",
+        variable="SOLISYNC_LISTEN",
+        option="listen",
+        metavar="ENDPOINT",
+        read=values.endpoint,
+        default="tcp:8080",
+        help="where to serve, a Twisted endpoint: tcp:8080:interface=127.0.0.1, unix:/run/solisync.sock, …",
+    ),
+    Setting(
+        field="trusted_proxies",
+        variable="SOLISYNC_TRUSTED_PROXIES",
+        option="trusted-proxies",
+        metavar="NETWORKS",
+        read=values.networks,
+        default="",
+        help="addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas",
+    ),
+    Setting(
+        field="cors_origins",
+        variable="SOLISYNC_CORS_ORIGINS",
+        option="cors-origins",
+        metavar="ORIGINS",
+        read=values.origins,
+        default="",
+        help="origins of browser clients, like https://play.example.org, separated by commas",
+    ),
+    Setting(
+        field="auth_limit",
+        variable="SOLISYNC_AUTH_LIMIT",
+        option="auth-limit",
+        metavar="REQUESTS/SECONDS",
+        read=values.auth_limit,
+        default=f"{AUTH.most}/{AUTH.seconds}",
+        help="how often one address may register, log in and refresh, altogether",
+    ),
+    Setting(
+        field="pages",
+        variable="SOLISYNC_PAGES",
+        option="no-pages",
+        flag="off",
+        read=values.switch,
+        default="on",
+        help="serve no pages for players, and so no logins of browsers",
+    ),
+    Setting(
+        field="public_avatars",
+        variable="SOLISYNC_PUBLIC_AVATARS",
+        option="public-avatars",
+        flag="on",
+        read=values.switch,
+        default="off",
+        help="show avatars to everybody, not only to players who are logged in",
+    ),
+    Setting(
+        field="workers",
+        variable="SOLISYNC_WORKERS",
+        option="workers",
+        metavar="N",
+        read=values.whole(1, 64),
+        default="1",
+        help="how many processes serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
+    ),
+    Setting(
+        field="checkers",
+        variable="SOLISYNC_CHECKERS",
+        option="checkers",
+        metavar="N",
+        read=values.whole(0, 64),
+        default="1",
+        help="how many low-priority processes check replays on this node; 0 leaves checking to other nodes",
+    ),
+    Setting(
+        field="database_connections",
+        variable="SOLISYNC_DATABASE_CONNECTIONS",
+        option="database-connections",
+        metavar="N",
+        read=values.whole(1, 1000),
+        default="8",
+        help="how many connections to the database a process keeps",
+    ),
+    Setting(
+        field="stop_seconds",
+        variable="SOLISYNC_STOP_SECONDS",
+        option="stop-seconds",
+        metavar="SECONDS",
+        read=values.seconds,
+        default="10",
+        help="how long a stop waits for running requests",
+    ),
+    Setting(
+        field="metrics_listen",
+        variable="SOLISYNC_METRICS_LISTEN",
+        option="metrics-listen",
+        metavar="ENDPOINT",
+        read=values.endpoint,
+        help="where Prometheus may fetch /metrics, a Twisted endpoint like tcp:9100:interface=127.0.0.1"
+        " (default: nowhere)",
+    ),
+    Setting(
+        field="log_format",
+        variable="SOLISYNC_LOG_FORMAT",
+        option="log-format",
+        metavar="text|json",
+        read=values.log_format,
+        default="text",
+        help="how to log: lines for people, or one JSON object a line",
+    ),
+    Setting(
+        field="prepared_statements",
+        variable="SOLISYNC_PREPARED_STATEMENTS",
+        option="no-prepared-statements",
+        flag="off",
+        read=values.switch,
+        default="on",
+        help="don't prepare statements: for a PgBouncer in transaction mode, which can't keep them",
+    ),
+    Setting(
+        field="replay_quota_mib",
+        variable="SOLISYNC_REPLAY_QUOTA_MIB",
+        read=values.whole(0, 1_000_000),
+        default="64",
+        help="how much one account's replays may take, in MiB; 0 for no limit",
+    ),
+    Setting(
+        field="analytics_days",
+        variable="SOLISYNC_ANALYTICS_DAYS",
+        read=values.whole(1, 36_500),
+        help="after how many days analytics events are deleted; unset, they are kept",
+    ),
+)
+
+
+def without_option() -> str:
+    """The variables that have no option, for the end of a help text."""
+    return ", ".join(setting.variable for setting in TABLE if not setting.option)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: which of the `known` ones it may mean; "" if none is like it."""
+    near = difflib.get_close_matches(word, [*known], 1)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Variables that begin with PREFIX and are no settings, each with what to do about it."""
+    known = [setting.variable.removeprefix(PREFIX) for setting in TABLE if setting.variable.startswith(PREFIX)]
+    for name in sorted(environ):
+        rest = name.removeprefix(PREFIX)
+        if name != rest and rest not in known:
+            near = difflib.get_close_matches(rest, known, 1)
+            yield name, f"did you mean {PREFIX}{near[0]}?" if near else "remove it"

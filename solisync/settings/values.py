@@ -1,0 +1,175 @@
+"""How the text of a setting becomes its value. Each function raises ValueError with what is wrong with the text.
+
+The message follows the name of the variable or option in a sentence, and never repeats what may be a secret.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+
+from platformdirs import user_state_path
+from twisted.internet.endpoints import serverFromString
+
+from ..access.client_address import Networks
+from ..access.rate_limit import AUTH, Limit
+from ..access.tokens import can_sign
+from ..postgres.dsn import check_dsn
+from ..process.logs import FORMATS
+
+SECRET_MIN_BYTES = 32
+
+_PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
+_RATE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
+
+
+def secret(text: str) -> bytes:
+    """A signing secret of at least SECRET_MIN_BYTES, whatever bytes the environment variable had."""
+    return _signing(text.encode("utf-8", "surrogateescape"))
+
+
+def secret_file(path: str) -> bytes:
+    """The signing secret in a file."""
+    return _signing(_content(path))
+
+
+def dsn(text: str) -> str:
+    """A DSN that libpq can read."""
+    if not text.strip():  # to libpq that is "all defaults", to a reader of the settings the embedded database
+        raise ValueError("is empty")
+    check_dsn(text)
+    return text
+
+
+def dsn_file(path: str) -> str:
+    """The DSN in a file."""
+    return dsn(_content(path).decode("utf-8", "surrogateescape"))
+
+
+def without_line_end(line: bytes) -> bytes:
+    """`line` without the LF or CR LF that ends it, and with every other byte."""
+    return line.removesuffix(b"\r\n") if line.endswith(b"\r\n") else line.removesuffix(b"\n")
+
+
+def directory(text: str) -> Path:
+    """An absolute path."""
+    if not text:
+        raise ValueError("must name a directory")
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:  # no home directory to stand for ~
+        raise ValueError(f"can't be found: {error}: {text}") from None
+
+
+def default_data_dir() -> str:
+    """Where a service keeps its data unless told otherwise: /var/lib/solisync for root, else a directory of the user's.
+
+    That is the one for state of the platform: on Linux $XDG_STATE_HOME or ~/.local/state.
+    """
+    if os.geteuid() == 0:
+        return "/var/lib/solisync"
+    return str(user_state_path("solisync"))
+
+
+def endpoint(text: str) -> str:
+    """A description of a server endpoint, as checked by the endpoint's own parser."""
+    systemd = text.startswith("systemd:")
+    try:
+        serverFromString(None, text)  # without a reactor, so nothing listens yet
+    except Exception as error:  # each kind of endpoint has its own way to fail: a number, a file, a certificate
+        if isinstance(error, AttributeError) and not systemd:
+            return text  # the parser of a plugin that needs the reactor: listening will tell
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, LookupError) and systemd:
+            reason = "systemd has passed no such socket"
+        raise ValueError(f"is not a listening endpoint: {text!r}: {reason}") from None
+    port = _PORT.fullmatch(text)
+    if port and int(port[1]) > 65_535:
+        raise ValueError(f"is not a listening endpoint: {text!r}: ports end at 65535")
+    return text
+
+
+def networks(text: str) -> Networks:
+    """Addresses and CIDR ranges, separated by commas."""
+    found = []
+    for part in _list(text):
+        try:
+            found.append(ip_network(part, strict=False))
+        except ValueError:
+            raise ValueError(f"must list addresses or CIDR ranges, separated by commas; {part!r} is neither") from None
+    return tuple(found)
+
+
+def origins(text: str) -> frozenset[str]:
+    """Origins (RFC 6454), separated by commas."""
+    for part in _list(text):
+        if not _ORIGIN.fullmatch(part):
+            raise ValueError(f"must list origins like https://play.example.org, separated by commas, not {part!r}")
+    return frozenset(_list(text))
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A reader of whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+            raise ValueError(f"must be a whole number from {least} to {most}, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def seconds(text: str) -> float:
+    """A time of at most an hour."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 3600:
+        raise ValueError(f"must be a number of seconds from 0 to 3600, not {text!r}")
+    return value
+
+
+def auth_limit(text: str) -> Limit:
+    """The rate limit of register, login and refresh, as requests/seconds."""
+    found = _RATE.fullmatch(text)
+    most, seconds = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (1 <= most <= 1000 and 1 <= seconds <= 3600):
+        raise ValueError(f"must be requests/seconds, from 1 to 1000 in 1 to 3600, like 10/60, not {text!r}")
+    return replace(AUTH, most=most, seconds=seconds)
+
+
+def log_format(text: str) -> str:
+    """One of the formats of solisync.process.logs."""
+    if text not in FORMATS:
+        raise ValueError(f"must be {' or '.join(FORMATS)}, not {text!r}")
+    return text
+
+
+def switch(text: str) -> bool:
+    """On or off."""
+    if text not in ("on", "off"):
+        raise ValueError(f"must be on or off, not {text!r}")
+    return text == "on"
+
+
+def _signing(value: bytes) -> bytes:
+    if len(value) < SECRET_MIN_BYTES:
+        raise ValueError(f"must hold at least {SECRET_MIN_BYTES} bytes, it has {len(value)}")
+    if not can_sign(value):
+        raise ValueError("is a key or a certificate: use random text")
+    return value
+
+
+def _content(path: str) -> bytes:
+    try:
+        return without_line_end(Path(path).read_bytes())
+    except OSError as error:
+        raise ValueError(f"can't be read: {error.strerror}: {path}") from None
+
+
+def _list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,117 @@
+"""Storing made-up players and replays, many in a statement (docs/administration.md "`solisync seed`")."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
+from ..rules.replays import ReceivedReplay
+from ..rules.sample_data import SeededPlayer
+from .replays import COLUMNS, SENT, sent
+from .rows import number, one
+
+PREFIX = "seeded_"  # a username is this and the number of the player, from 1 on
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """How many players there are that are not made up, and the greatest number of one that is."""
+
+    players: int
+    last_made: int
+
+
+# Players whose names don't say that they are made up, and the greatest number among the others.
+PRESENT = Query(
+    "seed_present",
+    f"""
+    SELECT count(*) FILTER (WHERE made IS NULL) AS players, coalesce(max(made), 0) AS last_made
+    FROM (SELECT substring(username FROM '^{PREFIX}([0-9]{{1,9}})$')::int AS made FROM users) AS names
+    """,  # noqa: S608
+    prepared=False,
+    row=Present,
+)
+
+PLAYERS = Statement(
+    "seed_players",
+    """
+    INSERT INTO users (id, username, password_hash, created_at)
+    SELECT id, username, $3::text, created_at
+    FROM unnest($1::text[]::uuid[], $2::text[], $4::text[]::timestamptz[]) AS made (id, username, created_at)
+    """,
+    prepared=False,
+)
+
+DOCUMENTS = Statement(
+    "seed_documents",
+    """
+    INSERT INTO sync_states (user_id, payload)
+    SELECT user_id, payload FROM unnest($1::text[]::uuid[], $2::text[]) AS made (user_id, payload)
+    """,
+    prepared=False,
+)
+
+ENTRIES = Statement(
+    "seed_entries",
+    """
+    INSERT INTO leaderboard (user_id, display_name, best_score, best_time_secs, recorded_at, visible)
+    SELECT user_id, display_name, best_score, best_time_secs, recorded_at, true
+    FROM unnest($1::text[]::uuid[], $2::text[], $3::text[]::int[], $4::text[]::int[], $5::text[]::timestamptz[])
+        AS made (user_id, display_name, best_score, best_time_secs, recorded_at)
+    """,
+    prepared=False,
+)
+
+REPLAYS = Statement(
+    "seed_replays",
+    f"INSERT INTO replays ({COLUMNS}, size) SELECT *, octet_length(body) FROM {SENT}",  # noqa: S608
+    prepared=False,
+)
+
+
+class NewPlayer(NamedTuple):
+    """A player to store."""
+
+    id: str
+    number: int
+    made: SeededPlayer
+
+
+class NewReplay(NamedTuple):
+    """A replay to store."""
+
+    id: str
+    user_id: str
+    received_at: datetime
+    replay: ReceivedReplay
+
+
+async def present(statements: Statements) -> Present:
+    """Who is there already."""
+    return one(PRESENT, await statements.run(PRESENT))
+
+
+async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:
+    """Store players, all with one password."""
+    ids = [player.id for player in players]
+    names = [f"{PREFIX}{player.number}" for player in players]
+    seen = [player for player in players if player.made.display_name is not None]
+    await transaction.run_all(
+        (PLAYERS, ids, names, password_hash, [player.made.created_at.isoformat() for player in players]),
+        (DOCUMENTS, ids, [player.made.document.decode() for player in players]),
+        (
+            ENTRIES,
+            [player.id for player in seen],
+            [player.made.display_name for player in seen],
+            [number(player.made.bests.score) for player in seen],
+            [number(player.made.bests.seconds) for player in seen],
+            [player.made.played_at.isoformat() for player in seen],
+        ),
+    )
+
+
+async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
+    """Store replays."""
+    await statements.run(REPLAYS, *sent(replays))

@@ -1,0 +1,89 @@
+"""The nouns, wired: one object for each, whose methods are the handlers of routes."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from twisted.internet.base import ReactorBase
+
+from ...access.large_bodies import LargeBodies
+from ...access.passwords import Passwords
+from ...access.rate_limit import RateLimiter
+from ...access.tokens import Tokens
+from ...postgres.database import Database
+from ...process.metrics import Metrics
+from ...rules.health import Features
+from ...rules.replay_lists import Recent
+from ...settings.settings import ServingSettings
+from ..shared_cache import CoalescingCache
+from .accounts import Accounts
+from .analytics import Analytics
+from .avatars import Avatars
+from .boards import Boards
+from .browser_sessions import BrowserSessions
+from .challenge import Challenge
+from .export import Export
+from .health import Health
+from .html_pages import Pages
+from .leaderboard import Leaderboard, load_board
+from .replays import Replays
+from .sessions import Sessions
+from .swagger_ui import Docs
+from .sync import Sync
+from .verdicts import Verdicts
+
+MIB = 2**20
+
+
+class Resources:
+    """Builds the nouns. `recent` is the list of recent replays, and `schema` the number of the newest migration."""
+
+    def __init__(
+        self,
+        settings: ServingSettings,
+        reactor: ReactorBase,
+        *,
+        database: Database,
+        recent: CoalescingCache[list[Recent]],
+        passwords: Passwords,
+        tokens: Tokens,
+        limiter: RateLimiter,
+        large_bodies: LargeBodies,
+        metrics: Metrics,
+        schema: int,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        board = CoalescingCache(lambda: load_board(database), reactor=reactor)
+        quota = settings.replay_quota_mib * MIB or None
+        self.accounts = Accounts(
+            database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
+        )
+        self.sessions = Sessions(
+            database=database,
+            passwords=passwords,
+            tokens=tokens,
+            limiter=limiter,
+            limit=settings.auth_limit,
+            metrics=metrics,
+            now=now,
+        )
+        self.browser_sessions = BrowserSessions(
+            database=database, tokens=tokens, accounts=self.accounts, sessions=self.sessions, now=now
+        )
+        self.export = Export(database=database)
+        self.avatars = Avatars(database=database, public=settings.public_avatars)
+        self.sync = Sync(database=database, board=board, large_bodies=large_bodies, metrics=metrics, now=now)
+        self.leaderboard = Leaderboard(database=database, board=board, now=now)
+        self.challenge = Challenge(now=now)
+        self.replays = Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id)
+        self.verdicts = Verdicts(database=database)
+        self.boards = Boards(database=database)
+        self.analytics = Analytics(database=database, metrics=metrics, now=now)
+        self.health = Health(
+            features=Features(pages=settings.pages, public_avatars=settings.public_avatars),
+            database=database,
+            schema_number=schema,
+            reactor=reactor,
+        )
+        self.docs = Docs()
+        self.pages = Pages(database=database)

@@ -1,0 +1,134 @@
+"""Accounts over HTTP: register, me, password, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from ...access.passwords import Passwords
+from ...access.rate_limit import buckets_of
+from ...access.tokens import Tokens
+from ...errors import Code, Conflict, NotFound, Unauthorized
+from ...postgres.database import Database
+from ...postgres.transaction import Statements, Transaction
+from ...process.audit import audit
+from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ...rules.replay_lists import Recent
+from ...rules.sessions import PasswordChange, RefreshRecord
+from ...rules.shapes import Ok
+from ...storage import accounts, sessions
+from ..shared_cache import CoalescingCache
+from ..wire.reply import Reply
+
+REGISTER_ERRORS: tuple[Code, ...] = (
+    "username_length",
+    "username_characters",
+    "password_length",
+    "password_too_long",
+    "username_taken",
+)
+
+
+class Accounts:
+    """Registration, profile, password and deletion of a player."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        passwords: Passwords,
+        tokens: Tokens,
+        board: CoalescingCache[Reply],
+        recent: CoalescingCache[list[Recent]],
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._tokens = tokens
+        self._board = board
+        self._recent = recent
+        self._now = now
+        self._new_id = new_id
+
+    async def register(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
+        """Create an account and begin its first session."""
+        username = check_username(body.username)
+        password = check_new_password(body.password)
+        self._passwords.require_room()
+        if await self._database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
+            raise Conflict("username_taken", "username already taken")
+        password_hash = await self._passwords.hash(password)
+        user_id, now = self._new_id(), self._now()
+        record = self._tokens.record(now, user_agent)
+        created = await self._database.autocommit(
+            self._register,
+            user_id=user_id,
+            username=username,
+            password_hash=password_hash,
+            now=now,
+            record=record,
+        )
+        if not created:
+            raise Conflict("username_taken", "username already taken")
+        return self._tokens.pair(user_id, record, record.access_expiry)
+
+    async def me(self, *, player: str) -> Me:
+        """The player's profile."""
+        profile = await self._database.autocommit(accounts.profile, player)
+        if profile is None:
+            raise NotFound("user_not_found")
+        return me(player, profile.username, profile.avatar_extension)
+
+    async def change_password(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
+        """Replace the password, end every session and begin a new one."""
+        new = check_new_password(body.new_password)
+        current = body.current_password.encode()
+        self._passwords.require_room()
+        stored = await self._database.autocommit(accounts.credentials_of, player)
+        if stored is None:
+            raise NotFound("user_not_found")
+        verified = stored.password_hash
+        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(
+            current, verified, cut=stored.password_cut
+        ):
+            audit("password change refused", user_id=player)
+            raise Unauthorized("invalid_credentials", "invalid credentials")
+        replacement = await self._passwords.hash(new)
+        record = self._tokens.record(self._now(), user_agent)
+        expiry = await self._database.transact(self._change_password, player, verified, replacement, record)
+        if expiry is None:
+            raise Unauthorized("invalid_credentials", "invalid credentials")
+        return self._tokens.pair(player, record, expiry)
+
+    async def delete(self, *, player: str) -> Ok:
+        """Delete the account with all data of the player; no error if it is deleted already."""
+        await self._database.autocommit(self._delete, player)
+        return Ok()
+
+    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+
+    async def _register(self, statements: Statements, /, user_id: str, **account: Any) -> bool:
+        created = await accounts.register(statements, user_id=user_id, **account)
+        if created:
+            audit("register", user_id=user_id)
+        return created
+
+    async def _change_password(
+        self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
+    ) -> int | None:
+        if not await accounts.change_password(transaction, player, verified_hash=verified, password_hash=replacement):
+            audit("password change refused", user_id=player, reason="changed meanwhile")
+            return None
+        await sessions.end_all(transaction, player)
+        expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
+        await transaction.commit()
+        audit("password changed", user_id=player)
+        return expiry
+
+    async def _delete(self, statements: Statements, player: str) -> None:
+        try:
+            if await accounts.delete(statements, player, buckets_of(player)):
+                audit("account deleted", user_id=player)
+        finally:
+            self._board.invalidate()
+            self._recent.invalidate()

@@ -1,0 +1,55 @@
+"""Avatars over HTTP (docs/protocol.md "The player")."""
+
+from ...errors import NotFound
+from ...postgres.database import Database
+from ...rules.accounts import Me, me
+from ...rules.avatars import check_avatar, media_type
+from ...rules.ids import is_id
+from ...rules.shapes import Ok
+from ...storage import avatars
+from ..conditional import matches
+from ..wire.reply import Reply
+
+# A browser that opens an avatar as a page runs no script in it (docs/security.md "Uploads").
+SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
+
+
+class Avatars:
+    """Stores players' images and serves them to players or, if `public`, to everybody."""
+
+    def __init__(self, *, database: Database, public: bool) -> None:
+        self._database = database
+        self._cache_control = f"{'public' if public else 'private'}, no-cache"
+
+    async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
+        """Replace the player's avatar by this image."""
+        extension = check_avatar(content_type, content)
+        profile = await self._database.autocommit(avatars.replace, player, extension, content)
+        if profile is None:
+            raise NotFound("user_not_found")
+        return me(player, profile.username, profile.avatar_extension)
+
+    async def delete(self, *, player: str) -> Ok:
+        """Take the player's avatar away; that there is none is no error."""
+        if not await self._database.transact(avatars.remove, player):
+            raise NotFound("user_not_found")
+        return Ok()
+
+    async def show(
+        self, *, player: str | None = None, user_id: str, extension: str = "", if_none_match: str | None
+    ) -> Reply:
+        """A player's avatar. Caches may keep it, private ones unless avatars are public, and must revalidate it."""
+        content_type = media_type(extension)
+        if content_type is None or not is_id(user_id):
+            raise NotFound("avatar_not_found")
+        if if_none_match is not None:
+            etag = await self._database.autocommit(avatars.etag, user_id, extension)
+            if etag is not None and matches(if_none_match, etag):
+                return Reply.not_modified(self._headers(etag))
+        avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
+        if avatar is None:
+            raise NotFound("avatar_not_found")
+        return Reply(body=avatar.image, content_type=content_type, headers=self._headers(avatar.etag))
+
+    def _headers(self, etag: str) -> dict[str, str]:
+        return {"ETag": etag, "Cache-Control": self._cache_control, **SANDBOX}

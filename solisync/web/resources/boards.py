@@ -1,0 +1,35 @@
+"""Boards of verified replays over HTTP (docs/protocol.md "Boards")."""
+
+from ...postgres.database import Database
+from ...rules.boards import BoardPage, classic_board, daily_board, deal_board, no_such_day, page, window
+from ...storage import boards
+
+
+class Boards:
+    """Lists the best verified replays, one of each player who has opted in."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def classic(
+        self, *, player: str, draw_mode: list[str], limit: list[str], after: list[str], around: list[str]
+    ) -> BoardPage:
+        """The board of mode Classic, of both draw modes or one."""
+        return await self._show(classic_board(draw_mode), player, limit, after, around)
+
+    async def daily(self, *, player: str, day: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
+        """The board of a day's deal."""
+        board, begins = daily_board(day)
+        if not await self._database.autocommit(boards.has_begun, begins):
+            raise no_such_day()
+        return await self._show(board, player, limit, after, around)
+
+    async def deal(
+        self, *, player: str, seed: str, draw_mode: str, limit: list[str], after: list[str], around: list[str]
+    ) -> BoardPage:
+        """The board of a deal."""
+        return await self._show(deal_board(seed, draw_mode), player, limit, after, around)
+
+    async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
+        wanted = window(limit, after, around)
+        return page(await self._database.autocommit(boards.show, board, player, wanted), wanted.limit)

@@ -1,0 +1,104 @@
+"""Sessions of browsers over HTTP (docs/protocol.md "Sessions of browsers").
+
+They wrap the routes of accounts and sessions: the refresh token travels in a cookie, and in no body.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+from ...access.tokens import Tokens
+from ...errors import Code, Unauthorized
+from ...postgres.database import Database
+from ...rules.accounts import RefreshRequest, TokenPair
+from ...rules.browser_sessions import BrowserLogin, BrowserSession, SessionCookie
+from ...rules.sessions import PasswordChange
+from ...rules.shapes import Ok
+from ...storage import accounts
+from ..wire.reply import Reply
+from .accounts import Accounts
+from .sessions import Sessions
+
+LOGIN_ERRORS: tuple[Code, ...] = (
+    "username_length",
+    "username_characters",
+    "password_length",
+    "password_too_long",
+    "username_taken",
+    "invalid_credentials",
+)
+PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials", "user_not_found")
+
+
+class BrowserSessions:
+    """Keeps the refresh token of a page in a cookie that no script can read."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        tokens: Tokens,
+        accounts: Accounts,
+        sessions: Sessions,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._tokens = tokens
+        self._accounts = accounts
+        self._sessions = sessions
+        self._now = now
+
+    async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
+        """Begin a session, of a new player perhaps; it takes the place of the browser's former one, which ends."""
+        begin = self._accounts.register if body.register else self._sessions.login
+        pair = await begin(body=body, user_agent=user_agent)
+        # only now: until the browser has another cookie, it needs the session of this one
+        await self._end_session(cookie)
+        return _reply(pair, body.username.strip(), cookie)
+
+    async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, client: str) -> Reply:
+        """Spend the cookie for a new one and an access token; one that can't be spent is taken away."""
+        token = cookie.token or ""
+        try:
+            # before the token is spent: a failure in between would cost the session
+            username = await self._username_of(token)
+            pair = await self._sessions.refresh(body=RefreshRequest(token), user_agent=user_agent, client=client)
+        except Unauthorized as error:
+            headers = {"Set-Cookie": cookie.cleared, "WWW-Authenticate": "Bearer"}
+            return Reply.error(error.code, str(error), headers)
+        return _reply(pair, username, cookie)
+
+    async def change_password(
+        self, *, player: str, body: PasswordChange, cookie: SessionCookie, user_agent: str | None
+    ) -> Reply:
+        """Replace the password, end every session and begin a new one."""
+        username = await self._username(player)  # before anything changes, likewise
+        pair = await self._accounts.change_password(player=player, body=body, user_agent=user_agent)
+        return _reply(pair, username, cookie)
+
+    async def end(self, *, cookie: SessionCookie) -> Reply:
+        """End the session of the cookie, if it has one, and take it away."""
+        await self._end_session(cookie)
+        return Reply.of(Ok()).with_headers({"Set-Cookie": cookie.cleared})
+
+    async def _end_session(self, cookie: SessionCookie) -> None:
+        if cookie.token is not None:
+            with suppress(Unauthorized):
+                await self._sessions.logout(body=RefreshRequest(cookie.token))
+
+    async def _username_of(self, token: str) -> str:
+        """The username of the player whose refresh token this is; "" for one that can't be spent."""
+        try:
+            claims = self._tokens.read_refresh(token, self._now())
+        except Unauthorized:
+            return ""
+        return await self._username(claims.user_id)
+
+    async def _username(self, player: str) -> str:
+        profile = await self._database.autocommit(accounts.profile, player)
+        return profile.username or "" if profile else ""
+
+
+def _reply(pair: TokenPair, username: str, cookie: SessionCookie) -> Reply:
+    session = BrowserSession(pair.access_token, username)
+    return Reply.of(session).with_headers({"Set-Cookie": cookie.holding(pair.refresh_token)})

@@ -1,0 +1,50 @@
+"""The export of all that is stored about a player, over HTTP (docs/protocol.md "The player")."""
+
+from collections.abc import AsyncGenerator
+
+from ...errors import NotFound
+from ...postgres.database import Database
+from ...postgres.transaction import Statements
+from ...process.audit import audit
+from ...rules.export import filename
+from ...storage import accounts, export
+from ...storage.export import Beginning
+from ..wire.reply import Reply
+
+
+class Export:
+    """Gives players all that is stored about them."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def export(self, *, player: str, head_only: bool) -> Reply:
+        """The document as a download. What is small is read at once, the rest as the client takes it."""
+        if head_only:
+            profile = await self._database.autocommit(accounts.profile, player)
+            if profile is None:
+                raise NotFound("user_not_found")
+            return _download(profile.username, _nothing())
+        beginning = await self._database.autocommit(self._begin, player)
+        if beginning is None:
+            raise NotFound("user_not_found")
+        return _download(beginning.account.username, export.document(self._database.autocommit, player, beginning))
+
+    # The database runs this to its end even if the client has gone, so the audit trail is written here.
+
+    async def _begin(self, statements: Statements, player: str) -> Beginning | None:
+        beginning = await export.begin(statements, player)
+        if beginning is not None:
+            audit("exported", user_id=player)
+        return beginning
+
+
+def _download(username: str | None, pieces: AsyncGenerator[bytes, None]) -> Reply:
+    disposition = f'attachment; filename="{filename(username)}"'
+    return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
+
+
+async def _nothing() -> AsyncGenerator[bytes, None]:
+    """The body of a reply of which the headers alone are sent."""
+    return
+    yield

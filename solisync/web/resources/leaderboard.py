@@ -1,0 +1,66 @@
+"""The leaderboard over HTTP (docs/protocol.md "The leaderboard")."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ...errors import NotFound
+from ...postgres.database import Database
+from ...postgres.transaction import Statements, Transaction
+from ...rules.leaderboard import NO_BESTS, OptIn, OwnEntry, bests_of, check_display_name
+from ...rules.saved import read_saved
+from ...rules.shapes import Ok
+from ...storage import leaderboard, sync
+from ..shared_cache import CoalescingCache
+from ..wire.reply import Reply
+
+
+class Leaderboard:
+    """Lists the best players, and lets players opt in and out."""
+
+    def __init__(self, *, database: Database, board: CoalescingCache[Reply], now: Callable[[], datetime]) -> None:
+        self._database = database
+        self._board = board
+        self._now = now
+
+    async def show(self, *, player: str) -> Reply:
+        """The best hundred players who have opted in."""
+        return await self._board.get()
+
+    async def own(self, *, player: str) -> OwnEntry:
+        """The player's own entry, visible or not."""
+        entry = await self._database.autocommit(leaderboard.own, player)
+        if entry is None:
+            raise NotFound("user_not_found")
+        return entry
+
+    async def opt_in(self, *, player: str, body: OptIn) -> Ok:
+        """List the player under this name, with the bests of what they have pushed so far."""
+        await self._database.transact(self._opt_in, player, check_display_name(body.display_name))
+        return Ok()
+
+    async def opt_out(self, *, player: str) -> Ok:
+        """Hide the player; their bests are kept in case they opt in again."""
+        if not await self._database.autocommit(self._opt_out, player):
+            raise NotFound("user_not_found")
+        return Ok()
+
+    async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
+        saved = await sync.load(transaction, player, None)
+        if saved is None:
+            raise NotFound("user_not_found")
+        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
+        try:
+            await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
+        finally:
+            self._board.invalidate()
+
+    async def _opt_out(self, statements: Statements, player: str) -> bool:
+        try:
+            return await leaderboard.opt_out(statements, player)
+        finally:
+            self._board.invalidate()
+
+
+async def load_board(database: Database) -> Reply:
+    """The list, encoded."""
+    return Reply.of(await database.autocommit(leaderboard.top))

@@ -1,0 +1,207 @@
+"""The OpenAPI 3.1 document, generated from the route table and the message shapes."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from ... import __version__
+from ...errors import Code
+from ...klondike import DRAW_MODES
+from ...rules.avatars import FORMATS
+from ...rules.fields import SEED_PATTERN
+from ...rules.shapes import ErrorBody
+from ..recorded_game import RecordedGame
+from ..route import Content, Json, Route, Upload
+from ..wire.error_codes import STATUS
+from ..wire.reply import Reply
+
+_SCHEMA = "#/components/schemas/{name}"
+_UUID = {"type": "string", "format": "uuid"}
+_TEXT = {"type": "string"}
+_BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but generators of clients do
+
+_MEANING = {
+    400: "The request breaks a rule, which the error names",
+    401: "No valid token, or no such credentials",
+    403: "The request may not come from the page that sent it",
+    404: "What the error names does not exist",
+    408: "The request took too long to arrive",
+    409: "The request collides with what is stored",
+    413: "The request body is over its ceiling",
+    429: "The rate limit of this client is used up, or its budget of large bodies",
+    431: "The request header is over its ceiling",
+    500: "The service failed; details are in its log",
+    503: "The service declines for now",
+}
+
+_TAGS = {
+    "accounts": "Players and their profiles",
+    "sessions": "Login and its tokens",
+    "browsers": "Login of the service's own pages, whose refresh token is a cookie",
+    "avatars": "Pictures of players",
+    "sync": "Progress, merged between devices",
+    "leaderboard": "The best of the players who want to be seen",
+    "replays": "Games to watch again",
+    "boards": "The best replays that are verified",
+    "challenge": "The deal of the day",
+    "analytics": "What happens in games",
+    "health": "For those who supervise the service",
+    "docs": "This interface",
+}
+_VARIABLES = {
+    "user_id": _UUID,
+    "replay_id": _UUID,
+    "session_id": _UUID,
+    "username": {"type": "string", "pattern": "^[A-Za-z0-9_]{3,32}$"},
+    "day": {"type": "string", "format": "date"},
+    "seed": {"type": "string", "pattern": SEED_PATTERN},
+    "draw_mode": {"type": "string", "enum": list(DRAW_MODES)},
+    "extension": {"type": "string", "enum": [image.extension for image in FORMATS]},
+}
+_HEADERS = {
+    "X-Request-Id": ("The id that the client gave the request, or a new one", {"type": "string"}),
+    "Retry-After": ("Whole seconds", {"type": "integer", "minimum": 1}),
+    "WWW-Authenticate": (
+        "How to authenticate, and whether a token was refused",
+        {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
+    ),
+    "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
+    "ETag": ("For If-None-Match", {"type": "string"}),
+}
+
+
+class OpenApi:
+    """Serves the document, which is generated for its first reader: the table has to be complete, with this route."""
+
+    def __init__(self, routes: Callable[[], tuple[Route, ...]]) -> None:
+        self._routes = routes
+
+    async def document(self) -> Reply:
+        """The document as JSON."""
+        return self._reply
+
+    @cached_property
+    def _reply(self) -> Reply:
+        return Reply(body=msgspec.json.format(msgspec.json.encode(document(self._routes()))))
+
+
+def document(routes: tuple[Route, ...]) -> dict[str, Any]:
+    """The OpenAPI document of these routes as plain data."""
+    routes = tuple(route for route in routes if route.listed)
+    shapes = [shape for route in routes for shape in (_body_shape(route), _answer_shape(route)) if shape is not None]
+    _, schemas = msgspec.json.schema_components([*shapes, RecordedGame, ErrorBody], ref_template=_SCHEMA)
+    schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "solisync",
+            "version": __version__,
+            "description": "The HTTP backend of a solitaire game.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "headers": {
+                name: {"description": description, "required": True, "schema": schema}
+                for name, (description, schema) in _HEADERS.items()
+            },
+            "responses": {
+                codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1
+            },
+            "securitySchemes": {"access_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "tags": [route.tag],
+        "summary": route.summary,
+        "security": [{"access_token": []}] if route.protected else [],
+        "responses": _responses(route),
+    }
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": _VARIABLES[name]} for name in route.variables
+    ]
+    if route.conditional:
+        parameters.append({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}})
+    parameters += [{"name": name, "in": "query", "schema": _schema(shape)} for name, shape in route.query.items()]
+    if parameters:
+        operation["parameters"] = parameters
+    if isinstance(route.body, Json):
+        operation["requestBody"] = {"required": True, "content": _json(route.body.shape, route.body.example)}
+    if isinstance(route.body, Upload):
+        operation["requestBody"] = {"required": True, "content": _bytes(route.body.media_types)}
+    return operation
+
+
+def _body_shape(route: Route) -> type[msgspec.Struct] | None:
+    return route.body.shape if isinstance(route.body, Json) else None
+
+
+def _answer_shape(route: Route) -> Any:
+    return None if isinstance(route.answer, Content) else route.answer
+
+
+def _responses(route: Route) -> dict[str, Any]:
+    etag = ("ETag",) if route.conditional else ()
+    cookie = ("Set-Cookie",) if route.same_origin else ()
+    done = _response("Done", *etag, *cookie) | {
+        "content": _bytes(route.answer.media_types) if isinstance(route.answer, Content) else _json(route.answer)
+    }
+    if route.links:
+        done["links"] = {
+            name: {"operationId": name, "parameters": parameters} for name, parameters in route.links.items()
+        }
+    responses = {"200": done}
+    if route.conditional:
+        responses["304"] = _response("The client has it already", *etag)
+    return responses | {
+        str(status): _error(codes) if len(codes) > 1 else {"$ref": f"#/components/responses/{codes[0]}"}
+        for status, codes in _errors(route).items()
+    }
+
+
+def _errors(route: Route) -> dict[int, list[Code]]:
+    """The error codes of a route, by status."""
+    by_status: dict[int, list[Code]] = {}
+    for code in sorted(route.codes, key=STATUS.__getitem__):
+        by_status.setdefault(STATUS[code], []).append(code)
+    return by_status
+
+
+def _error(codes: list[Code]) -> dict[str, Any]:
+    """The response with one of these codes, which have one status."""
+    status = STATUS[codes[0]]
+    headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
+    response = _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+    response["headers"]["Error-Code"] = {"required": True, "schema": {"type": "string", "enum": codes}}
+    return response
+
+
+def _response(description: str, *headers: str) -> dict[str, Any]:
+    names = ("X-Request-Id", *headers)
+    return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
+
+
+def _json(shape: Any, example: Any = None) -> dict[str, Any]:
+    content = {"schema": {"type": "object"} if shape is None else _schema(shape)}
+    return {"application/json": content if example is None else {**content, "example": example}}
+
+
+def _schema(shape: Any) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([shape], ref_template=_SCHEMA)
+    return schema
+
+
+def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:
+    return {media_type: {"schema": _TEXT if media_type.startswith("text/") else _BINARY} for media_type in media_types}

@@ -1,0 +1,161 @@
+"""Replays over HTTP (docs/protocol.md "Replays")."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from ...errors import BadRequest, NotFound
+from ...postgres.database import Database
+from ...postgres.transaction import Statements, Transaction
+from ...process.audit import audit
+from ...rules.ids import is_id
+from ...rules.list_position import read_position
+from ...rules.replay_lists import (
+    Listed,
+    OwnReplays,
+    PlayerReplays,
+    Recent,
+    own_page,
+    player_page,
+    recent_count,
+    verified_only,
+)
+from ...rules.replays import ReceivedReplay, Uploaded, charge
+from ...rules.shapes import Ok
+from ...storage import own_replays, replays
+from ..conditional import matches
+from ..shared_cache import CoalescingCache
+from ..wire.reply import Reply
+
+T = TypeVar("T")
+
+KEPT = {"Cache-Control": "public, max-age=300"}
+
+
+class Replays:
+    """Stores replays, lists them, returns each as it was uploaded, and lets players hide and delete their own."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        board: CoalescingCache[Reply],
+        recent: CoalescingCache[list[Recent]],
+        quota_bytes: int | None,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._board = board
+        self._recent = recent
+        self._quota_bytes = quota_bytes
+        self._now = now
+        self._new_id = new_id
+
+    async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
+        """Store a replay byte for byte, unless it is there; a new Classic one may improve its player's entry."""
+        return Uploaded(await self._database.transact(self._store, player, self._new_id(), body))
+
+    async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
+        """The newest replays of all players, or those of them that are verified."""
+        count, verified = recent_count(limit), verified_only(verdict)
+        return Reply.of((await self._recent.get(verified))[:count])
+
+    async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
+        """A page of a player's listed replays, newest first; a player without any is not found."""
+        count, position = recent_count(limit), read_position(before, "before")
+        page = await self._database.autocommit(own_replays.listed_page, username, position)
+        if not page and (position is None or not await self._has_listed(username)):
+            raise _no_such_player()
+        return player_page(page, count)
+
+    async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
+        """A replay as it was uploaded. It never changes, so its id is its entity tag."""
+        if not is_id(replay_id):
+            raise _no_such_replay()
+        headers = {**KEPT, "ETag": f'"{replay_id}"'}
+        if matches(if_none_match, headers["ETag"]) and await self._database.autocommit(replays.exists, replay_id):
+            return Reply.not_modified(headers)
+        body = await self._database.autocommit(replays.fetch, replay_id)
+        if body is None:
+            raise _no_such_replay()
+        return Reply(body=body, headers=headers)
+
+    async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
+        """A page of the player's own replays, newest first, unlisted ones included."""
+        count, position = recent_count(limit), read_position(before, "before")
+        return own_page(_exists(await self._database.autocommit(own_replays.page, player, position)), count)
+
+    async def delete(self, *, player: str, replay_id: str) -> Ok:
+        """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
+        await self._database.autocommit(self._delete, player, _key(replay_id))
+        return Ok()
+
+    async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
+        """Show a replay of the player on public lists, or take it off them; its own link works either way."""
+        await self._database.autocommit(self._set_listed, player, _key(replay_id), body.listed)
+        return Ok()
+
+    async def _has_listed(self, username: str) -> bool:
+        return bool(await self._database.autocommit(own_replays.listed_page, username, None))
+
+    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+
+    async def _delete(self, statements: Statements, player: str, replay_id: str | None) -> None:
+        try:
+            found = await own_replays.delete(statements, player, replay_id)
+        finally:
+            self._recent.invalidate()
+        _check_found(found)
+        audit("replay deleted", user_id=player)
+
+    async def _set_listed(self, statements: Statements, player: str, replay_id: str | None, listed: bool) -> None:
+        try:
+            found = await own_replays.set_listed(statements, player, replay_id, listed)
+        finally:
+            self._recent.invalidate()
+        _check_found(found)
+
+    async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
+        """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
+        room = _exists(await replays.room(transaction, player, replay.digest))
+        if room.repeated_id is not None:
+            return room.repeated_id
+        if self._quota_bytes is not None and room.used_bytes + charge(len(replay.raw)) > self._quota_bytes:
+            await transaction.commit()  # what was counted: or each upload that is refused would count again
+            raise BadRequest("replay_storage_full", "replay storage is full")
+        improved = room.standing.improved_by(replay.header.bests)
+        bests = replay.header.bests if improved else None
+        try:
+            await transaction.commit_with(*replays.storing(player, replay_id, replay, bests, self._now()))
+        finally:
+            self._recent.invalidate()
+            if improved:
+                self._board.invalidate()
+        return replay_id
+
+
+def _key(replay_id: str) -> str | None:
+    """The id for a statement, which is to look for the player also where it can't be the id of any replay."""
+    return replay_id if is_id(replay_id) else None
+
+
+def _exists(found: T | None) -> T:
+    """What was found of a player; raises NotFound when the player is gone."""
+    if found is None:
+        raise _no_such_player()
+    return found
+
+
+def _check_found(found: bool | None) -> None:
+    """Raise NotFound when the player is gone (None), or has no such replay."""
+    if not _exists(found):
+        raise _no_such_replay()
+
+
+def _no_such_player() -> NotFound:
+    return NotFound("user_not_found")
+
+
+def _no_such_replay() -> NotFound:
+    return NotFound("replay_not_found")

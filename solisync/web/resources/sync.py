@@ -1,0 +1,130 @@
+"""Cloud saves over HTTP: pull and push (docs/sync.md, docs/protocol.md "Progress")."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec import structs
+
+from ...access.large_bodies import LargeBodies
+from ...errors import BadRequest, NotFound
+from ...postgres.database import Database
+from ...postgres.transaction import Transaction
+from ...process.metrics import Metrics
+from ...rules.bounds import check_bounds
+from ...rules.counting import NO_GAMES, Basis, GameCounts, Known, add, counts_of, with_counts
+from ...rules.ids import canonical_uuid
+from ...rules.leaderboard import Bests, bests_of
+from ...rules.merge import merge
+from ...rules.pushed import Pushed
+from ...rules.saved import default_document, read_saved
+from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict
+from ...storage import sync
+from ...storage.sync import Saved
+from ..shared_cache import CoalescingCache
+from ..wire.reply import Reply
+
+NIL = str(UUID(int=0))
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Sync:
+    """Merges the progress that devices push, and returns the result."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        board: CoalescingCache[Reply],
+        large_bodies: LargeBodies,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._metrics = metrics
+        self._board = board
+        self._large_bodies = large_bodies
+        self._now = now
+
+    async def pull(self, *, player: str, access_expiry: int) -> Reply:
+        """The player's stored progress, or the defaults if they never pushed."""
+        pulled = await self._database.autocommit(sync.pull, player, access_expiry)
+        if pulled is None:
+            raise NotFound("user_not_found")
+        now = self._now()
+        if pulled.payload is None:
+            return _answer(default_document(player, now).encode(), now, [])
+        if pulled.foreign:
+            counts = counts_of(read_saved(pulled.payload).payload)
+            await self._database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
+        return _answer(pulled.payload, now, [])
+
+    async def push(self, *, player: str, access_expiry: int, body: Pushed) -> Reply:
+        """Merge a device's progress into the stored one; returns once the merge is committed."""
+        payload, unknown_fields = body.document
+        owner = canonical_uuid(payload.user_id)
+        if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
+            raise BadRequest("user_id_mismatch", "user_id mismatch")
+        pushed = body._replace(document=Document(structs.replace(payload, user_id=owner), unknown_fields))
+        reply, conflicts, basis = await self._database.transact(self._merge, player, access_expiry, pushed)
+        self._metrics.merges.labels(basis.value).inc()
+        for conflict in conflicts:
+            self._metrics.conflicts.labels(conflict.field).inc()
+        return reply
+
+    async def _merge(
+        self, transaction: Transaction, player: str, access_expiry: int, pushed: Pushed
+    ) -> tuple[Reply, list[SyncConflict], Basis]:
+        saved = await sync.load(transaction, player, access_expiry)
+        if saved is None:
+            raise NotFound("user_not_found")
+        now = self._now()
+        with self._large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
+            merged = _merged(pushed.document, saved, now)
+        improved = saved.standing.improved_by(merged.bests)
+        bests, first = merged.bests if improved else None, saved.payload is None
+        try:
+            steps = sync.saving(player, merged.payload, merged.answer, bests, now, first=first)
+            await transaction.commit_with(*steps, sync.remembering(player, saved, merged.known))
+        finally:
+            if improved:
+                self._board.invalidate()
+        return _answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
+
+
+class _Merged(NamedTuple):
+    """A push merged with what is stored: what to store, and what to answer."""
+
+    payload: bytes
+    bests: Bests
+    answer: GameCounts
+    known: Known
+    conflicts: list[SyncConflict]
+    basis: Basis
+
+
+def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
+    stored = None if saved.payload is None else read_saved(saved.payload)
+    check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
+    merged, conflicts = merge(pushed, stored, now)
+    before = NO_GAMES if stored is None else counts_of(stored.payload)
+    mine = counts_of(pushed.payload)
+    basis, counts = add(mine, before, saved.known)
+    if basis is Basis.COUNTED:
+        merged = with_counts(merged, counts)
+    check_bounds(merged, stored)
+    payload = merged.encode()
+    if len(payload) > PAYLOAD_MAX_BYTES:
+        raise BadRequest("sync_too_large", "sync payload too large")
+    answer = counts_of(merged.payload).with_most_draws(saved.counts or before)
+    known = saved.known.after(mine, answer, basis)
+    return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, basis)
+
+
+def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:
+    """A SyncAnswer around an encoded payload."""
+    time, listed = _encode(now.astimezone(UTC)), _encode(conflicts)
+    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, listed))

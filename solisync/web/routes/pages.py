@@ -1,0 +1,92 @@
+"""The routes of pages for players, and of their sessions (docs/pages.md)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ...access.rate_limit import PASSWORD, Limit
+from ...errors import Code
+from ...rules.browser_sessions import BrowserLogin, BrowserSession
+from ...rules.sessions import PasswordChange
+from ...rules.shapes import Ok
+from ..resources import Resources
+from ..resources.browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS
+from ..route import Content, Json, Route
+
+
+def browsing(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
+    """HTML, scripts and styles; and the sessions of browsers, which share `auth_limit` with all others."""
+    pages = resources.pages
+    return (
+        _page("/", "home_page", pages.static("home"), "What this is, the deal of the day and the newest wins"),
+        _page("/replays", "replays_page", pages.static("replays"), "The newest replays"),
+        _page("/replays/{replay_id}", "replay_page", pages.replay, "A replay, to watch", "replay_not_found"),
+        _page("/leaderboard", "leaderboard_page", pages.static("leaderboard"), "The best players"),
+        _page("/daily", "daily_page", pages.static("daily"), "The deal of the day"),
+        _page("/daily/{day}", "day_page", pages.day, "The deal of a day", "day_not_found"),
+        _page("/account", "account_page", pages.static("account"), "One's own account"),
+        _page("/web/{name}", "web_file", pages.file, "A part of these pages"),
+        Route(
+            method="POST",
+            path="/api/session",
+            name="browser_login",
+            tag="browsers",
+            handler=resources.browser_sessions.begin,
+            summary="Begin a session of a browser, of a new player perhaps",
+            same_origin=True,
+            limit=auth_limit,
+            body=Json(BrowserLogin),
+            answer=BrowserSession,
+            errors=LOGIN_ERRORS,
+        ),
+        Route(
+            method="POST",
+            path="/api/session/refresh",
+            name="browser_refresh",
+            tag="browsers",
+            handler=resources.browser_sessions.refresh,
+            summary="Spend the cookie for a new one and an access token",
+            same_origin=True,
+            limit=auth_limit,
+            answer=BrowserSession,
+            errors=("unauthorized",),
+        ),
+        Route(
+            method="PUT",
+            path="/api/session/password",
+            name="browser_change_password",
+            tag="browsers",
+            handler=resources.browser_sessions.change_password,
+            summary="Change one's password, and end all sessions but a new one of this browser",
+            same_origin=True,
+            protected=True,
+            limit=PASSWORD,
+            body=Json(PasswordChange),
+            answer=BrowserSession,
+            errors=PASSWORD_ERRORS,
+        ),
+        Route(
+            method="DELETE",
+            path="/api/session",
+            name="browser_logout",
+            tag="browsers",
+            handler=resources.browser_sessions.end,
+            summary="End the session of the cookie, and take the cookie away",
+            same_origin=True,
+            answer=Ok,
+        ),
+    )
+
+
+def _page(path: str, name: str, handler: Callable[..., Awaitable[Any]], summary: str, *errors: Code) -> Route:
+    return Route(
+        method="GET",
+        path=path,
+        name=name,
+        tag="pages",
+        handler=handler,
+        summary=summary,
+        shared=False,
+        answer=Content(("text/html",)),
+        errors=errors,
+        listed=False,
+    )

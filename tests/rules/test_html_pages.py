@@ -1,0 +1,144 @@
+"""What the heads of pages say (docs/pages.md "How a page is made")."""
+
+from datetime import UTC, date, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.klondike import DRAW_MODES, MODES
+from solisync.rules.challenge import daily_challenge
+from solisync.rules.html_pages import STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
+from solisync.rules.replays import NUMBER_MAX
+from solisync.rules.verdicts import VerdictAnswer
+
+PENDING = VerdictAnswer("pending", *[None] * 6)
+VERIFIED = VerdictAnswer(
+    status="verified",
+    ruleset="2026-05-19",
+    undos=0,
+    score=650,
+    moves=104,
+    reason=None,
+    checked_at=datetime(2026, 5, 20, tzinfo=UTC),
+)
+
+
+def replay(**fields):
+    """A replay as its page shows it."""
+    ordinary = {
+        "id": "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41",
+        "username": "Ann",
+        "deal": "18446744073709551615",
+        "draw_mode": "DrawThree",
+        "mode": "Classic",
+        "time_seconds": "251",
+        "final_score": "650",
+        "recorded_at": "2026-05-19T10:00:00Z",
+        "received_at": datetime(2026, 5, 19, 10, tzinfo=UTC),
+        "listed": True,
+    }
+    given = {name: str(value) if name in ("time_seconds", "final_score") else value for name, value in fields.items()}
+    numbers = {name: msgspec.Raw((ordinary | given)[name]) for name in ("time_seconds", "final_score")}
+    return SharedReplay(**(ordinary | given | numbers))
+
+
+def title(**fields):
+    return replay_head(ReplayData(replay(**fields), PENDING)).title
+
+
+def description(verdict=PENDING, **fields):
+    return replay_head(ReplayData(replay(**fields), verdict)).description
+
+
+def test_the_title_says_who_won_and_how():
+    assert title() == "Ann won with 650 points in 4:11, draw three"
+    assert title(draw_mode="DrawOne", username="x_1") == "x_1 won with 650 points in 4:11, draw one"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "shown"),
+    [
+        ("650.0", "650 points"),
+        ("6.5e2", "650 points"),
+        ("1", "1 point"),
+        ("0", "0 points"),
+        ("-5", "-5 points"),
+        ("0.5", "0.50 points"),
+        (str(NUMBER_MAX), "9007199254740992 points"),
+    ],
+)
+def test_points_are_shown_as_a_number(spelling, shown):
+    """However it was spelled."""
+    assert title(final_score=spelling) == f"Ann won with {shown} in 4:11, draw three"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        ("0", "0:00"),
+        ("59.99", "0:59"),
+        ("60", "1:00"),
+        ("3599", "59:59"),
+        ("3600", "1:00:00"),
+        ("1e5", "27:46:40"),
+        (str(NUMBER_MAX), "2501999792983:36:32"),
+    ],
+)
+def test_time_is_shown_as_a_clock(seconds, shown):
+    assert title(time_seconds=seconds) == f"Ann won with 650 points in {shown}, draw three"
+
+
+def test_the_description_has_the_details_and_the_verdict():
+    """What a preview shows is as true as what is known."""
+    details = "Mode Classic, deal 18446744073709551615, 2026-05-19."
+    assert description() == f"{details} Not checked yet."
+    assert description(VERIFIED) == f"{details} Checked: the moves lead to the win with this score."
+    undone = msgspec.structs.replace(VERIFIED, undos=2)
+    assert description(undone).endswith("the moves lead to the win with this score, with 2 moves taken back.")
+    assert description(msgspec.structs.replace(VERIFIED, undos=1)).endswith("with 1 move taken back.")
+    assert description(deal=None, mode="TimeAttack").startswith("Mode Time Attack, 2026-05-19. ")
+
+
+def test_a_refuted_replay_is_a_claim():
+    """Nobody is said to have won with moves that don't."""
+    verdict = msgspec.structs.replace(PENDING, status="refuted", reason="illegal_move")
+    head = replay_head(ReplayData(replay(), verdict))
+    assert head.title == "Ann claims 650 points in 4:11, draw three"
+    assert head.description.endswith("The recorded moves don't lead to this result.")
+
+
+numbers = (st.integers(0, NUMBER_MAX) | st.floats(0, NUMBER_MAX)).map(str)
+
+
+@given(
+    numbers,
+    numbers,
+    st.sampled_from(MODES),
+    st.sampled_from(DRAW_MODES),
+    st.sampled_from(["pending", "verified", "refuted", "undecided", "unreadable"]),
+)
+def test_every_replay_has_a_head(seconds, score, mode, draw_mode, status):
+    """Of any time, score, mode and verdict, and it is short."""
+    shown = replay(time_seconds=seconds, final_score=score, mode=mode, draw_mode=draw_mode)
+    head = replay_head(ReplayData(shown, msgspec.structs.replace(VERIFIED, status=status)))
+    assert len(head.title) < 100
+    assert len(head.description) < 200
+
+
+def test_a_day_has_its_deal_as_text():
+    """And its goal as the interface has it."""
+    data = day_data(daily_challenge(date(2026, 4, 26)))
+    assert msgspec.to_builtins(data) == {
+        "date": "2026-04-26",
+        "deal": "1364344767969826",
+        "goal": {"description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480},
+    }
+    head = day_head(data)
+    assert head.title == "Deal of 2026-04-26 – Solitaire"
+    assert head.description == "Win within 8 minutes. The deal is 1364344767969826."
+
+
+def test_no_two_pages_have_the_same_head():
+    assert len({head.title for head in STATIC.values()}) == len({head.description for head in STATIC.values()}) == 6

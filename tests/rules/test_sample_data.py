@@ -1,0 +1,54 @@
+"""Made-up players and replays (docs/administration.md "`solisync seed`")."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.rules.accounts import check_username
+from solisync.rules.leaderboard import check_display_name
+from solisync.rules.merge import merge
+from solisync.rules.pushed import read_pushed
+from solisync.rules.replays import read_replay
+from solisync.rules.sample_data import DAYS, OPTED_IN, player, replay
+from solisync.rules.saved import read_saved
+from solisync.storage.sample_data import PREFIX
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+numbers = st.integers(1, 1_000_000)
+times = st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC))
+
+
+@given(numbers, times)
+def test_progress_is_as_a_client_would_push_it(number, now):
+    """The merge takes it and changes nothing but the time of the merge."""
+    made = player(number, now)
+    pushed = read_pushed(made.document)
+    assert pushed == read_saved(made.document)
+    merged, conflicts = merge(pushed, read_saved(made.document), made.played_at)
+    assert (merged.encode(), conflicts) == (made.document, [])
+    stats = merged.payload.stats
+    assert stats.games_played == stats.games_won + stats.games_lost
+    assert stats.games_won == stats.draw_one_wins + stats.draw_three_wins
+    assert stats.win_streak_current <= stats.win_streak_best <= stats.games_won
+
+
+@given(numbers, times)
+def test_replays_have_the_shape_of_the_clients(number, played_at):
+    """The header is valid, and every move is one that a client can write."""
+    received = read_replay(replay(number, played_at))
+    assert received.header.seed is not None
+    assert re.fullmatch(rb'.*"moves":\[(?:(?:"StockClick"|\{"Move":\{[^\[\]]+\}\}),?)+\].*', received.raw)
+
+
+def test_they_are_spread_as_players_are():
+    """Over a year, some opted in, all with names that the rules allow; the same number is the same player."""
+    made = [player(number, NOW) for number in range(1, 1001)]
+    assert made[:10] == [player(number, NOW) for number in range(1, 11)]
+    assert all(NOW - timedelta(days=DAYS) <= one.created_at <= one.played_at <= NOW for one in made)
+    assert len({one.created_at.date() for one in made}) > 300
+    names = [one.display_name for one in made if one.display_name is not None]
+    assert 0.8 * OPTED_IN < len(names) / len(made) < 1.2 * OPTED_IN
+    assert all(check_display_name(name) == name for name in names)
+    assert check_username(f"{PREFIX}999999999")

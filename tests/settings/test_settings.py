@@ -1,0 +1,240 @@
+"""Settings: read purely from a mapping, options first, all problems at once (docs/configuration.md "Configuration")."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from solisync.access.rate_limit import AUTH, Limit
+from solisync.errors import SettingsError
+from solisync.settings.settings import ServingSettings, Settings, add_env_file
+from solisync.settings.table import TABLE
+from solisync.settings.values import without_line_end
+from tests.harness.constants import PREVIOUS_SECRET, SECRET
+
+GIVEN = {"JWT_SECRET": SECRET}
+
+
+def read(environ=None, options=None, kind=ServingSettings):
+    return kind.from_environ(GIVEN | (environ or {}), options)
+
+
+def problems(environ=None, options=None, kind=ServingSettings):
+    with pytest.raises(SettingsError) as caught:
+        read(environ, options, kind)
+    return caught.value.problems
+
+
+def test_the_defaults_are_the_documented_ones():
+    """Nothing but the secret has to be set."""
+    settings = read()
+    assert settings.jwt_secret == SECRET.encode()
+    assert settings.database_url is None
+    assert settings.listen == "tcp:8080"
+    assert (settings.trusted_proxies, settings.cors_origins) == ((), frozenset())
+    assert (settings.database_connections, settings.stop_seconds, settings.prepared_statements) == (8, 10, True)
+    assert settings.analytics_days is None
+    assert settings.auth_limit == AUTH
+
+
+def test_an_empty_variable_is_an_unset_one():
+    """What a shell or a container passes on empty counts as not given."""
+    assert read({setting.variable: "" for setting in TABLE} | GIVEN) == read()
+
+
+def test_secrets_are_not_shown():
+    """Neither the secret nor the DSN is in the repr."""
+    shown = repr(read({"DATABASE_URL": "postgresql://u:canary@h/d"}))
+    assert SECRET not in shown
+    assert "canary" not in shown
+
+
+@pytest.mark.parametrize(
+    ("length", "fine"),
+    [(31, False), (32, True)],
+)
+def test_the_secret_has_32_bytes(length, fine):
+    """A shorter secret is refused; bytes count, not characters."""
+    if fine:
+        assert len(read({"JWT_SECRET": "é" * (length // 2)}).jwt_secret) == length
+    assert (problems({"JWT_SECRET": "x" * length}) if not fine else []) == (
+        [] if fine else ["JWT_SECRET must hold at least 32 bytes, it has 31"]
+    )
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJx somebody",
+        '{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMko"}',
+    ],
+)
+def test_a_secret_is_no_key_of_another_kind(key):
+    """What PyJWT refuses to sign with is refused before anything is served."""
+    assert problems({"JWT_SECRET": key}) == ["JWT_SECRET is a key or a certificate: use random text"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [(b"x\n", b"x"), (b"x\r\n", b"x"), (b"x", b"x"), (b"x\r", b"x\r"), (b" x \n\n", b" x \n"), (b"\n", b"")],
+)
+def test_only_the_line_end_is_dropped(content, kept):
+    """One LF or CR LF goes, everything else stays."""
+    assert without_line_end(content) == kept
+
+
+def test_the_secret_may_come_from_a_file(tmp_path):
+    """JWT_SECRET_FILE holds bytes of any kind, and both variables together are an error."""
+    file = tmp_path / "secret"
+    file.write_bytes(b"\xff" * 32 + b"\n")
+    variables = {"JWT_SECRET": "", "JWT_SECRET_FILE": str(file)}
+    assert read(variables).jwt_secret == b"\xff" * 32
+    assert problems(variables | GIVEN) == ["JWT_SECRET and JWT_SECRET_FILE are both set: keep one"]
+    file.write_bytes(b"\xff" * 31 + b"\r\n")
+    assert problems(variables) == ["JWT_SECRET_FILE must hold at least 32 bytes, it has 31"]
+
+
+def test_a_previous_secret_has_the_same_rules(tmp_path):
+    """It is as long, comes from a variable or a file, and is another one than the secret that signs."""
+    file = tmp_path / "secret"
+    file.write_text(PREVIOUS_SECRET + "\n")
+    assert read().jwt_secret_previous is None
+    assert read({"JWT_SECRET_PREVIOUS": PREVIOUS_SECRET}).jwt_secret_previous == PREVIOUS_SECRET.encode()
+    variables = {"JWT_SECRET_PREVIOUS": SECRET}
+    assert read(variables, {"jwt-secret-previous-file": str(file)}).jwt_secret_previous == PREVIOUS_SECRET.encode()
+    (same,) = problems(variables)
+    assert same.startswith("JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET")
+    assert SECRET not in same
+    (short,) = problems({"JWT_SECRET_PREVIOUS": "x" * 31})
+    assert short == "JWT_SECRET_PREVIOUS must hold at least 32 bytes, it has 31"
+    assert len(problems(variables | {"JWT_SECRET_PREVIOUS_FILE": str(file)})) == 1
+
+
+def test_the_environment_beats_a_file_of_variables(tmp_path):
+    """What is set stays; of two variables for one setting neither is added to the other; an empty one is unset."""
+    file = tmp_path / "solisync.env"
+    file.write_text("JWT_SECRET_FILE=/none\nSOLISYNC_WORKERS=2\nSOLISYNC_LISTEN=unix:/file\nPGSSLMODE=require\n")
+    environ = {"JWT_SECRET": SECRET, "SOLISYNC_WORKERS": "3", "SOLISYNC_LISTEN": ""}
+    add_env_file(environ, str(file))
+    expected = {"SOLISYNC_WORKERS": "3", "SOLISYNC_LISTEN": "unix:/file", "PGSSLMODE": "require"}
+    assert environ == {"JWT_SECRET": SECRET, **expected}
+    add_env_file(environ, None)
+    with pytest.raises(SettingsError) as caught:
+        add_env_file(environ, str(tmp_path / "none"))
+    assert caught.value.problems == [f"--env-file can't be read: No such file or directory: {tmp_path}/none"]
+
+
+def test_an_option_that_names_a_file_beats_both_variables(tmp_path):
+    """--jwt-secret-file and --database-url-file win over the environment."""
+    (tmp_path / "secret").write_text("option " + SECRET)
+    (tmp_path / "dsn").write_text("dbname=option\n")
+    options = {"jwt-secret-file": str(tmp_path / "secret"), "database-url-file": str(tmp_path / "dsn")}
+    settings = read({"DATABASE_URL": "nonsense", "JWT_SECRET_FILE": "/none"}, options)
+    assert settings.jwt_secret == b"option " + SECRET.encode()
+    assert settings.database_url == "dbname=option"
+
+
+def test_an_unreadable_file_is_one_problem():
+    """A file that can't be read is named, and nothing is said about its missing content."""
+    found = problems({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none/jwt-secret", "DATABASE_URL_FILE": "/none/jwt-secret"})
+    assert found == [f"{name} can't be read: No such file or directory: /none/jwt-secret" for name in FILES]
+    assert len(problems({"DATABASE_URL_FILE": "/none/jwt-secret"}, kind=Settings)) == 1
+
+
+FILES = ("JWT_SECRET_FILE", "DATABASE_URL_FILE")
+
+
+def test_an_empty_dsn_file_is_a_problem(tmp_path):
+    """It must not quietly mean the embedded database."""
+    (tmp_path / "dsn").write_text("\n")
+    assert problems({"DATABASE_URL_FILE": str(tmp_path / "dsn")}) == ["DATABASE_URL_FILE is empty"]
+
+
+def test_a_wrong_dsn_is_not_repeated():
+    """A DSN that libpq can't read may still hold a password."""
+    (problem,) = problems({"DATABASE_URL": "canary password"})
+    assert problem.startswith("DATABASE_URL is neither")
+    assert "canary" not in problem
+
+
+def test_commands_need_neither_a_secret_nor_an_endpoint():
+    """What only a service needs is not looked at by a command beside it, which so has no secret to sign with."""
+    settings = read({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}, kind=Settings)
+    assert not hasattr(settings, "jwt_secret")
+
+
+def test_every_field_has_a_row_and_every_row_a_field():
+    """The table is the only list of settings."""
+    assert {setting.field for setting in TABLE} == {field.name for field in fields(ServingSettings)}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "field", "expected"),
+    [
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1", "database_connections", 1),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1000", "database_connections", 1000),
+        ("SOLISYNC_AUTH_LIMIT", "1/1", "auth_limit", Limit("auth", 1, 1)),
+        ("SOLISYNC_AUTH_LIMIT", "1000/3600", "auth_limit", Limit("auth", 1000, 3600)),
+        ("SOLISYNC_STOP_SECONDS", "0", "stop_seconds", 0.0),
+        ("SOLISYNC_STOP_SECONDS", "3600", "stop_seconds", 3600.0),
+        ("SOLISYNC_PREPARED_STATEMENTS", "off", "prepared_statements", False),
+        ("SOLISYNC_ANALYTICS_DAYS", "1", "analytics_days", 1),
+        ("SOLISYNC_ANALYTICS_DAYS", "36500", "analytics_days", 36_500),
+        ("SOLISYNC_DATA_DIR", "~/x", "data_dir", Path.home() / "x"),
+        ("SOLISYNC_CORS_ORIGINS", "https://a.example, http://[::1]:80", "cors_origins", {"https://a.example", "http://[::1]:80"}),
+        ("SOLISYNC_LISTEN", "tcp:65535:interface=\\:\\:1", "listen", "tcp:65535:interface=\\:\\:1"),
+        ("SOLISYNC_LISTEN", "unix:/run/solisync.sock", "listen", "unix:/run/solisync.sock"),
+    ],
+)  # fmt: skip
+def test_what_is_accepted(variable, value, field, expected):
+    """Values at the edge of what is allowed."""
+    assert getattr(read({variable: value}), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("SOLISYNC_DATABASE_CONNECTIONS", "0"),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1001"),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "0000000010"),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "1" * 5000),
+        ("SOLISYNC_DATABASE_CONNECTIONS", "٣"),
+        ("SOLISYNC_AUTH_LIMIT", "0/60"),
+        ("SOLISYNC_AUTH_LIMIT", "1001/60"),
+        ("SOLISYNC_AUTH_LIMIT", "10/0"),
+        ("SOLISYNC_AUTH_LIMIT", "10/3601"),
+        ("SOLISYNC_AUTH_LIMIT", "10"),
+        ("SOLISYNC_AUTH_LIMIT", "off"),
+        ("SOLISYNC_AUTH_LIMIT", "1\n/60"),
+        ("SOLISYNC_AUTH_LIMIT", "٣/60"),
+        ("SOLISYNC_STOP_SECONDS", "-1"),
+        ("SOLISYNC_STOP_SECONDS", "3600.1"),
+        ("SOLISYNC_STOP_SECONDS", "nan"),
+        ("SOLISYNC_PREPARED_STATEMENTS", "yes"),
+        ("SOLISYNC_ANALYTICS_DAYS", "0"),
+        ("SOLISYNC_ANALYTICS_DAYS", "36501"),
+        ("SOLISYNC_DATA_DIR", "~no-such-user/x"),
+        ("SOLISYNC_CORS_ORIGINS", "https://a.example/"),
+        ("SOLISYNC_CORS_ORIGINS", "*"),
+        ("SOLISYNC_TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("SOLISYNC_LISTEN", "tcp:65536"),
+        ("SOLISYNC_LISTEN", "8080"),
+        ("SOLISYNC_LISTEN", "unix"),
+        ("SOLISYNC_LISTEN", "tcp:x"),
+        ("SOLISYNC_LISTEN", "bogus:"),
+        ("SOLISYNC_LISTEN", "ssl:0:privateKey=/none.pem"),
+        ("SOLISYNC_LISTEN", "ssl:0:privateKey=/proc/version"),
+        ("SOLISYNC_LISTEN", "systemd:domain=INET:index=0"),
+    ],
+)
+def test_what_is_refused(variable, value):
+    """Values just beyond what is allowed, each in one line that names the variable."""
+    (problem,) = problems({variable: value})
+    assert problem.startswith(f"{variable} ")
+    assert "\n" not in problem
+
+
+def test_a_wrong_option_is_named_as_such():
+    """The line names the option, not the variable that it overrides."""
+    assert problems({"SOLISYNC_DATA_DIR": "/x"}, {"data-dir": ""}) == ["--data-dir must name a directory"]
