@@ -4,20 +4,20 @@ from ...settings.settings import ServingSettings
 from ..resources import Resources
 from ..resources.openapi import OpenApi
 from ..route import Route
-from .operations import service
-from .pages import browsing
+from .operations import operations
+from .pages import pages
 from .players import players
-from .progress import games
-from .replays import watching
+from .progress import progress
+from .replays import replays
 
 
 def routes(settings: ServingSettings, resources: Resources) -> tuple[Route, ...]:
     """Every route of the service; those that begin or continue a session share one limit."""
     table = (
         *players(resources, settings.auth_limit, public_avatars=settings.public_avatars),
-        *games(resources),
-        *watching(resources),
-        *service(resources, OpenApi(lambda: table)),
-        *(browsing(resources, settings.auth_limit) if settings.pages else ()),
+        *progress(resources),
+        *replays(resources),
+        *operations(resources, OpenApi(lambda: table)),
+        *(pages(resources, settings.auth_limit) if settings.pages else ()),
     )
     return table

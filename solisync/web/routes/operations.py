@@ -8,7 +8,7 @@ from ..resources.openapi import OpenApi
 from ..route import Content, Json, Route, aliased
 
 
-def service(resources: Resources, openapi: OpenApi) -> tuple[Route, ...]:
+def operations(resources: Resources, openapi: OpenApi) -> tuple[Route, ...]:
     """Analytics, health, and the two forms of the OpenAPI document."""
     return (
         Route(

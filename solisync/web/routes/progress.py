@@ -10,7 +10,7 @@ from ..resources import Resources
 from ..route import Json, Route
 
 
-def games(resources: Resources) -> tuple[Route, ...]:
+def progress(resources: Resources) -> tuple[Route, ...]:
     """Progress, the leaderboard and the daily challenge."""
     return (
         Route(

@@ -12,7 +12,7 @@ from ..resources import Resources
 from ..route import Json, Route
 
 
-def watching(resources: Resources) -> tuple[Route, ...]:
+def replays(resources: Resources) -> tuple[Route, ...]:
     """Replays, verdicts and boards."""
     part = {"limit": PageLimit, "after": PlaceText, "around": AroundText}
     return (
