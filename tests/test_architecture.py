@@ -164,7 +164,7 @@ def test_the_reactor_is_on_the_monotonic_clock():
 
 
 def test_a_noun_of_the_web_stands_alone():
-    """No module of web/resources imports another one, but for those of WRAPPED; the route table brings them together."""
+    """No module of web/resources imports another one, but for WRAPPED: the route table brings them together."""
     nouns = {name.removeprefix("web.resources."): path for path, name in NAMES.items() if path.parent == NOUNS}
     del nouns["web.resources"]  # builds them
     assert len(nouns) >= 10

@@ -1,4 +1,4 @@
-"""Every statement of storage/ and moving_in/ fits the schema of this version: others are left out as connections open."""
+"""Every statement of storage/ and moving_in/ fits the schema: others are left out as connections open."""
 
 from importlib import import_module
 from inspect import signature
