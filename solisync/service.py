@@ -3,6 +3,7 @@
     Solisync             all that one process serves with
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
     ├── Database           the connection pool, which all below share
+    ├── Live               the bus between processes, and streams of events (solisync.events)
     ├── Housekeeping       deletes expired rows
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
@@ -35,6 +36,8 @@ from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
 from .errors import ConnectionFailed, TransactionAborted
+from .events.live import Live
+from .events.openings import Openings
 from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
@@ -113,12 +116,13 @@ def make_service(
     is open. Tests have a clock, ids, a cost of bcrypt and times of the pool of their own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name]
+    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
+    live = Live(settings, reactor, database=database, metrics=metrics, now=now, times=times)
     site = make_site(
         settings,
         reactor,
@@ -126,6 +130,7 @@ def make_service(
         recent=recent,
         passwords=hashing,
         metrics=metrics,
+        live=live,
         schema=migrations[-1].number,
         now=now,
         new_id=new_id,
@@ -153,9 +158,10 @@ def make_service(
             count=settings.checkers,
             changed=recent.invalidate,
         ),
+        live=live,
         site=site,
         metrics=metrics,
-        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),
+        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing, live)),
     )
 
 
@@ -164,7 +170,7 @@ def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedP
     if settings.database_url is not None:
         return None
     processes = settings.workers + (settings.workers > 1)  # one more while workers are replaced
-    room = processes * settings.database_connections + 30  # for admin commands and psql
+    room = processes * (settings.database_connections + 1) + 30  # for admin commands and psql
     return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}",))
 
 
@@ -176,8 +182,9 @@ def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Me
     return Passwords(reactor=reactor, threads=threads, at_once=at_once, cost=cost, waited=metrics.hash_seconds.observe)
 
 
-def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
+def _sample(metrics: Metrics, database: Database, hashing: Passwords, live: Live) -> None:
     metrics.password_hash_queue.set(hashing.waiting)
+    metrics.bus_deaf.set(not live.bus.hears)
     pool = database.pool
     metrics.pool(
         used=pool.used,
@@ -207,6 +214,7 @@ class Solisync(Daemon):
         database: Database,
         housekeeping: Housekeeping,
         checking: Checking,
+        live: Live,
         site: Site,
         metrics: Metrics,
         sampler: Sampler,
@@ -221,6 +229,7 @@ class Solisync(Daemon):
         self._database = database
         self._housekeeping = housekeeping
         self._checking = checking
+        self._live = live
         self._site = site
         self._metrics = metrics
         self._sampler = sampler
@@ -250,12 +259,15 @@ class Solisync(Daemon):
         self._housekeeping.stop()
         checking = Deferred.fromCoroutine(self._checking.stop())
         self._sampler.stop()
+        ending = Deferred.fromCoroutine(self._live.end_streams())
         self._site.connections.announce_end()
         if self._port is not None:
             await listening.stop(self._reactor, self._port)
+        await ending
         await self._site.connections.drain(self._settings.stop_seconds)
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
+        self._live.stop()
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()
@@ -281,6 +293,7 @@ class Solisync(Daemon):
                 await deferLater(self._reactor, self._database.pool.times.reconnect)
         if not self._stopping:
             self._database.open(dsn)
+            self._live.start(dsn)
             self._housekeeping.start()
             self._checking.start()
             self._log.info("the database is open")

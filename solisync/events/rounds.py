@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
-from ..rules.events import EndReason
+from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
 from .stream import EncodedEvent, Stream, hello
 
@@ -26,7 +26,6 @@ SWEEP_TICKS = 240  # 60 s
 LOOKED_AT_MAX = 500  # sessions in a statement
 UNSURE_MAX = 250  # revisions in a statement, one a tick: 1,000 in a second
 EXPIRY_SECONDS = 64  # streams are sorted by the expiry of their tokens as finely as this
-HEARTBEAT = b":\n\n"
 
 
 class Rounds:

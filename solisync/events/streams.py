@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from itertools import takewhile
 from random import randint
+from typing import NamedTuple
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -87,7 +88,7 @@ class Streams:
         self._of_address[address] += 1
         return stream
 
-    def admit(self, stream: Stream, start: StreamStart) -> None:
+    def admit(self, stream: Stream, start: StreamStart) -> "OpenedStream":
         """Take the stream on, with what it begins with; raises Unavailable when there are too many."""
         count = len(self._open) + len(self._opening)
         of_address = self._of_address[stream.address]
@@ -96,6 +97,7 @@ class Streams:
         stream.session_id = start.session_id or ""
         if stream.revision is None:  # else a push was stored meanwhile
             stream.revision = start.revision
+        return OpenedStream(self, stream)
 
     def forget(self, stream: Stream) -> None:
         """Give up a stream that is being opened."""
@@ -224,6 +226,25 @@ class Streams:
     def _time_slice(self) -> Callable[[], bool]:
         end = self._reactor.seconds() + SLICE_SECONDS
         return lambda: self._reactor.seconds() >= end
+
+
+class OpenedStream(NamedTuple):
+    """A stream that was admitted, for the connection on which its client waits."""
+
+    streams: Streams
+    stream: Stream
+
+    def begin(self, outlet: Outlet) -> None:
+        """Write to this outlet from now on."""
+        self.streams.open(self.stream, outlet)
+
+    def drained(self) -> None:
+        """The outlet is not full any more."""
+        self.streams.drained(self.stream)
+
+    def lost(self, *, unread: bool) -> None:
+        """The connection is lost, cut perhaps because the client did not read; there may be no outlet yet."""
+        self.streams.lost(self.stream, unread=unread)
 
 
 def _retry() -> bytes:

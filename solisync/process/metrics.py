@@ -129,11 +129,12 @@ class Metrics:
         self._replaced = 0
         self._servers: set[str] = set()
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answer."""
+    def answered(self, method: str, route: str, status: int, seconds: float | None) -> None:
+        """Count one answer, and the time that it took unless that is None."""
         requests, request_seconds = self._labelled(method, route, status)
         requests.inc()
-        request_seconds.observe(seconds)
+        if seconds is not None:
+            request_seconds.observe(seconds)
 
     def _label(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         return self.requests.labels(method, route, status), self.request_seconds.labels(method, route)

@@ -14,10 +14,15 @@ from .verdicts import VerdictStatus
 BOARDS_MAX = 3
 RETRY_MS = (1_000, 10_000)  # when a client opens its stream again: chosen at random in this range
 
+HEARTBEAT = b":\n\n"  # a comment, which clients skip
+
 EndReason: TypeAlias = Literal[
     "stopping", "slow", "token_expired", "session_ended", "account_deleted", "suspended", "superseded"
 ]
 Revision = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="of the stored progress, as in the ETag of pull")]
+
+BoardName = Annotated[str, Meta(pattern=r"^(leaderboard|verified|daily/[0-9]{4}-[0-9]{2}-[0-9]{2})$")]
+BoardNames = Annotated[list[BoardName], Meta(max_length=BOARDS_MAX, description="boards whose changes to hear of")]
 
 _BOARD = re.compile(r"leaderboard|verified|daily/(\d{4}-\d\d-\d\d)", re.ASCII)
 

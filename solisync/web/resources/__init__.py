@@ -9,6 +9,8 @@ from ...access.large_bodies import LargeBodies
 from ...access.passwords import Passwords
 from ...access.rate_limit import RateLimiter
 from ...access.tokens import Tokens
+from ...events.live import Live
+from ...events.openings import Openings
 from ...postgres.database import Database
 from ...process.metrics import Metrics
 from ...rules.health import Features
@@ -25,6 +27,7 @@ from .export import Export
 from .health import Health
 from .html_pages import Pages
 from .leaderboard import Leaderboard, load_board
+from .live_events import LiveEvents
 from .replays import Replays
 from .sessions import Sessions
 from .swagger_ui import Docs
@@ -49,6 +52,7 @@ class Resources:
         limiter: RateLimiter,
         large_bodies: LargeBodies,
         metrics: Metrics,
+        live: Live,
         schema: int,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -85,5 +89,7 @@ class Resources:
             schema_number=schema,
             reactor=reactor,
         )
+        openings = Openings(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(Openings.name).inc())
+        self.live_events = LiveEvents(database=database, live_streams=live.streams, openings=openings)
         self.docs = Docs()
         self.pages = Pages(database=database)

@@ -15,7 +15,7 @@ def routes(settings: ServingSettings, resources: Resources) -> tuple[Route, ...]
     """Every route of the service; those that begin or continue a session share one limit."""
     table = (
         *players(resources, settings.auth_limit, public_avatars=settings.public_avatars),
-        *progress(resources),
+        *progress(resources, streams=settings.streams > 0),
         *replays(resources),
         *operations(resources, OpenApi(lambda: table)),
         *(pages(resources, settings.auth_limit) if settings.pages else ()),
