@@ -3,7 +3,7 @@
     Solisync             all that one process serves with
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
     ├── Database           the connection pool, which all below share
-    ├── Live               the bus between processes, and streams of events (solisync.events)
+    ├── Live               the bus between processes, and streams of events
     ├── Housekeeping       deletes expired rows
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
@@ -12,8 +12,8 @@
     ├── EmbeddedPostgres   unless DATABASE_URL names a server
     └── SharedMetrics      the sum of the workers' metrics
 
-A Solisync starts from top to bottom and stops from bottom to top, one part after the other: a MultiService would stop
-all of them at once, and so take the database away from requests that are still being handled.
+A Solisync starts from top to bottom and stops from bottom to top, one part after the other: a MultiService would take
+the database away from requests that are still being handled.
 """
 
 import encodings.idna  # noqa: F401  every request needs it, and under twistd's --uid it may be out of reach by then
@@ -112,11 +112,11 @@ def make_service(
 ) -> "Solisync":
     """All that one process serves with; nothing is opened or started yet.
 
-    A worker listens on the socket that it has `inherited` from its parent, and `when_open` is called when its database
-    is open. Tests have a clock, ids, a cost of bcrypt and times of the pool of their own.
+    A worker listens on the socket that it has `inherited`, and `when_open` is called when its database is open. Tests
+    have a clock, ids, a cost of bcrypt and times of the pool of their own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
+    limits = [limit.name for limit in (*LIMITS, LargeBodies, OneAtATime, Openings)]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
@@ -157,11 +157,12 @@ def make_service(
             metrics=metrics,
             count=settings.checkers,
             changed=recent.invalidate,
+            bus=live.bus,
         ),
         live=live,
         site=site,
         metrics=metrics,
-        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing, live)),
+        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),
     )
 
 
@@ -182,9 +183,8 @@ def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Me
     return Passwords(reactor=reactor, threads=threads, at_once=at_once, cost=cost, waited=metrics.hash_seconds.observe)
 
 
-def _sample(metrics: Metrics, database: Database, hashing: Passwords, live: Live) -> None:
+def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
     metrics.password_hash_queue.set(hashing.waiting)
-    metrics.bus_deaf.set(not live.bus.hears)
     pool = database.pool
     metrics.pool(
         used=pool.used,

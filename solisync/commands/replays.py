@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..errors import NotFound
+from ..events.notices import BoardsChanged, ReplayStored
+from ..events.telling import tell
 from ..klondike import UnreadableError, draw_game, read_recording, undo_places
 from ..rules.ids import canonical_uuid
 from ..storage import rechecks, replays, verdicts
@@ -19,6 +21,7 @@ async def delete(task: Task) -> None:
         deleted = await database.autocommit(replays.delete, sorted({*filter(None, wanted.values())}))
         missing = [text for text, replay_id in wanted.items() if replay_id not in deleted]
         if deleted:
+            await tell(database, BoardsChanged())
             count = f"{len(deleted)} replay{'' if len(deleted) == 1 else 's'}"
             task.output.say(
                 f"deleted {count}; bests that came from them stay on the leaderboard", deleted=sorted(deleted)
@@ -37,6 +40,7 @@ async def check(task: Task) -> None:
             task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
             return
         found = await database.autocommit(rechecks.enqueue, sorted({*filter(None, wanted.values())}), again=again)
+        await tell(database, ReplayStored())
         added = sorted(replay_id for replay_id, was_added in found.items() if was_added)
         left = len(found) - len(added)
         text = f"{len(added)} replay{'' if len(added) == 1 else 's'} will be checked now"

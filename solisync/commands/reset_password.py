@@ -14,6 +14,8 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..access.passwords import Passwords
 from ..errors import BadRequest
+from ..events.notices import SessionsEnded
+from ..events.telling import tell
 from ..process.audit import audit
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
@@ -66,6 +68,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
         if user_id is None:
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
+        await tell(opened, SessionsEnded(user_id))
     return f"password of '{username}' replaced, all sessions ended"
 
 

@@ -1,5 +1,7 @@
 """`solisync sessions`: listing and ending the sessions of players."""
 
+from ..events.notices import SessionsEnded
+from ..events.telling import tell
 from ..postgres.database import Database
 from ..storage import sessions
 from .output import Column
@@ -29,10 +31,12 @@ async def revoke(task: Task) -> None:
     async with task.database() as database:
         if task.chosen.everyone:
             count = await _revoke_everyone(task, database)
+            await tell(database, SessionsEnded(None))
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await database.autocommit(player, task.chosen.user)
             ended = await database.autocommit(sessions.end_all, found.id)
+            await tell(database, SessionsEnded(found.id))
             count = ended or 0  # None: the player has gone meanwhile
             task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
 

@@ -4,6 +4,8 @@ from dataclasses import asdict
 
 from ..access.rate_limit import buckets_of
 from ..errors import Conflict, DatabaseError, FatalError
+from ..events.notices import BoardsChanged, SessionsEnded
+from ..events.telling import tell
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
@@ -80,6 +82,7 @@ async def delete(task: Task) -> None:
         found = await database.autocommit(player, task.chosen.user)
         if await database.autocommit(accounts.delete, found.id, buckets_of(found.id)):
             audit("account deleted", user_id=found.id)
+        await tell(database, SessionsEnded(found.id), BoardsChanged())
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 
 

@@ -155,6 +155,7 @@ class Bus:
 
     def _check_echo(self) -> None:
         now = self._reactor.seconds()
+        self._metrics.bus_deaf.set(not self.hears)
         if not (self._connection.ready and self._connection.listening):
             return
         if now - self._heard_at > DEAF_SECONDS:
@@ -182,6 +183,7 @@ class Bus:
             self._metrics.bus_lag.observe(self._heard_at - sent_at)
         if not self._echoed:
             self._echoed = True
+            self._metrics.bus_deaf.set(False)
             self.on_loss()
 
     def _note(self, sender: str, number: int) -> None:

@@ -113,8 +113,8 @@ class Route:
 
     The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
     groups routes by noun; `answer` is a message shape, a list of one, Content or EventStream; `query` has the shape of
-    one value; `errors` are the codes of the handler's own errors; `links` has the names of routes that continue from the
-    answer, with the places in it of the variables of their paths. Routes that are not `listed` are left out.
+    one value; `errors` are the codes of the handler's own errors; `links` has the names of routes that continue from
+    the answer, with the places in it of the variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str

@@ -60,7 +60,14 @@ class Resources:
         board = CoalescingCache(lambda: load_board(database), reactor=reactor)
         quota = settings.replay_quota_mib * MIB or None
         self.accounts = Accounts(
-            database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
+            database=database,
+            passwords=passwords,
+            tokens=tokens,
+            board=board,
+            recent=recent,
+            bus=live.bus,
+            now=now,
+            new_id=new_id,
         )
         self.sessions = Sessions(
             database=database,
@@ -69,6 +76,7 @@ class Resources:
             limiter=limiter,
             limit=settings.auth_limit,
             metrics=metrics,
+            bus=live.bus,
             now=now,
         )
         self.browser_sessions = BrowserSessions(
@@ -76,10 +84,14 @@ class Resources:
         )
         self.export = Export(database=database)
         self.avatars = Avatars(database=database, public=settings.public_avatars)
-        self.sync = Sync(database=database, board=board, large_bodies=large_bodies, metrics=metrics, now=now)
-        self.leaderboard = Leaderboard(database=database, board=board, now=now)
+        self.sync = Sync(
+            database=database, board=board, large_bodies=large_bodies, metrics=metrics, bus=live.bus, now=now
+        )
+        self.leaderboard = Leaderboard(database=database, board=board, bus=live.bus, now=now)
         self.challenge = Challenge(now=now)
-        self.replays = Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id)
+        self.replays = Replays(
+            database=database, board=board, recent=recent, bus=live.bus, quota_bytes=quota, now=now, new_id=new_id
+        )
         self.verdicts = Verdicts(database=database)
         self.boards = Boards(database=database)
         self.analytics = Analytics(database=database, metrics=metrics, now=now)

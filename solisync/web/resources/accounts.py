@@ -8,6 +8,8 @@ from ...access.passwords import Passwords
 from ...access.rate_limit import buckets_of
 from ...access.tokens import Tokens
 from ...errors import Code, Conflict, NotFound, Unauthorized
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged, SessionsEnded
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
@@ -39,6 +41,7 @@ class Accounts:
         tokens: Tokens,
         board: CoalescingCache[Reply],
         recent: CoalescingCache[list[Recent]],
+        bus: Bus,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
@@ -47,6 +50,7 @@ class Accounts:
         self._tokens = tokens
         self._board = board
         self._recent = recent
+        self._bus = bus
         self._now = now
         self._new_id = new_id
 
@@ -123,6 +127,7 @@ class Accounts:
         expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
         await transaction.commit()
         audit("password changed", user_id=player)
+        self._bus.publish(SessionsEnded(player))
         return expiry
 
     async def _delete(self, statements: Statements, player: str) -> None:
@@ -132,3 +137,4 @@ class Accounts:
         finally:
             self._board.invalidate()
             self._recent.invalidate()
+        self._bus.publish(SessionsEnded(player), BoardsChanged())

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ...errors import NotFound
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...rules.leaderboard import NO_BESTS, OptIn, OwnEntry, bests_of, check_display_name
@@ -17,8 +19,11 @@ from ..wire.reply import Reply
 class Leaderboard:
     """Lists the best players, and lets players opt in and out."""
 
-    def __init__(self, *, database: Database, board: CoalescingCache[Reply], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, *, database: Database, board: CoalescingCache[Reply], bus: Bus, now: Callable[[], datetime]
+    ) -> None:
         self._database = database
+        self._bus = bus
         self._board = board
         self._now = now
 
@@ -53,12 +58,15 @@ class Leaderboard:
             await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
         finally:
             self._board.invalidate()
+        self._bus.publish(BoardsChanged())
 
     async def _opt_out(self, statements: Statements, player: str) -> bool:
         try:
-            return await leaderboard.opt_out(statements, player)
+            found = await leaderboard.opt_out(statements, player)
         finally:
             self._board.invalidate()
+        self._bus.publish(BoardsChanged())
+        return found
 
 
 async def load_board(database: Database) -> Reply:
