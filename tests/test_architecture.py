@@ -25,6 +25,7 @@ FLOORS = (
     {"process"},
     {"postgres"},
     {"storage"},
+    {"events"},
     {"access"},
     {"settings", "housekeeping", "checking", "moving_in"},
     {"web.wire"},
