@@ -3,19 +3,25 @@
 It keeps the player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more.
 """
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import date
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 import treq
+from twisted.web.iweb import IResponse
 
+from .errors import ApiError
+from .events.reading import read_events
 from .klondike import Timeline
 from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from .rules.analytics import Batch, Receipt
 from .rules.boards import BoardPage
 from .rules.browser_sessions import BrowserLogin, BrowserSession
 from .rules.challenge import DailyChallenge
+from .rules.events import StreamEvent
 from .rules.health import Alive, Ready
 from .rules.json_body import decode
 from .rules.leaderboard import Entry, OptIn, OwnEntry
@@ -33,20 +39,6 @@ JSON = "application/json"
 REQUEST_SECONDS = 20.0
 
 
-class ApiError(Exception):
-    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds when the service gave one.
-
-    `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
-    """
-
-    def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
-        super().__init__(f"{status} {message}")
-        self.status = status
-        self.code = code
-        self.message = message
-        self.retry_after = retry_after
-
-
 class Client:
     """The client of one player, anonymous until `register` or `login`; `url` is the root of the service.
 
@@ -58,6 +50,7 @@ class Client:
         self._http = http
         self._headers = headers or {}
         self.tokens: TokenPair | None = None
+        self.retry_seconds = 1.0  # when to open a stream again, as the service has said last
 
     async def register(self, username: str, password: str) -> TokenPair:
         """Create an account; the client is this player's from then on."""
@@ -137,6 +130,20 @@ class Client:
     async def push(self, payload: Payload) -> SyncAnswer:
         """Merge this progress into the stored one; returns the result."""
         return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=payload)
+
+    async def events(self, *boards: str) -> AsyncGenerator[StreamEvent, None]:
+        """The events of one stream, which names these boards: the last is an EndEvent, unless the connection is lost.
+
+        After an end that allows it, open the next one after `retry_seconds`.
+        """
+        query = urlencode([("board", board) for board in boards])
+        response = await self._as_player("GET", f"/api/events?{query}", IResponse)
+        async with aclosing(read_events(response, self._note_retry)) as events:
+            async for event in events:
+                yield event
+
+    def _note_retry(self, seconds: float) -> None:
+        self.retry_seconds = seconds
 
     async def leaderboard(self) -> list[Entry]:
         """The best of the players who have opted in."""
@@ -258,7 +265,7 @@ class Client:
         content_type: str = JSON,
         token: str | None = None,
     ) -> T:
-        """Send one request; returns the answer decoded into `shape`, or undecoded when that is bytes.
+        """Send one request; returns the answer decoded into `shape`, undecoded for bytes, or unread for an IResponse.
 
         A body of bytes is sent as it is, any other as JSON.
         """
@@ -269,9 +276,10 @@ class Client:
         if body is not None:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        response = await self._http.request(
-            method, self._url + path, headers=headers, data=data, timeout=REQUEST_SECONDS
-        )
+        options = {"timeout": REQUEST_SECONDS, "unbuffered": shape is IResponse}
+        response = await self._http.request(method, self._url + path, headers=headers, data=data, **options)
+        if response.code == 200 and shape is IResponse:
+            return cast(T, response)
         content = await response.content()
         if response.code == 200 and shape is bytes:
             return cast(T, content)

@@ -16,10 +16,10 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.python.usage import UsageError
 
 from solisync import __version__
-from solisync.client import ApiError, Client
+from solisync.client import Client
 from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
-from solisync.errors import FatalError
+from solisync.errors import ApiError, FatalError
 from solisync.settings.table import TABLE
 from solisync.tap import Options
 from tests.harness.concurrency import until, wait_for

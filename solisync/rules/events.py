@@ -75,7 +75,7 @@ NAMES: dict[type[StreamEvent], str] = {
 
 
 def event_text(event: StreamEvent) -> bytes:
-    """An event as Server-Sent Events have it (HTML standard §9.2.6): its name, and one line of JSON."""
+    """An event as Server-Sent Events have it (HTML standard, "Server-sent events"): its name, and one line of JSON."""
     return b"event: %b\ndata: %b\n\n" % (NAMES[type(event)].encode("ascii"), _encode(event))
 
 

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from solisync.access.tokens import Tokens
-from solisync.client import ApiError, TokenPair
+from solisync.client import TokenPair
+from solisync.errors import ApiError
 from solisync.web import shared_cache
 from tests.harness import original_server as there
 from tests.harness.constants import SECRET

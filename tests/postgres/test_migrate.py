@@ -13,8 +13,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
 from solisync import service
-from solisync.client import ApiError
-from solisync.errors import ConnectionFailed, ConnectionLost, FatalError
+from solisync.errors import ApiError, ConnectionFailed, ConnectionLost, FatalError
 from solisync.postgres import migrate as runner
 from solisync.postgres import migration_lock
 from solisync.postgres.migrate import Migration, load_migrations, migrate
