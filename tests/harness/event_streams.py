@@ -1,7 +1,9 @@
 """Clients of streams of events, on sockets of their own."""
 
 import json
+import socket
 
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
@@ -101,9 +103,13 @@ class EventClient(Protocol):
         return self._text if self.headers.get("transfer-encoding") == "chunked" else self._text + self.raw
 
 
-async def connect(reactor, port, token, *, query="", headers=(), version="1.1", method="GET", address=None):
-    """Ask for a stream; resolves when the head of the answer is there."""
+async def connect(
+    reactor, port, token, *, query="", headers=(), version="1.1", method="GET", address=None, small=False
+):
+    """Ask for a stream; resolves when the head of the answer is there. With a `small` buffer, a client is soon full."""
     client = await connectProtocol(TCP4ClientEndpoint(reactor, "127.0.0.1", port), EventClient())
+    if small:
+        client.transport.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     lines = [
         f"{method} /api/events{query} HTTP/{version}",
         "Host: a",
@@ -114,3 +120,10 @@ async def connect(reactor, port, token, *, query="", headers=(), version="1.1", 
     client.transport.write("".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii"))
     await client.until(lambda: client.status is not None)
     return client
+
+
+async def won(client, games=1):
+    """Push so many wins more."""
+    mine = (await client.pull()).merged
+    stats = replace(mine.stats, games_won=mine.stats.games_won + games, games_played=mine.stats.games_played + games)
+    return await client.push(replace(mine, stats=stats))

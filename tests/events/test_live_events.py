@@ -3,33 +3,9 @@
 import re
 
 import pytest
-from msgspec.structs import replace
 
 from tests.harness.constants import PASSWORD
-from tests.harness.event_streams import connect
-
-
-@pytest.fixture
-def listen(reactor):
-    """Open a stream for a client of the player's; all are closed at the end of the test."""
-    opened = []
-
-    async def listen(server, client, **options):
-        token = client if isinstance(client, str) else client.tokens.access_token
-        stream = await connect(reactor, server.port, token, **options)
-        opened.append(stream)
-        return stream
-
-    yield listen
-    for stream in opened:
-        stream.transport.abortConnection()
-
-
-async def won(client, games=1):
-    """Push so many wins more."""
-    mine = (await client.pull()).merged
-    stats = replace(mine.stats, games_won=mine.stats.games_won + games, games_played=mine.stats.games_played + games)
-    return await client.push(replace(mine, stats=stats))
+from tests.harness.event_streams import won
 
 
 async def test_a_stream_begins_with_the_present_revision(server, listen):
