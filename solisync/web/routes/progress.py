@@ -107,5 +107,5 @@ def _events(resources: Resources) -> Route:
         protected=True,
         query={"board": BoardNames},
         answer=EventStream({name: shape for shape, name in NAMES.items()}),
-        errors=("user_not_found", "rate_limited"),
+        errors=("user_not_found", "rate_limited", "not_found"),  # the last where there are no streams
     )
