@@ -270,6 +270,33 @@ async def test_what_came_to_an_end_here_stays_so(server, bring, avatars, file):
     assert len(await ann.sessions()) == 1
 
 
+async def test_an_avatar_that_was_removed_here_stays_so(server, bring, avatars):
+    """Whether its player had it from the import or put another one in its place first; and a dry run says the same."""
+    await bring("--avatars", avatars)
+    ann = server.client()
+    await ann.login("ann", there.PASSWORD)
+    for image in (None, IMAGES["gif89a"]):
+        if image is not None:
+            await ann.upload_avatar(image, "image/gif")
+        await ann.delete_avatar()
+        for words in (["--dry-run"], []):
+            done = await bring("--avatars", avatars, *words)
+            assert (problems(done), counts(done)["avatars"]) == ([], (1, 0, 1, 0, 0))
+        assert (await ann.me()).avatar_url is None
+        assert server.sql("SELECT count(*) FROM avatars") == [(0,)]
+
+
+async def test_an_avatar_that_an_import_has_not_brought_yet_comes_later(server, bring, avatars, file):
+    """As after an import that ended before it came to them, or one that lacked the file."""
+    there.change(file, "UPDATE users SET avatar_url = ? WHERE id = ?", f"/avatars/{BEN}.gif", BEN)
+    await bring()
+    done = await bring("--avatars", avatars, "--allow-refused")
+    assert counts(done)["avatars"] == (2, 1, 0, 1, 0)
+    (avatars / f"{BEN}.gif").write_bytes(IMAGES["gif89a"])
+    assert counts(await bring("--avatars", avatars))["avatars"] == (2, 1, 1, 0, 0)
+    assert server.sql("SELECT username FROM users JOIN avatars ON id = user_id ORDER BY 1") == [("ann",), ("ben",)]
+
+
 async def test_a_session_that_went_on_there_ends_here(server, bring, file):
     """Its token was spent there; one that was spent here goes on here."""
     await bring()
