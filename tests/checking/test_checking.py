@@ -135,6 +135,23 @@ async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor):
     assert first not in checkers(os.getpid())
 
 
+def forbid(number):
+    """Answer a signal as the kernel does to a process that may not send it."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monkeypatch):
+    """Root without the capability CAP_KILL can't signal a checker, which is nobody's: so it ends with its input."""
+    process = checker_process.CheckerProcess(reactor, CHECKER)
+    assert await process.ready
+    answered = process.check(encoded(endless()), search=True)
+    monkeypatch.setattr(process.transport, "signalProcess", forbid)
+    process.kill()
+    assert await process.ended == 0
+    assert await answered is None
+    process.kill()
+
+
 async def test_the_third_claim_that_lapses_is_the_last(checking, reactor):
     """A replay at which three checkers died is undecided."""
     server = await checking(times={"claim": 0.3, "renew": 0.1, "restart": 0.1})
