@@ -51,7 +51,7 @@ class CheckerProcess(Child):
         try:
             self.signal(signal.SIGKILL)
         except PermissionError:  # it is nobody's, and this process is root's but lacks the capability CAP_KILL
-            self.transport.closeStdin()  # type: ignore[attr-defined]
+            self.transport.closeStdin()
 
     @property
     def last_words(self) -> str:

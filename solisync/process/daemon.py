@@ -71,7 +71,9 @@ class Daemon(Service):
         The kernel sends it for that to the processes in the foreground. A process that was started otherwise, for
         example in the background, by nohup or by setsid, is meant to go on.
         """
-        ends_with_terminal = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _foreground_group() == os.getpgrp()
+        ends_with_terminal = (
+            signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _foreground_group() == os.getpgrp()
+        )
 
         def handle() -> None:
             if ends_with_terminal and _foreground_group() is None:

@@ -46,10 +46,10 @@ SWEEP = Query(
     row=lambda any_left, added: added if any_left else None,
 )
 
-# Of the replays that an engine without `undo_places` verified, those that may have them are checked again: all whose text
-# has that name, or a backslash, because a key can be spelled with escapes. The others would get the same verdict, so it
-# counts as one of the engine that reads them. Only those verdicts are locked, and their replays are not put into the
-# queue: else this and the storing of a verdict could wait for each other.
+# Of the replays that were verified by an engine that didn't read `undo_places`, those that may have them are checked
+# again: all with that name in their text, or with a backslash, because a key can be spelled with escapes. The others
+# would get the same verdict, so it counts as one of the engine that reads them. Only these verdicts are locked, and
+# their replays are not put into the queue: else this statement and one that stores a verdict could wait for each other.
 OUTDATED = Query(
     "outdated_verdicts",
     f"""
@@ -125,7 +125,7 @@ async def sweep(statements: Statements, *, most: int) -> int | None:
 async def enqueue_outdated(statements: Statements, *, engine: int, most: int) -> int:
     """Add replays to the queue whose verdicts by an older engine may change; returns how many verdicts it dealt with.
 
-    These are replays that were not verified, or under an older ruleset, or by an engine that did not read `undo_places`.
+    These are replays that were not verified, or under an older ruleset, or by an engine that didn't read `undo_places`.
     Verdicts of the last kind that can't change count as well.
     """
     return one(OUTDATED, await statements.run(OUTDATED, engine, most))

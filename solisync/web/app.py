@@ -56,9 +56,7 @@ class App:
         self._tokens = tokens
         self._now = now
         self._large_bodies = large_bodies
-        self._writes = OneAtATime(
-            reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc()
-        )
+        self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()

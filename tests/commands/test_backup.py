@@ -103,13 +103,13 @@ async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
 ):
     """--keep counts the command's own files alone: a link, a directory and other names stay, and so does the newest."""
     first = Path((await administrate("backup", "--into", place, "--json")).json["file"])
-    database = first.name.rpartition("-")[2]
+    rest = first.name.rpartition("-")[2]
     first.unlink()
-    others = ["notes.txt", f"solisync-20200101T000000.000000Z-{database}.gz", "solisync.dump", f"solisync-2020-{database}"]
+    others = ["notes.txt", "solisync.dump", f"solisync-20200101T000000.000000Z-{rest}.gz", f"solisync-2020-{rest}"]
     for name in others:
         (place / name).write_text("precious")
-    (place / f"solisync-20200101T000000.000001Z-{database}").mkdir()
-    (place / f"solisync-20200101T000000.000002Z-{database}").symlink_to(place / "notes.txt")
+    (place / f"solisync-20200101T000000.000001Z-{rest}").mkdir()
+    (place / f"solisync-20200101T000000.000002Z-{rest}").symlink_to(place / "notes.txt")
     before = {each.name for each in place.iterdir()}
     made = []
     for _ in range(4):
