@@ -25,13 +25,15 @@ from ..errors import NotFound, Refused
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
+from .error_pages import Presentation, as_json
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Route
 from .same_origin import check_same_origin
 from .time_limit import TimeLimit
-from .wire.reply import Refusal, Reply
-from .wire.request import BODY_TOO_LARGE, Request
+from .wire.refusal import BODY_TOO_LARGE, Refusal
+from .wire.reply import Reply
+from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
 
@@ -51,7 +53,9 @@ class App:
         tokens: Tokens,
         metrics: Metrics,
         now: Callable[[], datetime],
+        present_error: Presentation = as_json,
     ) -> None:
+        self._present_error = present_error
         self._limiter = limiter
         self._tokens = tokens
         self._now = now
@@ -64,11 +68,11 @@ class App:
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
             self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
-        self._klein.handle_errors(Exception)(_send_error)
+        self._klein.handle_errors(Exception)(self._send_error)
 
     def resource(self) -> KleinResource:
         """The resource for a Site."""
-        return _Resource(self._klein, serve=self._serve)
+        return _Resource(self._klein, serve=self._serve, error=self._error)
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
         """Find the route of a request whose head has arrived; returns the error for a body that is too large.
@@ -92,7 +96,7 @@ class App:
         client = self._player(request) if route.protected else request.caller.bucket
         if size is not None and size > LARGE_BYTES:
             self._large_bodies.admit(client, size)
-            request.parsing = self._large_bodies.parsing(client, size)
+            request.body.parsing = self._large_bodies.parsing(client, size)
         return None
 
     def _player(self, request: Request) -> str:
@@ -103,6 +107,12 @@ class App:
 
     def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
         return self._serve(request).addCallback(request.send)
+
+    def _send_error(self, request: Any, failure: Failure) -> None:
+        request.send(self._error(request, failure))
+
+    def _error(self, request: Request, failure: Failure) -> Reply:
+        return self._present_error(request, error_reply(request, failure))
 
     def _serve(self, request: Request) -> Deferred[Reply]:
         work = Deferred.fromCoroutine(self._reply(request))
@@ -183,9 +193,10 @@ class _Resource(KleinResource):
 
     _log = Logger()
 
-    def __init__(self, klein: Klein, *, serve: Serve) -> None:
+    def __init__(self, klein: Klein, *, serve: Serve, error: Callable[[Request, Failure], Reply]) -> None:
         super().__init__(klein)
         self._serve = serve
+        self._error = error
 
     def render(self, request: Any) -> Any:
         if request.route is None or request.method == b"HEAD":
@@ -198,10 +209,6 @@ class _Resource(KleinResource):
 
     def _answer(self, result: Reply | Failure, request: Request) -> None:
         try:
-            request.answer(error_reply(request, result) if isinstance(result, Failure) else result)
+            request.answer(self._error(request, result) if isinstance(result, Failure) else result)
         except Exception:
             self._log.failure("could not send a reply")
-
-
-def _send_error(request: Any, failure: Failure) -> None:
-    request.send(error_reply(request, failure))
