@@ -100,20 +100,6 @@ class Unavailable(Refused):
         self.retry_after = retry_after
 
 
-class ApiError(Exception):
-    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds when the service gave one.
-
-    `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
-    """
-
-    def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
-        super().__init__(f"{status} {message}")
-        self.status = status
-        self.code = code
-        self.message = message
-        self.retry_after = retry_after
-
-
 class DatabaseError(Exception):
     """A statement failed, or its outcome is unknown; the client gets `internal server error`."""
 

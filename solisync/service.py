@@ -12,22 +12,19 @@
     ├── EmbeddedPostgres   unless DATABASE_URL names a server
     └── SharedMetrics      the sum of the workers' metrics
 
-A Solisync starts from top to bottom and stops from bottom to top, one part after the other: a MultiService would take
-the database away from requests that are still being handled.
+A Solisync starts from top to bottom and stops from bottom to top, one part after the other: a MultiService would stop
+all of them at once, and so take the database away from requests that are still being handled.
 """
 
 import encodings.idna  # noqa: F401  every request needs it, and under twistd's --uid it may be out of reach by then
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, TimeoutError
-from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from .access import passwords
@@ -35,21 +32,19 @@ from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
-from .errors import ConnectionFailed, TransactionAborted
 from .events.live import Live
 from .events.openings import Openings
 from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
-from .postgres.migrate import Migration, load_migrations, migrate
+from .postgres.migrate import load_migrations
 from .postgres.times import TIMES, PoolTimes
-from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
 from .process.shared_metrics import SharedMetrics
-from .process.shielded import shielded
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
+from .serving import Solisync
 from .settings.settings import ServingSettings
 from .settings.table import unknown_variables
 from .storage import STATEMENTS, replays
@@ -57,11 +52,7 @@ from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.build import make_site
 from .web.one_at_a_time import OneAtATime
 from .web.shared_cache import CoalescingCache
-from .web.wire.site import Site
 
-DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
-CHECKING_STOP_SECONDS = 1.0  # beyond the draining of requests, for a database that is slow to answer; likewise a part
-QUIET_SECONDS = 3.0  # how long the database may be unreachable at a start before that is logged
 DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords
 
 _log = Logger()
@@ -109,14 +100,14 @@ def make_service(
     new_id: Callable[[], str] = lambda: str(uuid4()),
     bcrypt_cost: int = passwords.COST,
     times: PoolTimes = TIMES,
-) -> "Solisync":
+) -> Solisync:
     """All that one process serves with; nothing is opened or started yet.
 
-    A worker listens on the socket that it has `inherited`, and `when_open` is called when its database is open. Tests
-    have a clock, ids, a cost of bcrypt and times of the pool of their own.
+    A worker listens on the socket that it has `inherited` from its parent, and `when_open` is called when its database
+    is open. Tests have a clock, ids, a cost of bcrypt and times of the pool of their own.
     """
     migrations = load_migrations()
-    limits = [limit.name for limit in (*LIMITS, LargeBodies, OneAtATime, Openings)]
+    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
@@ -171,7 +162,7 @@ def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedP
     if settings.database_url is not None:
         return None
     processes = settings.workers + (settings.workers > 1)  # one more while workers are replaced
-    room = processes * (settings.database_connections + 1) + 30  # for admin commands and psql
+    room = processes * (settings.database_connections + 1) + 30  # one for the bus; for admin commands and psql
     return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}",))
 
 
@@ -194,107 +185,3 @@ def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
         replaced=pool.replaced,
         servers=pool.servers,
     )
-
-
-class Solisync(Daemon):
-    """The running service in one process."""
-
-    _log = Logger()
-
-    def __init__(
-        self,
-        *,
-        settings: ServingSettings,
-        reactor: ReactorBase,
-        uid: int | None,
-        inherited: socket.socket | None,
-        when_open: Callable[[], None],
-        embedded: EmbeddedPostgres | None,
-        migrations: tuple[Migration, ...],
-        database: Database,
-        housekeeping: Housekeeping,
-        checking: Checking,
-        live: Live,
-        site: Site,
-        metrics: Metrics,
-        sampler: Sampler,
-    ) -> None:
-        super().__init__(reactor)
-        self._settings = settings
-        self._uid = uid
-        self._inherited = inherited
-        self._when_open = when_open
-        self._embedded = embedded
-        self._migrations = migrations
-        self._database = database
-        self._housekeeping = housekeeping
-        self._checking = checking
-        self._live = live
-        self._site = site
-        self._metrics = metrics
-        self._sampler = sampler
-
-    def privilegedStartService(self) -> None:
-        """Take what may need root: the data directory and the port. Raises FatalError."""
-        super().privilegedStartService()
-        if self._embedded is not None:
-            self._embedded.claim(self._uid)
-        self._port = listening.listen(self._reactor, self._settings.listen, self._site, inherited=self._inherited)
-        self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
-
-    def startService(self) -> None:
-        """Begin to open the database; requests are answered with 503 until that is done."""
-        super().startService()
-        if self._inherited is None:
-            self._log_start("", self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
-            self._on_hangup(self._explain_reload)
-        self._sampler.start()
-        Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
-
-    def _explain_reload(self) -> None:
-        self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)")
-
-    async def _stop(self) -> None:
-        """Stop accepting, let running requests end for up to `stop_seconds`, then close the database."""
-        self._housekeeping.stop()
-        checking = Deferred.fromCoroutine(self._checking.stop())
-        self._sampler.stop()
-        ending = Deferred.fromCoroutine(self._live.end_streams())
-        self._site.connections.announce_end()
-        if self._port is not None:
-            await listening.stop(self._reactor, self._port)
-        await ending
-        await self._site.connections.drain(self._settings.stop_seconds)
-        with suppress(TimeoutError):
-            await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
-        self._live.stop()
-        await self._database.close(DATABASE_STOP_SECONDS)
-        if self._embedded is not None:
-            await self._embedded.stop()
-        await self._stop_listening_for_scrapes()
-        self._log.info("stopped")
-
-    async def _open(self) -> None:
-        """Start the embedded database, migrate, and fill the pool; waits for a database that can't be reached yet."""
-        dsn = self._settings.database_url
-        if self._embedded is not None:
-            await self._embedded.start()
-            dsn = self._embedded.dsn
-        assert dsn is not None
-        quiet_until = self._reactor.seconds() + QUIET_SECONDS
-        while not self._stopping:
-            try:
-                await migrate(self._reactor, dsn, self._migrations)
-                break
-            except (ConnectionFailed, TransactionAborted) as error:
-                if self._reactor.seconds() > quiet_until:
-                    quiet_until = float("inf")
-                    self._log.warn("waiting for the database: {error}", error=error)
-                await deferLater(self._reactor, self._database.pool.times.reconnect)
-        if not self._stopping:
-            self._database.open(dsn)
-            self._live.start(dsn)
-            self._housekeeping.start()
-            self._checking.start()
-            self._log.info("the database is open")
-            self._when_open()

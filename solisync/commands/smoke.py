@@ -19,8 +19,8 @@ from twisted.internet.error import ConnectError
 from twisted.internet.task import deferLater
 from twisted.web.client import ResponseFailed
 
-from ..client import Client
-from ..errors import ApiError, FatalError
+from ..client import ApiError, Client
+from ..errors import FatalError
 from ..rules.analytics import Batch, Event
 from ..rules.events import BoardEvent, ProgressEvent, StreamEvent
 

@@ -7,22 +7,10 @@ from operator import attrgetter
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from .escapes import without_lone_surrogates
 from .fields import EPOCH, U64_MAX
-from .json_body import decode
-from .sync import (
-    NEVER,
-    NO_UNKNOWN_FIELDS,
-    Achievement,
-    Document,
-    Payload,
-    Progress,
-    Stats,
-    Unknown,
-    read_fields,
-    read_known,
-    read_unknown,
-)
+from .pushed import read_fields, read_known, read_unknown
+from .surrogates import decode, without_lone_surrogates
+from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats, Unknown
 
 _stats_facts, _progress_facts = (
     attrgetter(*(field.name for field in structs.fields(shape) if field.name != "last_modified"))

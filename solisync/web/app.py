@@ -21,10 +21,11 @@ from twisted.web.server import NOT_DONE_YET
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
-from ..errors import NotFound, Refused, TooMany
+from ..errors import NotFound, Refused
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
+from .error_pages import Presentation, as_json
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .route import Route
@@ -52,13 +53,14 @@ class App:
         tokens: Tokens,
         metrics: Metrics,
         now: Callable[[], datetime],
+        present_error: Presentation = as_json,
     ) -> None:
+        self._present_error = present_error
         self._limiter = limiter
         self._tokens = tokens
-        self._metrics = metrics
         self._now = now
         self._large_bodies = large_bodies
-        self._writes = OneAtATime(reactor=reactor)
+        self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()
@@ -66,11 +68,11 @@ class App:
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
             self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
-        self._klein.handle_errors(Exception)(_send_error)
+        self._klein.handle_errors(Exception)(self._send_error)
 
     def resource(self) -> KleinResource:
         """The resource for a Site."""
-        return _Resource(self._klein, serve=self._serve)
+        return _Resource(self._klein, serve=self._serve, error=self._error)
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
         """Find the route of a request whose head has arrived; returns the error for a body that is too large.
@@ -106,6 +108,12 @@ class App:
     def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
         return self._serve(request).addCallback(request.send)
 
+    def _send_error(self, request: Any, failure: Failure) -> None:
+        request.send(self._error(request, failure))
+
+    def _error(self, request: Request, failure: Failure) -> Reply:
+        return self._present_error(request, error_reply(request, failure))
+
     def _serve(self, request: Request) -> Deferred[Reply]:
         work = Deferred.fromCoroutine(self._reply(request))
         # Fast path: a timer for a reply that is there at once, 60,000 instructions, see docs/performance.md
@@ -135,15 +143,9 @@ class App:
             if limit is not None and route.counts_itself:
                 await self._limiter.admit(limit, client)
             raise
-        answer = await (self._in_turn(client, route, arguments) if route.writes else route.handler(**arguments))
+        handler = route.handler
+        answer = await (self._writes.run(client, handler, **arguments) if route.writes else handler(**arguments))
         return answer if isinstance(answer, Reply) else Reply.of(answer)
-
-    async def _in_turn(self, player: str, route: Route, arguments: dict[str, Any]) -> Any:
-        try:
-            return await self._writes.run(player, route.handler, **arguments)
-        except TooMany:
-            self._metrics.refusals.labels(OneAtATime.name).inc()
-            raise
 
 
 class Dispatcher:
@@ -191,9 +193,10 @@ class _Resource(KleinResource):
 
     _log = Logger()
 
-    def __init__(self, klein: Klein, *, serve: Serve) -> None:
+    def __init__(self, klein: Klein, *, serve: Serve, error: Callable[[Request, Failure], Reply]) -> None:
         super().__init__(klein)
         self._serve = serve
+        self._error = error
 
     def render(self, request: Any) -> Any:
         if request.route is None or request.method == b"HEAD":
@@ -206,10 +209,6 @@ class _Resource(KleinResource):
 
     def _answer(self, result: Reply | Failure, request: Request) -> None:
         try:
-            request.answer(error_reply(request, result) if isinstance(result, Failure) else result)
+            request.answer(self._error(request, result) if isinstance(result, Failure) else result)
         except Exception:
             self._log.failure("could not send a reply")
-
-
-def _send_error(request: Any, failure: Failure) -> None:
-    request.send(error_reply(request, failure))

@@ -15,6 +15,7 @@ from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
 from .app import App
+from .error_pages import as_json, as_page
 from .resources import Resources
 from .routes import routes
 from .shared_cache import CoalescingCache
@@ -68,6 +69,7 @@ def make_site(
         tokens=tokens,
         metrics=metrics,
         now=now,
+        present_error=as_page(resources.pages) if settings.pages else as_json,
     )
     return Site(
         app.resource(),

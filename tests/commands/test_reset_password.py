@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
-from solisync.errors import ApiError
 from tests.harness.constants import BIN, PASSWORD, PATIENCE
 from tests.harness.entry_points import SOLISYNC, anew, start
 from tests.harness.processes import clean_environment, processes_in, run

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from solisync import housekeeping
-from solisync.client import Client
-from solisync.errors import ApiError
+from solisync.client import ApiError, Client
 from solisync.service import make_service
 from solisync.settings.settings import ServingSettings
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, PATIENCE, SECRET

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from solisync.access.tokens import Tokens
-from solisync.client import TokenPair
-from solisync.errors import ApiError
+from solisync.client import ApiError, TokenPair
 from solisync.web import shared_cache
 from tests.harness import original_server as there
 from tests.harness.constants import SECRET

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
-from solisync.errors import ApiError
+from solisync.client import ApiError
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.entry_points import MODULE, SOLISYNC, TAC, TWISTD, start

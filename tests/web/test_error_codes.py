@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from solisync.errors import ApiError, Code
+from solisync.client import ApiError
+from solisync.errors import Code
 from solisync.web.wire.error_codes import STATUS
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.error_codes import openapi
