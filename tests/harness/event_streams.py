@@ -2,6 +2,7 @@
 
 import json
 import socket
+from base64 import urlsafe_b64decode
 
 from msgspec.structs import replace
 from twisted.internet.defer import Deferred
@@ -9,6 +10,8 @@ from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol
 
 from tests.harness.http_requests import new_address
+from tests.harness.players import players
+from tests.harness.postgres import run_sql
 
 
 class EventClient(Protocol):
@@ -127,3 +130,12 @@ async def won(client, games=1):
     mine = (await client.pull()).merged
     stats = replace(mine.stats, games_won=mine.stats.games_won + games, games_played=mine.stats.games_played + games)
     return await client.push(replace(mine, stats=stats))
+
+
+def listeners(dsn, count):
+    """Players with a session each, whose access token names it: the tokens."""
+    made = players(dsn, count)
+    claims = made[0][2].split(".")[1]
+    expiry = json.loads(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
+    run_sql(dsn, "UPDATE refresh_tokens SET session_id = jti, access_expiry = %s", (expiry,))
+    return [access for _, _, access in made]
