@@ -24,7 +24,7 @@ from .report import say
 from .stage import Stage
 from .world import Player, World, issued_at, payload
 
-PER_ADDRESS = 500
+PER_ADDRESS = 5  # streams: few enough for any setting
 OPENING = 200  # streams that are being opened at a time
 IDLE_SECONDS = 20.0
 BACK_SECONDS = 60.0
@@ -47,8 +47,8 @@ class StreamClient(asyncio.Protocol):
     async def open(self) -> None:
         """Open the stream; returns when it has begun."""
         loop = asyncio.get_running_loop()
-        place = self.number // PER_ADDRESS + 1
-        address = f"127.{1 + place // 65_000}.{place // 250 % 250}.{1 + place % 250}"
+        place = self.number // PER_ADDRESS
+        address = f"127.1.{place // 250}.{1 + place % 250}"
         while True:
             self.ready = loop.create_future()
             try:
@@ -60,6 +60,7 @@ class StreamClient(asyncio.Protocol):
                 return
 
     def connection_made(self, transport: Any) -> None:
+        self._transport = transport
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
@@ -72,6 +73,7 @@ class StreamClient(asyncio.Protocol):
                 self._heard.setdefault(self.number, deque()).append(time.perf_counter())
             elif line.startswith(b"HTTP/1.1 ") and not line.startswith(b"HTTP/1.1 200"):
                 self.refused += 1
+                self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.ready is None:
