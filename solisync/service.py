@@ -138,11 +138,7 @@ def make_service(
             limits=(settings.auth_limit, *LIMITS),
         ),
         checking=Checking(
-            database=database,
-            reactor=reactor,
-            metrics=metrics,
-            count=settings.checkers,
-            changed=recent.invalidate,
+            database=database, reactor=reactor, metrics=metrics, count=settings.checkers, changed=recent.invalidate
         ),
         site=site,
         metrics=metrics,
