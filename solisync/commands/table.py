@@ -59,11 +59,7 @@ COMMANDS = (
         "list players, with their last use and the space that they take",
         (
             _argument(
-                "--name",
-                "only players whose names begin with PREFIX",
-                metavar="PREFIX",
-                type=prefix,
-                default="",
+                "--name", "only players whose names begin with PREFIX", metavar="PREFIX", type=prefix, default=""
             ),
             _argument("--since", "only players who registered on this day or later", metavar="DATE", type=moment),
             _argument(
@@ -193,11 +189,7 @@ COMMANDS = (
         (
             _argument("--players", "number of players", metavar="N", type=some, required=True),
             _argument(
-                "--replays",
-                "number of replays of all these players together",
-                metavar="N",
-                type=count,
-                default=0,
+                "--replays", "number of replays of all these players together", metavar="N", type=count, default=0
             ),
             _argument(
                 "--password-stdin",

@@ -6,7 +6,7 @@ progress, `middle`, replays, BEFORE_ANALYTICS, events, END; with SEPARATOR betwe
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
@@ -109,13 +109,6 @@ class Exported(Struct, frozen=True, kw_only=True):
     analytics: list[ExportedEvent]
 
 
-class Record(Protocol):
-    """A record of a long list."""
-
-    def parts(self) -> tuple[bytes, ...]:
-        """The record as JSON, in parts that are to be joined."""
-
-
 class StoredReplay(NamedTuple):
     """An ExportedReplay before it is JSON."""
 
@@ -154,7 +147,7 @@ def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession]) -
     return b"".join(parts)
 
 
-def joined(records: Sequence[Record], *, first: bool) -> bytes:
+def joined(records: Sequence[StoredReplay | ExportedEvent], *, first: bool) -> bytes:
     """Records in a row with separators, of which the `first` in the document has none before it."""
     parts = [part for record in records for part in (SEPARATOR, *record.parts())]
     return b"".join(parts[first:])
