@@ -1,8 +1,10 @@
 """Documents that are not pushed: the default one, and those read back from storage."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -43,9 +45,14 @@ def is_news(merged: Document, stored: Document | None) -> bool:
     return (
         _stats_facts(new.stats) != _stats_facts(old.stats)
         or _progress_facts(new.progress) != _progress_facts(old.progress)
-        or [*map(structs.astuple, new.achievements)] != [*map(structs.astuple, old.achievements)]
         or merged.unknown_fields != stored.unknown_fields
+        # shapes of two classes are never equal
+        or (new.achievements != old.achievements and _all_facts(new.achievements) != _all_facts(old.achievements))
     )
+
+
+def _all_facts(shapes: Sequence[Struct]) -> list[tuple[Any, ...]]:
+    return [*map(structs.astuple, shapes)]
 
 
 def read_saved(raw: bytes) -> Document:

@@ -4,8 +4,16 @@ import re
 
 import pytest
 
+from solisync.client import ApiError
+from solisync.rules.events import EndEvent, HelloEvent, ProgressEvent
 from tests.harness.constants import PASSWORD
 from tests.harness.event_streams import won
+from tests.harness.service import start
+
+GAME = (
+    b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01",'
+    b' "moves": []}'
+)
 
 
 async def test_a_stream_begins_with_the_present_revision(server, listen):
@@ -215,3 +223,37 @@ async def test_a_known_revision_is_not_sent_again(server):
     assert (await pull("*")).status == 200
     await won(ann)
     assert (await pull(tag)).status == 200
+
+
+async def test_the_client_iterates_over_events(server):
+    """`async for` over `Client.events` ends after the end; an error is raised before the first event."""
+    ann = await server.player()
+    heard = []
+    async for event in ann.events("leaderboard"):
+        heard.append(event)
+        if isinstance(event, HelloEvent):
+            await won(ann)
+        elif isinstance(event, ProgressEvent):
+            assert event.own
+            await ann.end_sessions()
+    assert [type(event) for event in heard] == [HelloEvent, ProgressEvent, EndEvent]
+    assert 1 <= ann.retry_seconds <= 10
+    bob = await server.player("bob")
+    with pytest.raises(ApiError) as caught:
+        await anext(bob.events("nonsense"))
+    assert caught.value.code == "bad_query"
+
+
+async def test_a_verdict_is_told(server, listen, reactor):
+    """With its boards: what a check has found is there when the player hears of it."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    replay_id = await ann.upload_replay(GAME)
+    checking = await start(reactor, server.dsn, settings={"SOLISYNC_CHECKERS": "1"})
+    try:
+        name, data = await stream.next()
+        assert (name, data["replay_id"]) == ("verdict", replay_id)
+        assert (await ann.verdict(replay_id)).status == data["status"] == "unreadable"
+    finally:
+        await checking.service.stopService()
