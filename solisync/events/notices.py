@@ -7,6 +7,7 @@ of different versions share a bus.
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import ClassVar, TypeAlias
 from uuid import UUID
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 VERSION = 1
+REMEMBERED = 4_096  # ids in both forms
 MESSAGE_BYTES = 7_900  # PostgreSQL takes less than 8,000
 
 
@@ -117,9 +119,11 @@ def _with_ids(notice: Notice, convert: Callable[[str], str]) -> Notice:
     return structs.replace(notice, **{name: convert(value) for name, value in given.items()}) if given else notice
 
 
+@lru_cache(REMEMBERED)
 def _short(uuid: str) -> str:
     return urlsafe_b64encode(bytes.fromhex(uuid.replace("-", "")))[:22].decode("ascii")
 
 
+@lru_cache(REMEMBERED)
 def _long(text: str) -> str:
     return str(UUID(bytes=urlsafe_b64decode(text + "==")))

@@ -1,6 +1,6 @@
 """Cloud saves over HTTP: pull and push (docs/sync.md, docs/protocol.md "Progress")."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -29,6 +29,7 @@ from ..conditional import matches
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
+NO_HEADERS: Mapping[str, str] = {}
 NIL = str(UUID(int=0))
 
 _encode = msgspec.json.Encoder().encode
@@ -72,7 +73,7 @@ class Sync:
         headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
         if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
             return Reply.not_modified(headers)
-        return _answer(pulled.payload, now, []).with_headers(headers)
+        return _answer(pulled.payload, now, [], headers)
 
     async def push(self, *, player: str, access_expiry: int, body: Pushed) -> Reply:
         """Merge a device's progress into the stored one; returns once the merge is committed."""
@@ -141,7 +142,9 @@ def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
     return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, basis, is_news(merged, stored))
 
 
-def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:
+def _answer(
+    payload: bytes, now: datetime, conflicts: list[SyncConflict], headers: Mapping[str, str] = NO_HEADERS
+) -> Reply:
     """A SyncAnswer around an encoded payload."""
     time, listed = _encode(now.astimezone(UTC)), _encode(conflicts)
-    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, listed))
+    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, listed), headers=headers)
