@@ -14,7 +14,7 @@ from .errors import DatabaseError, Unavailable
 from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Statements
-from .storage import analytics, boards, rate_limits, recent_searches, sessions, sync
+from .storage import analytics, boards, history, rate_limits, recent_searches, recovery, sessions, sync
 from .storage.boards import Verified
 
 EVERY_SECONDS = 60.0
@@ -23,9 +23,9 @@ PAGE = 200  # of verdicts; if all are of one player, they are one transaction
 
 
 class Housekeeping:
-    """Every minute deletes expired refresh tokens, what was known of their sessions, unused rate limits, old analytics.
+    """Every minute deletes what has expired: sessions and what was known of them, reset links, limits, analytics, history.
 
-    Once after a start, takes games of older rulesets off the boards, where they stand from before migrations/0017. A
+    Calls `links_open` with the number of reset links that are left. Once after a start, takes games of older rulesets off the boards, where they stand from before migrations/0017. A
     round that fails is logged, and the next one tries again.
     """
 
@@ -38,10 +38,14 @@ class Housekeeping:
         reactor: ReactorBase,
         now: Callable[[], datetime],
         analytics_days: int | None,
+        history_days: int,
         limits: Sequence[Limit] = LIMITS,
+        links_open: Callable[[int], None] = lambda count: None,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
+        self._history_days = history_days
+        self._links_open = links_open
         self._limits = limits
         self._now = now
         self._withdrawn: Verified | None = Verified()
@@ -70,6 +74,9 @@ class Housekeeping:
             await self._prune_all(lambda statements: sessions.prune(statements, self._now(), most=BATCH))
             await self._prune_all(lambda statements: rate_limits.prune(statements, idle_seconds=longest, most=BATCH))
             await self._prune_all(lambda statements: recent_searches.prune(statements, most=BATCH))
+            await self._prune_all(lambda statements: recovery.prune(statements, most=BATCH))
+            self._links_open(await self._database.autocommit(recovery.count_open))
+            await self._prune_all(lambda statements: history.prune(statements, days=self._history_days, most=BATCH))
             await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
             if self._analytics_days is not None:
                 old = {"days": self._analytics_days, "most": BATCH}

@@ -4,6 +4,7 @@
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
     ├── Database           the connection pool, which all below share
     ├── Housekeeping       deletes expired rows
+    ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
@@ -35,6 +36,7 @@ from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
 from .errors import ConnectionFailed, TransactionAborted
+from .history import History
 from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
@@ -58,6 +60,7 @@ from .web.wire.site import Site
 
 DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
 CHECKING_STOP_SECONDS = 1.0  # beyond the draining of requests, for a database that is slow to answer; likewise a part
+HISTORY_STOP_SECONDS = 1.0  # for the last events of accounts; likewise
 QUIET_SECONDS = 3.0  # how long the database may be unreachable at a start before that is logged
 DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords
 
@@ -119,6 +122,9 @@ def make_service(
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
+    history = History(
+        database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
+    )
     site = make_site(
         settings,
         reactor,
@@ -126,6 +132,7 @@ def make_service(
         recent=recent,
         passwords=hashing,
         metrics=metrics,
+        observer=history.observe,
         schema=migrations[-1].number,
         now=now,
         new_id=new_id,
@@ -144,8 +151,11 @@ def make_service(
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,
+            history_days=settings.history_days,
             limits=(settings.auth_limit, *LIMITS),
+            links_open=metrics.reset_links.set,
         ),
+        history=history,
         checking=Checking(
             database=database,
             reactor=reactor,
@@ -206,6 +216,7 @@ class Solisync(Daemon):
         migrations: tuple[Migration, ...],
         database: Database,
         housekeeping: Housekeeping,
+        history: History,
         checking: Checking,
         site: Site,
         metrics: Metrics,
@@ -220,6 +231,7 @@ class Solisync(Daemon):
         self._migrations = migrations
         self._database = database
         self._housekeeping = housekeeping
+        self._history = history
         self._checking = checking
         self._site = site
         self._metrics = metrics
@@ -256,6 +268,7 @@ class Solisync(Daemon):
         await self._site.connections.drain(self._settings.stop_seconds)
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
+        await self._history.stop(HISTORY_STOP_SECONDS)
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()
@@ -282,6 +295,7 @@ class Solisync(Daemon):
         if not self._stopping:
             self._database.open(dsn)
             self._housekeeping.start()
+            self._history.start()
             self._checking.start()
             self._log.info("the database is open")
             self._when_open()

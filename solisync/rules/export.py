@@ -1,7 +1,8 @@
 """The export of all that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, END; with SEPARATOR between two replays or events.
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two replays or
+events.
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from .avatars import media_type
+from .recovery import CodesLeft
 
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
@@ -19,6 +21,7 @@ RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
 BEFORE_ANALYTICS = b'],\n"analytics":['
+BEFORE_HISTORY = b'],\n"history":['
 END = b"]}\n"
 
 _encode = msgspec.json.Encoder().encode
@@ -91,6 +94,16 @@ class ExportedEvent(Struct, frozen=True):
     payload: Annotated[Raw, Meta(description="any JSON")]
 
 
+class ExportedHappening(Struct, frozen=True):
+    """An event of the account."""
+
+    at: datetime
+    event: str
+    reason: str | None
+    client: Annotated[str | None, Meta(description="the address that it came from; null for a command")]
+    times: Annotated[int, Meta(description="how often, within a moment")]
+
+
 class Exported(Struct, frozen=True, kw_only=True):
     """The whole document, which is never in memory as a whole; `progress` is JSON as it is stored."""
 
@@ -100,8 +113,10 @@ class Exported(Struct, frozen=True, kw_only=True):
     progress: RawObject | None
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
+    recovery_codes: CodesLeft
     replays: list[ExportedReplay]
     analytics: list[ExportedEvent]
+    history: list[ExportedHappening]
 
 
 def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
@@ -116,10 +131,10 @@ def avatar(extension: str, base64: str) -> bytes:
     )
 
 
-def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession]) -> bytes:
+def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession], codes: CodesLeft) -> bytes:
     """The document from the progress to the first replay."""
-    parts = (b',\n"leaderboard":', _encode(leaderboard), b',\n"sessions":', _encode(sessions), b',\n"replays":[')
-    return b"".join(parts)
+    parts = (b',\n"leaderboard":', _encode(leaderboard), b',\n"sessions":', _encode(sessions))
+    return b"".join((*parts, b',\n"recovery_codes":', _encode(codes), b',\n"replays":['))
 
 
 def replay(head: ReplayHead, body: bytes) -> tuple[bytes, ...]:
@@ -133,7 +148,7 @@ def joined(records: Iterable[tuple[bytes, ...]]) -> bytes:
     return b"".join(parts[1:])
 
 
-def event(stored: ExportedEvent) -> tuple[bytes, ...]:
+def event(stored: ExportedEvent | ExportedHappening) -> tuple[bytes, ...]:
     """An event, in one part."""
     return (_encode(stored),)
 

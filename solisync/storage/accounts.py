@@ -125,10 +125,15 @@ CHANGE_PASSWORD = Statement(
 SET_PASSWORD = Query(
     "set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id", row=str
 )
+# Recovery codes too: a thief may have made them. A reset link goes with the former password, by a trigger.
 REVOKE = Statement(
     "revoke_sessions",
     """
-    WITH forgotten AS (DELETE FROM known_states WHERE user_id = $1::uuid)
+    WITH forgotten AS (
+        DELETE FROM known_states WHERE user_id = $1::uuid
+    ), codes AS (
+        DELETE FROM recovery_codes WHERE user_id = $1::uuid
+    )
     DELETE FROM refresh_tokens WHERE user_id = $1::uuid
     """,
 )
@@ -231,7 +236,7 @@ async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bo
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password and end every session; the player's id, or None when there is none.
+    """Replace a password, end every session, delete recovery codes; the player's id, or None when there is none.
 
     Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
     that wait sees the refresh token that a login stored meanwhile.

@@ -22,6 +22,7 @@ from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..errors import NotFound, Refused, TooMany
+from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
@@ -39,7 +40,10 @@ Serve = Callable[[Request], Deferred[Reply]]
 
 
 class App:
-    """Serves a table of routes: same origin, then rate limit, then access token, then body, then handler."""
+    """Serves a table of routes: same origin, then rate limit, then access token, then body, then handler.
+
+    `observer` is called with each event of an account.
+    """
 
     def __init__(
         self,
@@ -50,11 +54,13 @@ class App:
         large_bodies: LargeBodies,
         tokens: Tokens,
         metrics: Metrics,
+        observer: Callable[[Happened], None],
         now: Callable[[], datetime],
     ) -> None:
         self._limiter = limiter
         self._tokens = tokens
         self._metrics = metrics
+        self._observer = observer
         self._now = now
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor)
@@ -117,6 +123,7 @@ class App:
         route: Route = request.route
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
+        observed.set(Observed(caller.bucket, self._observer))
         if route.same_origin:
             check_same_origin(request)
         client = self._player(request) if route.protected else caller.bucket

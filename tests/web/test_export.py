@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
 from solisync.rules.export import filename
-from solisync.storage import export
+from solisync.storage import exported
 from tests.harness.concurrency import until
 from tests.harness.footprint import COLUMNS, play
 from tests.harness.payloads import replay
@@ -176,7 +176,7 @@ async def test_bodies_are_in_it_to_the_byte(server):
     assert b'"progress":' + payload.encode() + b"," in content
 
 
-@pytest.mark.parametrize(("count", "size"), [(3 * export.PAGE_REPLAYS, 10), (21, export.PAGE_BYTES // 7), (2, 900_000)])
+@pytest.mark.parametrize(("count", "size"), [(3 * exported.PAGE_REPLAYS, 10), (21, exported.PAGE_BYTES // 7), (2, 900_000)])
 async def test_pages_make_one_list(server, count, size):
     """Many replays, large replays, and many events of two names: each is there once, in order."""
     client = await server.player("ann")
@@ -184,13 +184,13 @@ async def test_pages_make_one_list(server, count, size):
     server.sql(FILL, (me.id, count, size))
     for name in ("ann", me.id):
         await report(client, name)
-        server.sql(FILL_EVENTS, (name, 2 * export.PAGE_EVENTS))
+        server.sql(FILL_EVENTS, (name, 2 * exported.PAGE_EVENTS))
     document = (await download(server, client)).json
     stored = [each for (each,) in server.sql("SELECT id::text FROM replays ORDER BY received_at, id")]
     assert [each["id"] for each in document["replays"]] == stored
     events = [each for (each,) in server.sql("SELECT id::text FROM analytics_events")]
     assert sorted(each["id"] for each in document["analytics"]) == sorted(events)
-    assert len({each["id"] for each in document["analytics"]}) == len(events) == 4 * export.PAGE_EVENTS + 2
+    assert len({each["id"] for each in document["analytics"]}) == len(events) == 4 * exported.PAGE_EVENTS + 2
 
 
 async def test_head_has_the_same_header(server):

@@ -7,8 +7,8 @@ from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.export import filename
-from ...storage import accounts, export
-from ...storage.export import Beginning
+from ...storage import accounts, export, exported
+from ...storage.exported import Beginning
 from ..wire.reply import Reply
 
 
@@ -33,7 +33,7 @@ class Export:
     # The database runs this to its end even if the client has gone, so the audit trail is written here.
 
     async def _begin(self, statements: Statements, player: str) -> Beginning | None:
-        beginning = await export.begin(statements, player)
+        beginning = await exported.begin(statements, player)
         if beginning is not None:
             audit("exported", user_id=player)
         return beginning
