@@ -1,7 +1,8 @@
 // @ts-check
 /** What all pages share: building elements, words, errors with a way to go on, and the header. */
 
-import { ask, local, Refusal, username } from "./api.js";
+import { ask } from "./api.js";
+import { local, Refusal, username } from "./http.js";
 
 /** Narrow screens show rows as blocks, which are no rows to those who listen unless told so. */
 const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
@@ -136,43 +137,6 @@ export function replayTable(replays, today = null) {
 export function table(caption, heads, rows) {
   const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
   return h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
-}
-
-/** Which field a refusal is about, by its code. */
-const FIELD = /** @type {Record<string, string>} */ ({ user: "username", pass: "password", disp: "display_name", inva: "password" });
-
-/**
- * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed.
- * @param {HTMLFormElement} form @param {() => Promise<unknown>} action
- */
-export function submits(form, action) {
-  const place = /** @type {HTMLElement} */ (form.querySelector(".refusal"));
-  const button = /** @type {HTMLButtonElement} */ (form.querySelector("button:not([type])"));
-  place.id ||= `${form.id}-refusal`;
-  form.onsubmit = async (event) => {
-    event.preventDefault();
-    if (button.disabled) return;
-    place.replaceChildren();
-    form.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
-    button.disabled = true;
-    let wait = 0;
-    try {
-      await action();
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      const field = form.elements.namedItem(FIELD[error.code.slice(0, 4)]);
-      place.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
-      if (field instanceof HTMLInputElement) {
-        field.setAttribute("aria-invalid", "true");
-        field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());
-        field.focus();
-      }
-      wait = error.wait;
-    } finally {
-      button.disabled = false;
-      if (wait) countDown(wait, place, button);
-    }
-  };
 }
 
 /** An avatar as an element. @param {string} path @param {string} alt */

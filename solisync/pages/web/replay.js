@@ -1,7 +1,8 @@
 // @ts-check
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
-import { ask, read, readOwn, Refusal, username } from "./api.js";
+import { ask, read, readOwn } from "./api.js";
+import { Refusal, username } from "./http.js";
 import { ago, byId, clock, counted, fill, h, refuse, say, score, signInPath, words } from "./page.js";
 import { Player } from "./playback.js";
 

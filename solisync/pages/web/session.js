@@ -7,7 +7,7 @@
  * access token is handed to the other tabs.
  */
 
-import { local, own, Refusal, send, unkept, username } from "./api.js";
+import { local, own, Refusal, send, unkept, username } from "./http.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and when it came by this clock */
 
