@@ -77,6 +77,15 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION forget_reset_token() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE FROM reset_tokens WHERE user_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION forget_states() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -264,6 +273,25 @@ BEGIN
 END
 $$;
 
+CREATE TABLE account_history (
+    id bigint NOT NULL,
+    happened_at timestamp with time zone NOT NULL,
+    user_id uuid,
+    event text NOT NULL COLLATE pg_catalog."C",
+    reason text COLLATE pg_catalog."C",
+    client text COLLATE pg_catalog."C",
+    times integer NOT NULL
+);
+
+ALTER TABLE account_history ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME account_history_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE analytics_events (
     id uuid NOT NULL,
     session_id text NOT NULL,
@@ -340,6 +368,12 @@ CREATE UNLOGGED TABLE recent_searches (
     ended_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE recovery_codes (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    made_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE refresh_tokens (
     jti uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -390,6 +424,12 @@ CREATE TABLE replays (
     game_digest bytea
 );
 
+CREATE TABLE reset_tokens (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE sync_states (
     user_id uuid NOT NULL,
     payload text NOT NULL,
@@ -426,6 +466,9 @@ CREATE TABLE verdicts (
 );
 ALTER TABLE ONLY verdicts ALTER COLUMN timeline SET STORAGE EXTERNAL;
 
+ALTER TABLE ONLY account_history
+    ADD CONSTRAINT account_history_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY analytics_events
     ADD CONSTRAINT analytics_events_pkey PRIMARY KEY (id);
 
@@ -453,6 +496,9 @@ ALTER TABLE ONLY leaderboard
 ALTER TABLE ONLY rate_limits
     ADD CONSTRAINT rate_limits_pkey PRIMARY KEY (bucket);
 
+ALTER TABLE ONLY recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, digest);
+
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_pkey PRIMARY KEY (jti);
 
@@ -468,6 +514,12 @@ ALTER TABLE ONLY replay_usage
 ALTER TABLE ONLY replays
     ADD CONSTRAINT replays_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY sync_states
     ADD CONSTRAINT sync_states_pkey PRIMARY KEY (user_id);
 
@@ -479,6 +531,10 @@ ALTER TABLE ONLY users
 
 ALTER TABLE ONLY verdicts
     ADD CONSTRAINT verdicts_pkey PRIMARY KEY (replay_id);
+
+CREATE INDEX account_history_client ON account_history USING btree (client, id) WHERE (client IS NOT NULL);
+
+CREATE INDEX account_history_user ON account_history USING btree (user_id, id) WHERE (user_id IS NOT NULL);
 
 CREATE INDEX analytics_events_of_name ON analytics_events USING btree (name_id, received_at, id) WHERE (name_id IS NOT NULL);
 
@@ -530,6 +586,8 @@ CREATE TRIGGER foreign_insert BEFORE INSERT ON sync_states FOR EACH ROW WHEN ((n
 
 CREATE TRIGGER foreign_update BEFORE UPDATE ON sync_states FOR EACH ROW WHEN ((NOT (new.revision IS DISTINCT FROM old.revision))) EXECUTE FUNCTION forget_states();
 
+CREATE TRIGGER password_changed AFTER UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_hash IS DISTINCT FROM new.password_hash)) EXECUTE FUNCTION forget_reset_token();
+
 CREATE TRIGGER password_replaced BEFORE UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_cut AND (new.password_hash IS DISTINCT FROM old.password_hash))) EXECUTE FUNCTION forget_cut();
 
 CREATE TRIGGER player_opted AFTER INSERT ON leaderboard FOR EACH ROW WHEN (new.visible) EXECUTE FUNCTION rank_whoever_opts();
@@ -552,6 +610,9 @@ CREATE TRIGGER replay_uploaded AFTER INSERT ON replays FOR EACH ROW EXECUTE FUNC
 
 CREATE TRIGGER search_ended AFTER DELETE ON replay_checks FOR EACH ROW WHEN ((old.search AND (old.attempts > 0) AND (old.ahead < 1000000))) EXECUTE FUNCTION remember_search();
 
+ALTER TABLE ONLY account_history
+    ADD CONSTRAINT account_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY avatars
     ADD CONSTRAINT avatars_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
@@ -567,6 +628,9 @@ ALTER TABLE ONLY leaderboard
 ALTER TABLE ONLY recent_searches
     ADD CONSTRAINT recent_searches_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY recovery_codes
+    ADD CONSTRAINT recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
@@ -578,6 +642,9 @@ ALTER TABLE ONLY replay_usage
 
 ALTER TABLE ONLY replays
     ADD CONSTRAINT replays_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY sync_states
     ADD CONSTRAINT sync_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

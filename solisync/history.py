@@ -27,15 +27,13 @@ class History:
     """Observes the audit trail, and stores what it has seen once a second.
 
     What is the same within that second, client included, is one row with a count: so nobody can fill the table faster.
-    Refreshes are left out, because sessions say when they were last used. When the queue is full, or the database fails,
-    events are lost; `lost` is called with their number. While no connection is to be had, they wait in the queue.
+    Refreshes are left out, because sessions say when they were last used. Events are lost when the queue is full or the
+    database fails; `lost` is called with their number. While no connection is to be had, they wait in the queue.
     """
 
     _log = Logger()
 
-    def __init__(
-        self, *, database: Database, reactor: ReactorBase, enabled: bool, lost: Callable[[int], None]
-    ) -> None:
+    def __init__(self, *, database: Database, reactor: ReactorBase, enabled: bool, lost: Callable[[int], None]) -> None:
         self._database = database
         self._reactor = reactor
         self._enabled = enabled

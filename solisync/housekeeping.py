@@ -23,10 +23,10 @@ PAGE = 200  # of verdicts; if all are of one player, they are one transaction
 
 
 class Housekeeping:
-    """Every minute deletes what has expired: sessions and what was known of them, reset links, limits, analytics, history.
+    """Every minute deletes what has expired: sessions, reset links, rate limits, old analytics and history.
 
-    Calls `links_open` with the number of reset links that are left. Once after a start, takes games of older rulesets off the boards, where they stand from before migrations/0017. A
-    round that fails is logged, and the next one tries again.
+    Tells `links_open` how many reset links are left. Once after a start, takes games of older rulesets off the boards,
+    where they stand from before migrations/0017. A round that fails is logged, and the next one tries again.
     """
 
     _log = Logger()

@@ -26,7 +26,7 @@ FLOORS = (
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "housekeeping", "checking", "moving_in"},
+    {"settings", "housekeeping", "history", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
     {"supervisor", "service", "client"},

@@ -1,8 +1,8 @@
 """The export of all that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two replays or
-events.
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two records
+of a list.
 """
 
 from collections.abc import Iterable

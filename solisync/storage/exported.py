@@ -189,7 +189,6 @@ EVENTS = Query(
 )
 
 
-
 def _happening(
     id: int, at: datetime, event: str, reason: str | None, client: str | None, times: int
 ) -> tuple[bytes, ...]:

@@ -40,9 +40,9 @@ class Visitor:
     events: int
 
 
-# Players who are deleted meanwhile drop out: each row of `users` is locked, as the foreign key would, but one that is
-# gone fails nothing. In the order of ids, so that two of these never wait for each other; a push waits for none of them.
-# By the clock of the database, which decides how long rows are kept.
+# Players who are deleted meanwhile drop out: rows of `users` are locked as the foreign key would do it, and one that is
+# gone fails nothing. In the order of ids, so that two of these can't deadlock; pushes don't wait for them. By the clock
+# of the database, which decides how long rows are kept.
 STORE = Statement(
     "store_history",
     """

@@ -129,7 +129,8 @@ async def replace_codes(
     """
     verified = sha256(verified_hash.encode()).hexdigest()
     replace = (REPLACE_CODES, user_id, verified, list(digests))
-    return one(REPLACE_CODES, await statements.run_all((LOCK, user_id), replace))
+    made_at: datetime | None = one(REPLACE_CODES, await statements.run_all((LOCK, user_id), replace))
+    return made_at
 
 
 async def codes_left(statements: Statements, user_id: str) -> CodesLeft | None:

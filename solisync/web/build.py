@@ -36,8 +36,8 @@ def make_site(
 ) -> Site:
     """Build the site, which listens nowhere yet.
 
-    `recent` is the list of recent replays, `observer` is called with each event of an account, and `schema` is the number
-    of the newest migration.
+    `recent` is the list of recent replays, and `schema` the number of the newest migration. `observer` is called with
+    each event of an account.
     """
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     limiter = RateLimiter(

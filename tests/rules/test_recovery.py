@@ -14,14 +14,24 @@ READ = CODE.replace("-", "")
 
 @pytest.mark.parametrize(
     "typed",
-    [CODE, READ, CODE.lower(), " 7k3m 0qwe\t1typ\n2s4d ", "7K3MOQWE-ITYP-2S4D", "7k3moqweltyp2s4d", "7K3M–0QWE‑1TYP—2S4D"],
+    [
+        CODE,
+        READ,
+        CODE.lower(),
+        " 7k3m 0qwe\t1typ\n2s4d ",
+        "7K3MOQWE-ITYP-2S4D",
+        "7k3moqweltyp2s4d",
+        "7K3M–0QWE‑1TYP—2S4D",
+    ],
 )
 def test_a_code_is_read_as_people_type_it(typed):
     """Case, hyphens and white space don't matter; O is 0, and I and L are 1."""
     assert read_code(typed) == READ
 
 
-@pytest.mark.parametrize("typed", ["", READ[1:], READ + "0", READ.replace("7", "U"), READ.replace("S", "ſ"), "💥", "-" * 99])
+@pytest.mark.parametrize(
+    "typed", ["", READ[1:], READ + "0", READ.replace("7", "U"), READ.replace("S", "ſ"), "💥", "-" * 99]
+)
 def test_anything_else_is_no_code(typed):
     """Neither what is too short or too long, nor what has a letter outside of the alphabet."""
     assert read_code(typed) is None

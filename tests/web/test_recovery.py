@@ -86,7 +86,12 @@ async def test_no_secret_is_stored(server):
     """The tables have digests, in which nothing of a code or token stands."""
     client = await server.player("ann")
     codes, token = await make_codes(client), link(server)
-    stored = str([bytes(row[0]) for row in server.sql("SELECT digest FROM recovery_codes UNION ALL SELECT digest FROM reset_tokens")])
+    stored = str(
+        [
+            bytes(row[0])
+            for row in server.sql("SELECT digest FROM recovery_codes UNION ALL SELECT digest FROM reset_tokens")
+        ]
+    )
     assert len(server.sql("SELECT digest FROM recovery_codes")) == CODES
     assert not [secret for secret in (*codes, token) if secret in stored or secret.replace("-", "") in stored]
 

@@ -1,9 +1,9 @@
 // @ts-check
-/** /account: signing in and registering; what is there for who is signed in comes from own.js. */
+/** /account: signing in, registering and recovering; what is there for who is signed in comes from own.js. */
 
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
-import { local, username } from "./http.js";
+import { local, Refusal, username } from "./http.js";
 import { byId, say } from "./page.js";
 
 /** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
@@ -26,6 +26,21 @@ function enters(form, register) {
     say(`Signed in as ${username}`);
   });
 }
+
+const recovery = byId("recover-form");
+submits(recovery, async () => {
+  const [username, code, word] = [recovery.username.value, recovery.code.value, recovery.new_password.value];
+  try {
+    await exchange("POST", "/api/session/recover", { username, code, new_password: word });
+  } catch (error) {
+    if (error.code !== "invalid_credentials") throw error;
+    throw new Refusal(401, "code_refused", "there is no such user name with this code, or the code has been used");
+  }
+  recovery.reset();
+  byId("forgot").open = false;
+  byId("title").focus();
+  say("Your password has changed, and you are signed in.");
+});
 
 let shown = "";
 

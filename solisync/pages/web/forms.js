@@ -8,6 +8,7 @@ import { countDown, h, refuse, sentence } from "./page.js";
 const FIELDS = /** @type {Record<string, string>} */ ({
   username_length: "username", username_characters: "username", username_taken: "username", username_differs: "username",
   password_length: "new_password", password_too_long: "new_password", invalid_credentials: "password",
+  code_refused: "code",
   display_name_empty: "display_name", display_name_length: "display_name", display_name_characters: "display_name",
 });
 

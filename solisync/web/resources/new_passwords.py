@@ -122,7 +122,9 @@ class NewPasswords:
         audit("password changed", user_id=player)
         return pair
 
-    async def _make_codes(self, statements: Statements, player: str, verified: str, codes: list[str]) -> datetime | None:
+    async def _make_codes(
+        self, statements: Statements, player: str, verified: str, codes: list[str]
+    ) -> datetime | None:
         digests = [digest(code.replace("-", "")) for code in codes]
         made_at = await recovery.replace_codes(statements, player, digests, verified_hash=verified)
         if made_at is not None:
@@ -134,7 +136,7 @@ class NewPasswords:
     ) -> Renewed:
         attempt = await recovery.spend_code(transaction, username, digest(code), replacement)
         if attempt is None or not attempt.spent:
-            raise self._recovery_refused("no such code", attempt and attempt.id)
+            raise self._recovery_refused("no such code", None if attempt is None else attempt.id)
         pair = await self._begin_anew(transaction, attempt.id, replacement, record)
         self._metrics.logins.labels("recovered").inc()
         audit("password recovered", user_id=attempt.id)

@@ -1,0 +1,43 @@
+// @ts-check
+/** The player's recovery codes on /account: how many are left, and new ones to print or to save. */
+
+import { ask, readOwn } from "./api.js";
+import { submits } from "./forms.js";
+import { username } from "./http.js";
+import { ago, byId, counted, fill, h, say } from "./page.js";
+
+/** How many codes are left, and since when. */
+export const loadCodes = () => fill(byId("codes-left"), async () => {
+  const { left, created_at } = await readOwn("/api/me/recovery-codes");
+  const told = left ? [counted(left, "code is", "codes are"), " left of those that you made ", ago(created_at), "."] : ["You have no codes."];
+  return [h("p", {}, ...told)];
+});
+
+/** Save text as a file. @param {string} name @param {string} text */
+function save(name, text) {
+  const link = h("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: "text/plain" })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** New codes, which the server shows this once. @param {{codes: string[], created_at: string}} made */
+function showCodes({ codes, created_at }) {
+  const date = new Date(created_at).toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
+  const about = `Recovery codes of ${username()} at ${location.host}, made on ${date}. Each works once.`;
+  const text = [about, "", ...codes, ""].join("\r\n");
+  byId("codes-new").replaceChildren(
+    h("p", {}, about, " ", h("b", {}, "They are not shown again.")),
+    h("ul", { class: "codes" }, ...codes.map((code) => h("li", {}, code))),
+    h("p", { class: "row" },
+      h("button", { type: "button", class: "main", click: () => print() }, "Print"),
+      h("button", { type: "button", click: () => save(`recovery-codes-${username()}.txt`, text) }, "Save as text")));
+}
+
+const form = byId("codes-form");
+submits(form, async () => {
+  const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: form.password.value } });
+  form.reset();
+  showCodes(await answer.json());
+  say("Your new codes are there.");
+  await loadCodes();
+});
