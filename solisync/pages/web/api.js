@@ -1,7 +1,7 @@
 // @ts-check
 /** The API, asked by anybody or as the player. The session's module is loaded for the latter alone. */
 
-import { send } from "./http.js";
+import { send, username } from "./http.js";
 
 const session = () => import("./session.js");
 
@@ -10,6 +10,19 @@ export const ask = async (method, path, content) => (await session()).ask(method
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
 export const exchange = async (method, path, body) => (await session()).exchange(method, path, body);
+
+/** @type {{name: string | null, answer: Promise<any>} | undefined} */
+let known;
+
+/** The player as the server has them, asked for once a page, or `anew`. @returns {Promise<any>} */
+export function me(anew = false) {
+  if (anew || known?.name !== username()) {
+    const answer = session().then(({ me }) => me());
+    known = { name: username(), answer };
+    answer.then(({ username: name }) => known?.answer === answer && (known.name = name), () => (known = undefined));
+  }
+  return /** @type {NonNullable<typeof known>} */ (known).answer;
+}
 
 /** The JSON that a route answers to everybody. @param {string} path @returns {Promise<any>} */
 export const read = async (path) => (await send(path)).json();

@@ -1,7 +1,7 @@
 // @ts-check
 /** /account for a player who is signed in: devices, password, export and deletion; the rest is in own_*.js. */
 
-import { ask, exchange, readOwn } from "./api.js";
+import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, field, stack, submits } from "./forms.js";
 import { Refusal, username } from "./http.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
@@ -69,7 +69,7 @@ function bindForms() {
   byId("delete").onclick = () => dialog.showModal();
   submits(form, async () => {
     const [name, word] = [byId("delete-name").value.trim(), byId("delete-password").value];
-    if (name !== username()) throw new Refusal(0, "username_differs", "that is not your user name");
+    if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "that is not your user name");
     await exchange("POST", "/api/session", { username: name, password: word });
     await ask("DELETE", "/api/account");
     await exchange("DELETE", "/api/session").catch(() => {}); // there is nothing left to end but the cookie

@@ -1,22 +1,19 @@
 // @ts-check
 /** The player's avatar on /account: choosing, cropping and removing it. */
 
-import { ask, readOwn } from "./api.js";
+import { ask, me } from "./api.js";
 import { attempt, field, stack, submits } from "./forms.js";
-import { local } from "./http.js";
 import { avatar, byId, h, initial, say } from "./page.js";
 
 /** @type {ImageBitmap | null} */
 let picture = null;
 const canvas = h("canvas", { width: 512, height: 512, role: "img", "aria-label": "Preview" });
 
-/** Show the avatar, here and in the header. */
-export async function showAvatar() {
-  const { username: name, avatar_url: path } = await readOwn("/api/me");
-  if (path) local?.setItem("solisync.avatar", path); // for the header of all pages
-  else local?.removeItem("solisync.avatar");
+/** Show the avatar, here and in the header. @param {boolean} [changed] */
+export async function showAvatar(changed) {
+  const { username: name, avatar_url: path } = await me(changed);
   byId("avatar-remove").hidden = !path;
-  dispatchEvent(new Event("session"));
+  if (changed) dispatchEvent(new Event("session"));
   byId("avatar").replaceChildren(path ? await avatar(path, "Your avatar") : initial(name));
 }
 
@@ -59,13 +56,13 @@ export function bindAvatar() {
     await ask("PUT", "/api/me/avatar", { body: drawn });
     form.hidden = true;
     byId("file").value = "";
-    await showAvatar();
+    await showAvatar(true);
     byId("file").focus();
     say("Your avatar has changed.");
   });
   byId("avatar-remove").onclick = () => attempt(byId("file-refused"), async () => {
     await ask("DELETE", "/api/me/avatar");
-    await showAvatar();
+    await showAvatar(true);
     byId("file").focus();
     say("Your avatar is removed.");
   });

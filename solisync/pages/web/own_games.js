@@ -3,10 +3,10 @@
 
 import { ask, readOwn } from "./api.js";
 import { attempt } from "./forms.js";
-import { ago, byId, clock, h, say, score, table, words } from "./page.js";
+import { byId, clock, h, played, say, score, table, verdictMark, words } from "./page.js";
 
 /** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
- *   received_at: string, listed: boolean, size: number, verdict: string}} Game */
+ *   recorded_at: string, listed: boolean, size: number, verdict: string}} Game */
 
 /** @type {string | null} */
 let next = null;
@@ -55,8 +55,8 @@ function gameRow(game) {
     h("th", {}, h("a", { href: `/replays/${game.id}` }, name)),
     h("td", { class: "number" }, clock(game.time_seconds)),
     h("td", {}, `${words(game.draw_mode)}, ${words(game.mode)}`),
-    h("td", {}, words(game.verdict)),
-    h("td", {}, ago(game.received_at)),
+    h("td", {}, verdictMark(game.verdict)),
+    h("td", {}, played(game.recorded_at)),
     h("td", {}, h("label", { class: "check" }, listed, "Listed"), refused),
     h("td", {}, remove));
   return row;
@@ -71,7 +71,7 @@ export async function loadGames(further) {
     const page = await readOwn(`/api/me/replays?limit=20${query}`);
     next = page.next;
     const rows = [...before, ...page.replays.map(gameRow)];
-    const heads = ["Score", "Time", "Game", "Check", "Received", "Listed", "Delete"];
+    const heads = ["Score", "Time", "Game", "Check", "Played", "Listed", "Delete"];
     place.replaceChildren(rows.length ? table("The newest first", heads, rows)
       : h("p", { class: "quiet" }, "No games yet. Your game uploads them when you win and are signed in there."));
     byId("more-place").hidden = !next;
