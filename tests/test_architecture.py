@@ -24,6 +24,7 @@ FLOORS = (
     {"postgres"},
     {"storage"},
     {"access"},
+    {"acts"},
     {"settings", "housekeeping", "checking", "moving_in"},
     {"web.wire"},
     {"web"},

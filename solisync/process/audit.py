@@ -24,6 +24,7 @@ Event = Literal[
     "account deleted",
     "replay deleted",
     "exported",
+    "act",
 ]
 
 NAMESPACE = "solisync.audit"

@@ -158,9 +158,6 @@ SUMMARY = Query(
     row=converted(Summary, payload=str.encode),
 )
 
-LOCK_NAME = Query(
-    "admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False, row=str
-)
 RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
@@ -252,13 +249,10 @@ async def summary(statements: Statements, user_id: str) -> Summary | None:
     return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
 
 
-async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
-    """Give a player, and the events that name them, another name; the old name, or None when the player is gone.
+async def rename(transaction: Transaction, user_id: str, *, former: str, username: str) -> None:
+    """Give a player, and the events that name them, another name than the `former` one. Needs a lock of their row.
 
     Fails with a DatabaseError when the name is taken.
     """
-    former = maybe(LOCK_NAME, await transaction.run(LOCK_NAME, user_id))
-    if former is not None and former != username:
-        names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
-        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))
-    return former
+    names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
+    await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

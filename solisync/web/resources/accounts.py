@@ -121,6 +121,8 @@ class Accounts:
             return None
         await sessions.end_all(transaction, player)
         expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
+        if expiry is None:  # suspended since the request began
+            raise Unauthorized
         await transaction.commit()
         audit("password changed", user_id=player)
         return expiry

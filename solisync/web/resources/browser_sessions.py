@@ -26,6 +26,7 @@ LOGIN_ERRORS: tuple[Code, ...] = (
     "password_too_long",
     "username_taken",
     "invalid_credentials",
+    "suspended",
 )
 PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials", "user_not_found")
 
