@@ -9,6 +9,8 @@ from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
 NOUNS = PACKAGE / "web" / "resources"
+SCRIPTS = PACKAGE / "pages" / "web"
+SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
@@ -114,16 +116,28 @@ def test_imports_point_down():
     ]
 
 
-def test_there_is_no_circle():
-    """No chain of imports, file by file, leads back to where it began; none is hidden from run time."""
-    graph = {
-        name: {imported for imported in modules_imported_by(path) if imported != name} for path, name in NAMES.items()
-    }
+def check_acyclic(graph):
+    """No way through the imported modules of each module leads back to it; AssertionError with one that does."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
+
+
+def test_there_is_no_circle():
+    """No chain of imports, file by file, leads back to where it began; none is hidden from run time."""
+    check_acyclic(
+        {name: {imported for imported in modules_imported_by(path) if imported != name} for path, name in NAMES.items()}
+    )
     assert not [NAMES[path] for path, source in SOURCES.items() if "TYPE_CHECKING" in source]
+
+
+def test_scripts_have_no_circle():
+    """No chain of imports among the scripts of the pages leads back to where it began, import() included."""
+    graph = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(SCRIPTS.glob("*.js"))}
+    assert set.union(*graph.values()) <= graph.keys()
+    assert "http.js" in graph["page.js"]
+    check_acyclic(graph)
 
 
 def test_rules_are_pure():

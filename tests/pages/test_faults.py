@@ -254,8 +254,8 @@ def test_27_rows_are_links_with_a_date(visitor, ann):
     page = visitor.open("/replays")
     row = page.locator("#list tbody tr")
     assert row.get_by_role("link").get_attribute("href") == f"/replays/{replay_id}"
-    assert row.locator("time").inner_text() == "just now"
-    assert re.fullmatch(r"\d+ \w+ \d{4} at \d\d:\d\d", row.locator("time").get_attribute("title"))
+    assert re.fullmatch(r"\d+ \w+ ago", row.locator("time").inner_text())
+    assert re.fullmatch(r"\d+ \w+ \d{4}( at \d\d:\d\d)?", row.locator("time").get_attribute("title"))
     page.select_option("[name=mode]", "Zen")
     assert page.locator("#list tr").count() == 0
     page.reload()

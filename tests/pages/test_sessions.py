@@ -129,10 +129,9 @@ def test_a_page_can_be_left_in_the_middle_of_a_refresh(ann):
     """The answer comes when the page is gone; until then nobody uses the cookie, and then the new one is there."""
     before = ann.context.cookies()[0]["value"]
     ann.page.evaluate(AGE, 13)
-    ann.page.goto("/replays")
     slow = {"offline": False, "latency": 600, "downloadThroughput": -1, "uploadThroughput": -1}
     ann.context.new_cdp_session(ann.page).send("Network.emulateNetworkConditions", slow)
-    ann.page.evaluate("void import('/web/api.js').then(api => api.readOwn('/api/me'))")
+    ann.page.goto("/replays", wait_until="commit")  # whose header asks for the player
     until(ann.page, "localStorage['solisync.pending']")
     ann.page.wait_for_timeout(100)
     assert ann.context.cookies()[0]["value"] == before

@@ -23,9 +23,9 @@ def test_the_walk(visit, site):
     page.wait_for_selector("#avatar img")
     page.wait_for_selector("#me img")  # in the header too
     assert until(page, "document.querySelector('#avatar img').naturalWidth") == 512
-    token = page.evaluate("JSON.parse(sessionStorage.solisync).token")
-    path = page.evaluate("localStorage['solisync.avatar']")
-    stored = ann.context.request.get(path, headers={"Authorization": f"Bearer {token}"}).body()
+    token = {"Authorization": f"Bearer {page.evaluate('JSON.parse(sessionStorage.solisync).token')}"}
+    path = ann.context.request.get("/api/me", headers=token).json()["avatar_url"]
+    stored = ann.context.request.get(path, headers=token).body()
     assert b"taken at home" not in stored
     assert b"Exif" not in stored
 

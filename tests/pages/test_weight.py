@@ -14,7 +14,7 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 @pytest.mark.parametrize(
     ("path", "kib", "requests"),
-    [("/", 30, 5), ("/replays", 30, 5), ("/leaderboard", 30, 5), ("/account", 30, 5), ("/daily", 30, 5), ("ID", 60, 7)],
+    [("/", 34, 6), ("/replays", 34, 6), ("/leaderboard", 34, 6), ("/account", 34, 7), ("/daily", 34, 6), ("ID", 64, 8)],
 )
 def test_a_page_is_light(visitor, site, figure, path, kib, requests):
     """Decoded, without the API and the window's icon, for somebody who is here for the first time."""

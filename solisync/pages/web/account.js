@@ -1,8 +1,10 @@
 // @ts-check
 /** /account: signing in and registering; what is there for who is signed in comes from own.js. */
 
-import { exchange, local, username } from "./api.js";
-import { byId, say, submits } from "./page.js";
+import { exchange } from "./api.js";
+import { submits } from "./forms.js";
+import { local, username } from "./http.js";
+import { byId, say } from "./page.js";
 
 /** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
 function back() {
@@ -15,10 +17,11 @@ function back() {
 /** @param {HTMLFormElement} form @param {boolean} register */
 function enters(form, register) {
   submits(form, async () => {
-    const [username, password] = [form.username.value, form.password.value];
-    await exchange("POST", "/api/session", { username, password, ...(register && { register }) });
+    const word = register ? form.new_password : form.password;
+    const username = form.username.value;
+    await exchange("POST", "/api/session", { username, password: word.value, ...(register && { register }) });
     if (back()) location.assign(back());
-    for (const field of [form.username, form.password]) field.value = "";
+    for (const field of [form.username, word]) field.value = "";
     byId("title").focus();
     say(`Signed in as ${username}`);
   });

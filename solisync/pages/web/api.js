@@ -1,57 +1,7 @@
 // @ts-check
-/** The API: one request, what it refuses, and as whom. What concerns the session is in session.js, for who has one. */
+/** The API, asked by anybody or as the player. The session's module is loaded for the latter alone. */
 
-const KEY = "solisync";
-
-/** An answer that is not the one asked for, or none at all (status 0). */
-export class Refusal extends Error {
-  /** @param {number} status @param {string} code @param {string} message @param {number} [wait] in seconds */
-  constructor(status, code, message, wait = 0) {
-    super(message);
-    this.status = status;
-    this.code = code;
-    this.wait = wait;
-  }
-}
-
-/** @param {() => Storage} open */
-function usable(open) {
-  try {
-    const store = open();
-    store.setItem(`${KEY}.probe`, "");
-    store.removeItem(`${KEY}.probe`);
-    return store;
-  } catch {
-    return null;
-  }
-}
-
-/** localStorage, or null where the browser refuses it. */
-export const local = usable(() => localStorage);
-/** sessionStorage, likewise. */
-export const own = usable(() => sessionStorage);
-/** @type {{username: string | null}} */
-export const unkept = { username: null };
-
-/** The name of the player who is signed in, as far as this browser knows. */
-export const username = () => (local ? local.getItem(KEY) : unkept.username);
-
-addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // another tab
-
-/** One request; throws a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */
-export async function send(path, more) {
-  let answer;
-  try {
-    answer = await fetch(path, more);
-  } catch {
-    throw new Refusal(0, "offline", "The server can’t be reached. Nothing is lost: try again.");
-  }
-  if (answer.ok) return answer;
-  const { error } = await answer.json().catch(() => ({}));
-  const { status, headers } = answer;
-  const wait = Number(headers.get("Retry-After"));
-  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server answered ${status}`, wait);
-}
+import { send, username } from "./http.js";
 
 const session = () => import("./session.js");
 
@@ -60,6 +10,19 @@ export const ask = async (method, path, content) => (await session()).ask(method
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
 export const exchange = async (method, path, body) => (await session()).exchange(method, path, body);
+
+/** @type {{name: string | null, answer: Promise<any>} | undefined} */
+let known;
+
+/** The player as the server has them, asked for once a page, or `anew`. @returns {Promise<any>} */
+export function me(anew = false) {
+  if (anew || known?.name !== username()) {
+    const answer = session().then(({ me }) => me());
+    known = { name: username(), answer };
+    answer.then(({ username: name }) => known?.answer === answer && (known.name = name), () => (known = undefined));
+  }
+  return /** @type {NonNullable<typeof known>} */ (known).answer;
+}
 
 /** The JSON that a route answers to everybody. @param {string} path @returns {Promise<any>} */
 export const read = async (path) => (await send(path)).json();

@@ -1,7 +1,8 @@
 // @ts-check
 /** /daily and /daily/<date>: the goal of a day, its deal, and who won it. */
 
-import { read, readOwn, username } from "./api.js";
+import { read, readOwn } from "./api.js";
+import { username } from "./http.js";
 import { byId, fill, h, signInPath } from "./page.js";
 
 /** @typedef {{date: string, deal: string, goal: {description: string}}} Day */

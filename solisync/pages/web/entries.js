@@ -15,5 +15,5 @@ export function entryTable(entries, caption, shown) {
     h("td", {}, counted(entry.moves, "move"), entry.undos ? `, ${entry.undos} taken back` : ""),
     h("td", {}, words(entry.draw_mode)),
     h("td", {}, ago(entry.received_at)));
-  return table(caption, ["Player", "Score", "Time", "Moves", "Draw", "Played"], entries.map(row));
+  return table(caption, ["Player", "Score", "Time", "Moves", "Draw", "Uploaded"], entries.map(row));
 }

@@ -17,6 +17,6 @@ fill(byId("today"), async () => {
   return [h("p", { class: "goal" }, description), time, h("p", {}, h("a", { href: `/daily/${date}` }, "The deal and who won it"))];
 });
 fill(byId("wins"), async () => {
-  const [wins, { seed }] = await Promise.all([read("/api/replays/recent?limit=5"), read("/api/daily-challenge")]);
-  return [wins.length ? replayTable(wins, String(seed)) : h("p", { class: "quiet" }, "No games have been uploaded yet.")];
+  const [wins, { seed }] = await Promise.all([read("/api/replays/recent?limit=5&verdict=verified"), read("/api/daily-challenge")]);
+  return [wins.length ? replayTable(wins, String(seed)) : h("p", { class: "quiet" }, "No wins have been verified yet.")];
 });

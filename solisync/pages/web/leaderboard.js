@@ -1,14 +1,14 @@
 // @ts-check
-/** /leaderboard: asks to sign in; the boards for who is signed in come from boards.js. */
+/** /leaderboard: asks to sign in; the boards for who is signed in come from verified_board.js. */
 
-import { username } from "./api.js";
+import { username } from "./http.js";
 import { byId, signInPath } from "./page.js";
 
 async function show() {
   byId("boards").hidden = !username();
   byId("asked").hidden = Boolean(username());
   byId("sign-in").href = signInPath();
-  if (username()) (await import("./boards.js")).start();
+  if (username()) (await import("./verified_board.js")).start();
 }
 
 let shown = username();

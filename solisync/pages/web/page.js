@@ -1,7 +1,8 @@
 // @ts-check
 /** What all pages share: building elements, words, errors with a way to go on, and the header. */
 
-import { ask, local, Refusal, username } from "./api.js";
+import { ask, me } from "./api.js";
+import { Refusal, username } from "./http.js";
 
 /** Narrow screens show rows as blocks, which are no rows to those who listen unless told so. */
 const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
@@ -55,6 +56,21 @@ export function ago(time) {
   const title = moment.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
   return h("time", { datetime: time, title }, told);
 }
+
+/** When a game was played, as its player recorded it: a time, or a date without one. @param {string} recorded */
+export function played(recorded) {
+  if (recorded.length > 10) return ago(recorded);
+  const day = Date.parse(recorded);
+  const days = Math.round((day - Date.parse(new Date().toLocaleDateString("sv"))) / 86_400_000);
+  const title = new Date(day).toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
+  const [unit, size] = UNITS.slice(0, 3).find(([, size]) => Math.abs(days * 86_400) >= size) ?? ["day", 86_400];
+  return h("time", { datetime: recorded, title }, AGO.format(Math.round((days * 86_400) / size), unit));
+}
+
+const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …" });
+
+/** What is known of a replay's score, in a word or two. @param {string} verdict */
+export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");
 
 /** A player's initial on a colour made of the name. @param {string} name */
 export function initial(name) {
@@ -126,53 +142,18 @@ export function replayTable(replays, today = null) {
       h("th", {}, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
       h("td", { class: "number" }, score(replay.final_score)),
       h("td", { class: "number" }, clock(replay.time_seconds)),
+      h("td", {}, verdictMark(replay.verdict)),
       h("td", {}, words(replay.draw_mode)),
       h("td", {}, words(replay.mode), today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal")),
-      h("td", {}, ago(replay.received_at)));
-  return table("Replays, the newest first", ["Player", "Score", "Time", "Draw", "Mode", "Played"], replays.map(row));
+      h("td", {}, played(replay.recorded_at)));
+  const heads = ["Player", "Score", "Time", "Check", "Draw", "Mode", "Played"];
+  return table("Replays, the newest first", heads, replays.map(row));
 }
 
 /** @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
 export function table(caption, heads, rows) {
   const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
   return h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
-}
-
-/** Which field a refusal is about, by its code. */
-const FIELD = /** @type {Record<string, string>} */ ({ user: "username", pass: "password", disp: "display_name", inva: "password" });
-
-/**
- * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed.
- * @param {HTMLFormElement} form @param {() => Promise<unknown>} action
- */
-export function submits(form, action) {
-  const place = /** @type {HTMLElement} */ (form.querySelector(".refusal"));
-  const button = /** @type {HTMLButtonElement} */ (form.querySelector("button:not([type])"));
-  place.id ||= `${form.id}-refusal`;
-  form.onsubmit = async (event) => {
-    event.preventDefault();
-    if (button.disabled) return;
-    place.replaceChildren();
-    form.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
-    button.disabled = true;
-    let wait = 0;
-    try {
-      await action();
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      const field = form.elements.namedItem(FIELD[error.code.slice(0, 4)]);
-      place.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
-      if (field instanceof HTMLInputElement) {
-        field.setAttribute("aria-invalid", "true");
-        field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());
-        field.focus();
-      }
-      wait = error.wait;
-    } finally {
-      button.disabled = false;
-      if (wait) countDown(wait, place, button);
-    }
-  };
 }
 
 /** An avatar as an element. @param {string} path @param {string} alt */
@@ -186,8 +167,13 @@ function header() {
   const name = username();
   const link = byId("me");
   link.replaceChildren(...(name ? [initial(name), name] : ["Sign in"]));
-  const path = name && local?.getItem("solisync.avatar");
-  if (path) avatar(path, "").then((image) => link.firstChild?.replaceWith(image), () => {});
+  if (name) showAvatar(link).catch(() => {}); // without it, the initial stays
+}
+
+/** @param {HTMLElement} link */
+async function showAvatar(link) {
+  const { avatar_url: path } = await me();
+  if (path) link.firstChild?.replaceWith(await avatar(path, ""));
 }
 
 for (const link of document.querySelectorAll("nav a")) {

@@ -1,8 +1,9 @@
 // @ts-check
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
-import { ask, read, readOwn, Refusal, username } from "./api.js";
-import { ago, byId, clock, counted, fill, h, refuse, say, score, signInPath, words } from "./page.js";
+import { ask, me, read, readOwn } from "./api.js";
+import { Refusal, username } from "./http.js";
+import { byId, clock, counted, fill, h, played, refuse, say, score, signInPath, words } from "./page.js";
 import { Player } from "./playback.js";
 
 const { replay, verdict } = JSON.parse(byId("data").textContent);
@@ -107,7 +108,7 @@ function summarize() {
     mode: words(replay.mode), deal: replay.deal ?? "unknown",
   });
   for (const [id, text] of Object.entries(facts)) byId(id).textContent = text;
-  byId("played").replaceChildren(ago(replay.received_at));
+  byId("played").replaceChildren(played(replay.recorded_at));
   showVerdict(verdict);
   const download = byId("download");
   download.href = path;
@@ -130,9 +131,9 @@ async function others() {
 }
 
 /** What its owner can do. */
-function own() {
+async function own() {
   const place = byId("own");
-  place.hidden = username() !== replay.username;
+  place.hidden = !username() || (await me()).username !== replay.username;
   if (place.hidden) return;
   const listed = byId("listed");
   const refused = byId("own-refused");
@@ -160,10 +161,10 @@ function own() {
 }
 
 summarize();
-own();
+own().catch(() => {}); // who can't be told apart from others gets what others get
 byId("copy").onclick = copyLink;
 byId("help-open").onclick = () => byId("help").showModal();
 byId("colours").onchange = () => document.body.classList.toggle("four", byId("colours").checked);
-addEventListener("session", own);
+addEventListener("session", () => own().catch(() => {}));
 if (verdict.status === "pending") waitForVerdict(2);
 await Promise.all([open(verdict), others()]);

@@ -1,5 +1,5 @@
 // @ts-check
-/** /replays: the newest 50, by mode and draw mode. */
+/** /replays: the newest 50 verified games, or all, by mode and draw mode. */
 
 import { read } from "./api.js";
 import { byId, counted, fill, h, replayTable, say } from "./page.js";
@@ -23,19 +23,28 @@ function table() {
   return h("p", { class: "quiet" }, replays.length ? "None of the newest games is like that." : "No games have been uploaded yet.");
 }
 
-form.onchange = () => {
+const load = () => fill(list, async () => {
+  for (;;) {
+    const wanted = form.check.value;
+    const [newest, { seed }] = await Promise.all([
+      read(`/api/replays/recent?limit=50${wanted ? "" : "&verdict=verified"}`), read("/api/daily-challenge"),
+    ]);
+    if (wanted !== form.check.value) continue; // chosen anew meanwhile
+    replays = newest;
+    today = String(seed);
+    return [table()];
+  }
+});
+
+form.onchange = async ({ target }) => {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value).map(([name, value]) => [name, String(value)]));
   history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
-  list.replaceChildren(table());
+  if (target === form.check) await load();
+  else list.replaceChildren(table());
   say(counted(chosen().length, "game"));
 };
 for (const [name, value] of new URLSearchParams(location.search)) {
   const field = form.elements.namedItem(name);
   if (field instanceof HTMLSelectElement && [...field.options].some((option) => option.value === value)) field.value = value;
 }
-fill(list, async () => {
-  const [newest, { seed }] = await Promise.all([read("/api/replays/recent?limit=50"), read("/api/daily-challenge")]);
-  replays = newest;
-  today = String(seed);
-  return [table()];
-});
+await load();

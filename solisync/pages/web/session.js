@@ -7,7 +7,7 @@
  * access token is handed to the other tabs.
  */
 
-import { local, own, Refusal, send, unkept, username } from "./api.js";
+import { local, own, Refusal, send, unkept, username } from "./http.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and when it came by this clock */
 
@@ -34,7 +34,7 @@ function adopt(next) {
 function announce(next) {
   unkept.username = next?.username ?? null;
   if (next) local?.setItem(KEY, next.username);
-  else for (const key of [KEY, `${KEY}.avatar`]) local?.removeItem(key);
+  else local?.removeItem(KEY);
   channel.postMessage({ grant: next });
   adopt(next);
 }
@@ -132,3 +132,10 @@ export const ask = (method, path, { json, body } = {}) =>
     return send(path, { method, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
   });
 
+/** The player as the server has them. The name that this browser keeps follows that of the server. */
+export async function me() {
+  const before = username();
+  const player = await (await ask("GET", "/api/me")).json();
+  if (grant && username() === before && player.username !== before) announce({ ...grant, username: player.username });
+  return player;
+}

@@ -1,9 +1,11 @@
 // @ts-check
 /** /leaderboard for who is signed in: the board of verified games, the self-reported list, and being on them. */
 
-import { ask, readOwn, username } from "./api.js";
+import { ask, readOwn } from "./api.js";
 import { entryTable } from "./entries.js";
-import { ago, byId, clock, fill, h, refuse, say, score, submits, table } from "./page.js";
+import { submits } from "./forms.js";
+import { username } from "./http.js";
+import { ago, byId, clock, fill, h, refuse, say, score, table } from "./page.js";
 
 const KEY = "solisync.seen"; // the display name that was last chosen here; the API tells it only with an entry
 const form = byId("name-form");

@@ -1,0 +1,81 @@
+// @ts-check
+/** The player's own games on /account: listing and deleting them. */
+
+import { ask, readOwn } from "./api.js";
+import { attempt } from "./forms.js";
+import { byId, clock, h, played, say, score, table, verdictMark, words } from "./page.js";
+
+/** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
+ *   recorded_at: string, listed: boolean, size: number, verdict: string}} Game */
+
+/** @type {string | null} */
+let next = null;
+
+/** Ask before a game is deleted. @param {string} question @param {string} path @param {() => void} done */
+function askAndDelete(question, path, done) {
+  const refused = h("div", { id: "game-refused" });
+  const go = () => attempt(refused, async () => {
+    await ask("DELETE", path);
+    dialog.close();
+    done();
+  });
+  const dialog = h("dialog", { "aria-label": question, close: () => dialog.remove() },
+    h("h2", {}, question), h("p", {}, "Its link stops working, and it leaves the boards. This can’t be undone."), refused,
+    h("form", { method: "dialog", class: "row" }, h("button", {}, "Keep it"),
+      h("button", { type: "button", class: "danger", id: "game-delete", click: go }, "Delete")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** @param {Game} game */
+function gameRow(game) {
+  const refused = h("div");
+  const path = `/api/replays/${game.id}`;
+  const name = `${score(game.final_score)} points`;
+  const listed = h("input", { type: "checkbox", "aria-label": `Listed: ${name}`, change: () => {
+    const wanted = listed.checked;
+    attempt(refused, async () => {
+      listed.checked = wanted;
+      await ask("PUT", `${path}/listed`, { json: { listed: wanted } }).catch((error) => {
+        listed.checked = !wanted;
+        throw error;
+      });
+      say(wanted ? "Listed" : "Not listed any more");
+    });
+  } });
+  listed.checked = game.listed;
+  const remove = h("button", { type: "button", class: "danger", "aria-label": `Delete ${name}`, click: () => {
+    askAndDelete(`Delete the game with ${name}?`, path, () => {
+      row.remove();
+      byId("games-heading").focus();
+      say("Deleted");
+    });
+  } }, "Delete");
+  const row = h("tr", {},
+    h("th", {}, h("a", { href: `/replays/${game.id}` }, name)),
+    h("td", { class: "number" }, clock(game.time_seconds)),
+    h("td", {}, `${words(game.draw_mode)}, ${words(game.mode)}`),
+    h("td", {}, verdictMark(game.verdict)),
+    h("td", {}, played(game.recorded_at)),
+    h("td", {}, h("label", { class: "check" }, listed, "Listed"), refused),
+    h("td", {}, remove));
+  return row;
+}
+
+/** Show the newest games, or further ones below. @param {boolean} further */
+export async function loadGames(further) {
+  const place = byId("games");
+  const before = further ? [...place.querySelectorAll("tbody tr")] : [];
+  const query = further && next ? `&before=${encodeURIComponent(next)}` : "";
+  await attempt(further ? byId("more-refused") : place, async () => {
+    const page = await readOwn(`/api/me/replays?limit=20${query}`);
+    next = page.next;
+    const rows = [...before, ...page.replays.map(gameRow)];
+    const heads = ["Score", "Time", "Game", "Check", "Played", "Listed", "Delete"];
+    place.replaceChildren(rows.length ? table("The newest first", heads, rows)
+      : h("p", { class: "quiet" }, "No games yet. Your game uploads them when you win and are signed in there."));
+    byId("more-place").hidden = !next;
+  });
+}
+
+byId("more").onclick = () => loadGames(true);
