@@ -102,6 +102,43 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION hold_upload() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM profile_locks WHERE user_id = NEW.user_id) THEN
+        NEW.held := true;
+        NEW.unlisted := true;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION issue_above_cutoff() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    free bigint := (SELECT cutoff + 1 FROM access_cutoffs WHERE user_id = NEW.id);
+BEGIN
+    IF NEW.access_expiries[1] < free THEN
+        WHILE free = ANY (OLD.access_expiries) LOOP
+            free := free + 1;
+        END LOOP;
+        NEW.access_expiries := free || NEW.access_expiries[2:];
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION keep_unlisted() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.unlisted := true;
+    RETURN NEW;
+END
+$$;
+
 CREATE FUNCTION old_check(received_at timestamp with time zone) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -149,6 +186,16 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION raise_restriction_number() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO restriction_number AS known (number) VALUES (1)
+    ON CONFLICT (id) DO UPDATE SET number = known.number + 1 + floor(random() * 1000000)::bigint;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION rank_player(player uuid, changed text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -190,6 +237,22 @@ BEGIN
         WHERE evidence.replay_id = best.replay_id AND evidence.board = best.board;
     END IF;
     RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'the record of acts can''t be changed' USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+
+CREATE FUNCTION refuse_session() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (SELECT FROM suspensions WHERE user_id = NEW.user_id) THEN NULL ELSE NEW END;
 END
 $$;
 
@@ -256,6 +319,24 @@ $$;
 CREATE FUNCTION replay_charge(size integer) RETURNS bigint
     LANGUAGE sql IMMUTABLE
     AS $$SELECT greatest(size, 4096)::bigint$$;
+
+CREATE FUNCTION restrict_entry() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM suspensions WHERE user_id = NEW.user_id) THEN
+        NEW.visible := false;
+    END IF;
+    IF coalesce(current_setting('solisync.act', true), '') = ''
+            AND EXISTS (SELECT FROM profile_locks WHERE user_id = NEW.user_id) THEN
+        NEW.visible := NEW.visible AND TG_OP = 'UPDATE' AND OLD.visible;
+        IF TG_OP = 'UPDATE' THEN
+            NEW.display_name := OLD.display_name;
+        END IF;
+    END IF;
+    RETURN NEW;
+END
+$$;
 
 CREATE FUNCTION with_access_expiry(taken bigint[], wanted bigint) RETURNS bigint[]
     LANGUAGE plpgsql
@@ -357,6 +438,11 @@ CREATE TABLE leaderboard (
     CONSTRAINT leaderboard_best_time_secs_check CHECK ((best_time_secs > 0))
 );
 
+CREATE TABLE profile_locks (
+    user_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL
+);
+
 CREATE UNLOGGED TABLE rate_limits (
     bucket text NOT NULL COLLATE pg_catalog."C",
     hits timestamp with time zone[] NOT NULL,
@@ -421,7 +507,22 @@ CREATE TABLE replays (
     seed text,
     recorded_at text NOT NULL,
     unlisted boolean,
-    game_digest bytea
+    game_digest bytea,
+    held boolean
+);
+
+CREATE TABLE restriction_number (
+    id integer DEFAULT 1 NOT NULL,
+    number bigint NOT NULL,
+    CONSTRAINT restriction_number_id_check CHECK ((id = 1))
+);
+
+CREATE TABLE suspensions (
+    user_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone,
+    message text,
+    was_visible boolean NOT NULL
 );
 
 CREATE TABLE reset_tokens (
@@ -492,6 +593,9 @@ ALTER TABLE ONLY known_states
 
 ALTER TABLE ONLY leaderboard
     ADD CONSTRAINT leaderboard_pkey PRIMARY KEY (user_id);
+
+ALTER TABLE ONLY profile_locks
+    ADD CONSTRAINT profile_locks_pkey PRIMARY KEY (user_id);
 
 ALTER TABLE ONLY rate_limits
     ADD CONSTRAINT rate_limits_pkey PRIMARY KEY (bucket);
@@ -576,9 +680,19 @@ CREATE INDEX replays_recent ON replays USING btree (received_at DESC, id DESC);
 
 CREATE INDEX replays_user ON replays USING btree (user_id) INCLUDE (size);
 
+CREATE INDEX suspensions_until ON suspensions USING btree (until) WHERE (until IS NOT NULL);
+
 CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (status <> 'verified'::text);
 
 CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
+
+CREATE TRIGGER access_issued BEFORE UPDATE OF access_expiries ON users FOR EACH ROW EXECUTE FUNCTION issue_above_cutoff();
+
+CREATE TRIGGER acts_kept BEFORE DELETE OR UPDATE OR TRUNCATE ON admin_acts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER cutoff_changed AFTER INSERT OR DELETE OR UPDATE ON access_cutoffs FOR EACH ROW EXECUTE FUNCTION raise_restriction_number();
+
+CREATE TRIGGER entry_restricted BEFORE INSERT OR UPDATE OF visible, display_name ON leaderboard FOR EACH ROW EXECUTE FUNCTION restrict_entry();
 
 CREATE TRIGGER foreign_delete BEFORE DELETE ON sync_states FOR EACH ROW EXECUTE FUNCTION forget_states();
 
@@ -624,6 +738,9 @@ ALTER TABLE ONLY board_evidence
 
 ALTER TABLE ONLY leaderboard
     ADD CONSTRAINT leaderboard_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY profile_locks
+    ADD CONSTRAINT profile_locks_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY recent_searches
     ADD CONSTRAINT recent_searches_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

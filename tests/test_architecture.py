@@ -26,6 +26,7 @@ FLOORS = (
     {"postgres"},
     {"storage"},
     {"access"},
+    {"acts"},
     {"settings", "housekeeping", "history", "checking", "moving_in"},
     {"web.wire"},
     {"web"},

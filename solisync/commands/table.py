@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
+from ..rules.administration import NOTE_MAX, REASONS
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP
 from ..settings.table import TABLE
 from . import analytics, export, import_original, leaderboard, replays, seed, sessions, status, users
@@ -39,8 +40,8 @@ class Argument:
 class Command:
     """A subcommand: its name in `words`, the function that runs it, and its arguments.
 
-    One that destroys data has a `question` to confirm first. Of the arguments named in `either` exactly one must be
-    given.
+    One that destroys data has a `question` to confirm first, or None where there is nothing to ask. Of the arguments
+    named in `either` exactly one must be given. One that `acts` takes a reason and a note for the record.
     """
 
     words: str
@@ -49,6 +50,7 @@ class Command:
     arguments: tuple[Argument, ...] = ()
     question: Callable[[argparse.Namespace], str] | None = None
     either: tuple[str, ...] = ()
+    acts: bool = False
 
 
 def _argument(name: str, help: str, **how: Any) -> Argument:
@@ -87,6 +89,7 @@ COMMANDS = (
         users.rename,
         "change a player's username; the old one becomes free",
         (_USER, _argument("username", "the new username", metavar="USERNAME")),
+        acts=True,
     ),
     Command(
         "users delete",
@@ -94,6 +97,7 @@ COMMANDS = (
         "delete a player and all their data, as players can themselves; analytics events lose the name",
         (_USER,),
         lambda chosen: f"Delete '{chosen.user}' and all their data?",
+        acts=True,
     ),
     Command(
         "users export",
@@ -107,23 +111,27 @@ COMMANDS = (
         sessions.revoke,
         "end the sessions of a player or of everybody; access tokens stay valid until they expire, at most a day later",
         (
+            _argument("--access", "refuse the player's access tokens too, within a second", action="store_true"),
             _argument("user", "username, or id", metavar="USER", nargs="?"),
             _argument("--everyone", "end all sessions of all players", action="store_true"),
         ),
         lambda chosen: f"End all sessions of {'everybody' if chosen.everyone else repr(chosen.user)}?",
         either=("user", "--everyone"),
+        acts=True,
     ),
     Command(
         "leaderboard hide",
         leaderboard.hide,
         "hide a player's entry until the player opts in again; the bests are kept",
-        (_USER,),
+        (_USER, _argument("--lock", "lock the profile too, so that it stays hidden", action="store_true")),
+        acts=True,
     ),
     Command(
         "leaderboard show",
         leaderboard.show,
         "show a player's hidden entry again, even if the player has opted out",
         (_USER,),
+        acts=True,
     ),
     Command(
         "replays delete",
@@ -131,6 +139,7 @@ COMMANDS = (
         "delete replays; bests on the leaderboard stay",
         (_argument("ids", "ids of replays", metavar="ID", nargs="+"),),
         lambda chosen: f"Delete {len(chosen.ids)} replay{'s' if len(chosen.ids) > 1 else ''}?",
+        acts=True,
     ),
     Command(
         "replays check",
@@ -140,6 +149,7 @@ COMMANDS = (
             _argument("ids", "ids of replays", metavar="ID", nargs="*"),
             _argument("--again", "also replays that have a verdict", action="store_true"),
         ),
+        acts=True,
     ),
     Command(
         "replays show",
@@ -252,6 +262,9 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
     for argument in command.arguments:
         place = choice if argument.name in command.either else parser
         place.add_argument(argument.name, help=argument.help, **argument.how)
+    if command.acts:
+        parser.add_argument("--reason", help="why, for the record of acts", choices=REASONS)
+        parser.add_argument("--note", help=f"a note for the record, up to {NOTE_MAX} characters", metavar="TEXT")
     parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
     if command.question is not None:
         parser.add_argument("--yes", action="store_true", help="don't ask")

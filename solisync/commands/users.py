@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from ..access.rate_limit import buckets_of
+from ..acts import players as acts
 from ..errors import Conflict, DatabaseError, FatalError
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
@@ -61,25 +61,24 @@ async def show_one(task: Task) -> None:
 async def rename(task: Task) -> None:
     """Change a player's username, by the rules of registering."""
     username = check_username(task.chosen.username)
-    async with task.database() as database:
-        found = await database.autocommit(player, task.chosen.user)
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
         try:
-            former = await database.transact(accounts.rename, found.id, username)
+            done = await acting.perform(acts.RENAME, found.id, username=username)
         except DatabaseError:
-            if username != found.username and await database.autocommit(accounts.is_taken, username):
+            if username != found.username and await acting.database.autocommit(accounts.is_taken, username):
                 raise Conflict("username_taken", "username already taken") from None
             raise
-        if former is None:
-            raise no_such_player(task.chosen.user)
+        former = done.before or username
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
 
 
 async def delete(task: Task) -> None:
     """Delete a player, as DELETE /api/account does."""
-    async with task.database() as database:
-        found = await database.autocommit(player, task.chosen.user)
-        if await database.autocommit(accounts.delete, found.id, buckets_of(found.id)):
-            audit("account deleted", user_id=found.id)
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
+        await acting.perform(acts.DELETE, found.id)
+        audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 
 

@@ -29,6 +29,7 @@ Event = Literal[
     "account deleted",
     "replay deleted",
     "exported",
+    "act",
 ]
 
 NAMESPACE = "solisync.audit"

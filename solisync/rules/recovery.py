@@ -6,7 +6,6 @@ has no I, L, O and U. A reset token has 256 random bits. Both are too random to 
 
 import re
 import secrets
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Annotated
@@ -62,19 +61,6 @@ class Reset(Struct, frozen=True):
     new_password: NewPassword
 
 
-@dataclass(frozen=True, slots=True)
-class ResetLink:
-    """A reset link: its `token`, and when it expires. Only the player may see the token."""
-
-    token: str
-    expires_at: datetime
-
-    @property
-    def path(self) -> str:
-        """The page that the link leads to. A browser sends no server what follows #, and so no log has it."""
-        return f"/reset#{self.token}"
-
-
 def new_codes() -> list[str]:
     """Random recovery codes, in groups, such as 7K3M-0QWE-RTYP-2S4D."""
     return ["-".join(_random_group() for _ in range(_GROUPS)) for _ in range(CODES)]
@@ -93,6 +79,11 @@ def read_code(text: str) -> str | None:
 def new_reset_token() -> str:
     """A random reset token, in base64url."""
     return secrets.token_urlsafe(32)
+
+
+def reset_path(token: str) -> str:
+    """The page of a reset link. What follows # is sent to no server, and so no log has it."""
+    return f"/reset#{token}"
 
 
 def digest(secret: str) -> bytes:

@@ -125,18 +125,15 @@ CHANGE_PASSWORD = Statement(
 SET_PASSWORD = Query(
     "set_password", "UPDATE users SET password_hash = $2::text WHERE username = $1 RETURNING id", row=str
 )
-# Recovery codes too: a thief may have made them. A reset link goes with the former password, by a trigger.
 REVOKE = Statement(
     "revoke_sessions",
     """
-    WITH forgotten AS (
-        DELETE FROM known_states WHERE user_id = $1::uuid
-    ), codes AS (
-        DELETE FROM recovery_codes WHERE user_id = $1::uuid
-    )
+    WITH forgotten AS (DELETE FROM known_states WHERE user_id = $1::uuid)
     DELETE FROM refresh_tokens WHERE user_id = $1::uuid
     """,
 )
+# A thief may have made them. A reset link goes with the former password, by a trigger.
+FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid", prepared=False)
 
 FIND = Query(
     "admin_find_player",
@@ -163,9 +160,6 @@ SUMMARY = Query(
     row=converted(Summary, payload=str.encode),
 )
 
-LOCK_NAME = Query(
-    "admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False, row=str
-)
 RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
@@ -236,14 +230,14 @@ async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bo
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password, end every session, delete recovery codes; the player's id, or None when there is none.
+    """Replace a password, end all sessions, and delete recovery codes; the player's id, or None when there is none.
 
-    Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
-    that wait sees the refresh token that a login stored meanwhile.
+    Several statements on purpose: the first waits for the lock of the player's row, and only a statement that begins
+    after that wait sees the refresh token that a login stored meanwhile.
     """
     user_id = maybe(SET_PASSWORD, await transaction.run(SET_PASSWORD, username, password_hash))
     if user_id is not None:
-        await transaction.run(REVOKE, user_id)
+        await transaction.run_all((REVOKE, user_id), (FORGET_CODES, user_id))
     return user_id
 
 
@@ -257,13 +251,10 @@ async def summary(statements: Statements, user_id: str) -> Summary | None:
     return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
 
 
-async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
-    """Give a player, and the events that name them, another name; the old name, or None when the player is gone.
+async def rename(transaction: Transaction, user_id: str, *, former: str, username: str) -> None:
+    """Give a player, and the events that name them, another name than the `former` one. Needs a lock of their row.
 
     Fails with a DatabaseError when the name is taken.
     """
-    former = maybe(LOCK_NAME, await transaction.run(LOCK_NAME, user_id))
-    if former is not None and former != username:
-        names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
-        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))
-    return former
+    names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
+    await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from ..postgres.statement import Query, Statement
+from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.recovery import CodesLeft
 from .accounts import LOCK, Player
@@ -97,6 +97,8 @@ SPEND_TOKEN = Query(
     row=Player,
 )
 
+FORGET_LINK = Statement("forget_reset_token", "DELETE FROM reset_tokens WHERE user_id = $1::uuid", prepared=False)
+
 PUT_TOKEN = Query(
     "admin_put_reset_token",
     """
@@ -155,10 +157,15 @@ async def spend_token(transaction: Transaction, digest: bytes, password_hash: st
     return maybe(SPEND_TOKEN, await transaction.run_all((LOCK_BY_TOKEN, digest), (SPEND_TOKEN, digest, password_hash)))
 
 
-async def put_token(transaction: Transaction, user_id: str, digest: bytes, lifetime: timedelta) -> datetime | None:
-    """Give a player a reset token instead of a former one; returns when it expires, None when the player is gone."""
-    put = (PUT_TOKEN, user_id, digest, lifetime)
-    return maybe(PUT_TOKEN, await transaction.run_all((LOCK, user_id), put))
+async def put_token(transaction: Transaction, user_id: str, digest: bytes, lifetime: timedelta) -> datetime:
+    """Give a player, whose row is locked, a reset token instead of a former one; returns when it expires."""
+    expires_at: datetime = one(PUT_TOKEN, await transaction.run(PUT_TOKEN, user_id, digest, lifetime))
+    return expires_at
+
+
+def forgetting_link(user_id: str) -> tuple[Call, ...]:
+    """Delete the reset token of a player, whose row is locked."""
+    return ((FORGET_LINK, user_id),)
 
 
 async def prune(statements: Statements, *, most: int) -> int:

@@ -16,6 +16,7 @@ from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
 from .app import App
 from .resources import Resources
+from .restrictions import Restrictions
 from .routes import routes
 from .shared_cache import CoalescingCache
 from .wire.site import Site
@@ -46,6 +47,7 @@ def make_site(
     large_bodies = LargeBodies(
         seconds=reactor.seconds, on_refusal=lambda: metrics.refusals.labels(LargeBodies.name).inc()
     )
+    restrictions = Restrictions(database=database, reactor=reactor, on_change=metrics.suspended.set)
     resources = Resources(
         settings,
         reactor,
@@ -66,6 +68,7 @@ def make_site(
         limiter=limiter,
         large_bodies=large_bodies,
         tokens=tokens,
+        restrictions=restrictions,
         metrics=metrics,
         observer=observer,
         now=now,

@@ -28,6 +28,7 @@ LOGIN_ERRORS: tuple[Code, ...] = (
     "password_too_long",
     "username_taken",
     "invalid_credentials",
+    "suspended",
 )
 
 

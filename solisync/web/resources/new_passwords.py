@@ -9,15 +9,16 @@ from datetime import datetime
 
 from ...access.passwords import Passwords
 from ...access.tokens import Tokens
-from ...errors import Code, NotFound, Unauthorized
+from ...errors import Code, Forbidden, NotFound, Unauthorized
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, TokenPair, check_new_password, username_to_look_up
+from ...rules.administration import suspension_text
 from ...rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset, digest, new_codes, read_code
 from ...rules.sessions import PasswordChange, RefreshRecord
-from ...storage import accounts, recovery, sessions
+from ...storage import accounts, recovery, restrictions, sessions
 from ...storage.accounts import Credentials
 
 PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials")
@@ -137,7 +138,7 @@ class NewPasswords:
         attempt = await recovery.spend_code(transaction, username, digest(code), replacement)
         if attempt is None or not attempt.spent:
             raise self._recovery_refused("no such code", None if attempt is None else attempt.id)
-        pair = await self._begin_anew(transaction, attempt.id, replacement, record)
+        pair = await self._begin_recovered(transaction, attempt.id, replacement, record)
         self._metrics.logins.labels("recovered").inc()
         audit("password recovered", user_id=attempt.id)
         return Renewed(username, pair)
@@ -146,18 +147,34 @@ class NewPasswords:
         player = await recovery.spend_token(transaction, digest(token), replacement)
         if player is None:
             raise self._recovery_refused("no such link", None)
-        pair = await self._begin_anew(transaction, player.id, replacement, record)
+        pair = await self._begin_recovered(transaction, player.id, replacement, record)
         self._metrics.logins.labels("reset").inc()
         audit("password reset", user_id=player.id, reason="by a link")
         return Renewed(player.username, pair)
 
+    async def _begin_recovered(
+        self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord
+    ) -> TokenPair:
+        try:
+            return await self._begin_anew(transaction, player, replacement, record)
+        except Forbidden:
+            self._metrics.logins.labels("suspended").inc()
+            audit("recovery refused", user_id=player, reason="suspended")
+            raise
+
     async def _begin_anew(
         self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord
     ) -> TokenPair:
-        """End every session of a player whose password has just been replaced, begin a new one, and commit."""
+        """End every session of a player whose password has just been replaced, begin a new one, and commit.
+
+        Raises Forbidden for a suspended player; then nothing has changed.
+        """
         await sessions.end_all(transaction, player)
         expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
-        assert expiry is not None, "the player's row is locked"
+        if expiry is None:
+            suspension = await restrictions.suspension(transaction, player)
+            assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
+            raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
         await transaction.commit()
         return self._tokens.pair(player, record, expiry)
 

@@ -60,7 +60,7 @@ def new_passwords(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             body=Json(Recovery),
             private=True,
             answer=TokenPair,
-            errors=RECOVERY_ERRORS,
+            errors=(*RECOVERY_ERRORS, "suspended"),
         ),
         Route(
             method="POST",
@@ -73,6 +73,6 @@ def new_passwords(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             body=Json(Reset),
             private=True,
             answer=TokenPair,
-            errors=PASSWORD_ERRORS,
+            errors=(*PASSWORD_ERRORS, "suspended"),
         ),
     )

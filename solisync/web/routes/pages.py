@@ -78,7 +78,7 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             limit=auth_limit,
             body=Json(Recovery),
             answer=BrowserSession,
-            errors=RECOVERY_ERRORS,
+            errors=(*RECOVERY_ERRORS, "suspended"),
         ),
         Route(
             method="POST",
@@ -91,7 +91,7 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             limit=auth_limit,
             body=Json(Reset),
             answer=BrowserSession,
-            errors=PASSWORD_ERRORS,
+            errors=(*PASSWORD_ERRORS, "suspended"),
         ),
         Route(
             method="DELETE",

@@ -39,7 +39,7 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             body=Json(AuthRequest),
             private=True,
             answer=TokenPair,
-            errors=("invalid_credentials", "username_characters"),
+            errors=("invalid_credentials", "username_characters", "suspended"),
         ),
         Route(
             method="POST",
@@ -142,7 +142,7 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             protected=True,
             body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
             answer=Me,
-            errors=("avatar_type", "avatar_signature", "user_not_found"),
+            errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
             links={"avatar": {"user_id": "$response.body#/id"}},
         ),
         Route(
