@@ -1,20 +1,26 @@
-"""The table of subcommands, from which their parsers are made: names, arguments, and the functions that run them."""
+"""The table of subcommands: names, arguments, and the functions that run them."""
 
 import argparse
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any
 
-from ..rules.administration import NOTE_MAX, REASONS
-from ..settings.settings import ENV_FILE, ENV_FILE_HELP
-from ..settings.table import TABLE
-from . import analytics, export, import_original, leaderboard, replays, seed, sessions, status, users
+from . import (
+    analytics,
+    export,
+    history,
+    import_original,
+    leaderboard,
+    recovery,
+    replays,
+    seed,
+    sessions,
+    status,
+    users,
+)
 from .argument_values import count, moment, prefix, some
 from .backup import backup
 from .doctor import doctor
-from .output import Output, ProgressLine, confirm
-from .running import run
 from .task import Task
 
 NOUNS = {
@@ -24,7 +30,6 @@ NOUNS = {
     "replays": "manage replays",
     "analytics": "export analytics events",
 }
-PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,9 @@ def _argument(name: str, help: str, **how: Any) -> Argument:
 
 
 _USER = _argument("user", "username, or id", metavar="USER")
+_LATEST = _argument(
+    "--limit", f"list at most N lines (default {history.LATEST})", metavar="N", type=some, default=history.LATEST
+)
 _PROGRESS = _argument("--progress", "report progress even if standard error is not a terminal", action="store_true")
 
 COMMANDS = (
@@ -104,6 +112,35 @@ COMMANDS = (
         export.export,
         "write all data about a player, without password and tokens, as one JSON document",
         (_USER,),
+    ),
+    Command(
+        "users history",
+        history.show,
+        "list what has happened to a player and what operators have done, the last first",
+        (_USER, _LATEST),
+    ),
+    Command(
+        "users find",
+        history.find,
+        "list the players to whom something happened from an address, the last first",
+        (
+            _argument("--address", "the address, of IPv6 any in the same /64", metavar="ADDRESS", required=True),
+            _LATEST,
+        ),
+    ),
+    Command(
+        "users link",
+        recovery.link,
+        "make a link with which a player sets a new password, once, within an hour",
+        (
+            _USER,
+            _argument(
+                "--lock-out",
+                "end the old password, all sessions and access tokens, and recovery codes at once",
+                action="store_true",
+            ),
+        ),
+        acts=True,
     ),
     Command("sessions list", sessions.show_list, "list a player's sessions", (_USER,)),
     Command(
@@ -227,72 +264,3 @@ COMMANDS = (
     Command("status", status.show, "show versions, the database and its row counts"),
     Command("doctor", doctor.examine, "check the settings, the host and the database for problems"),
 )
-
-
-def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-    """Add the subcommands to a parser; parsed arguments have the Command as `command`, or None.
-
-    Returns the action to add others to.
-    """
-    parser.set_defaults(command=None)
-    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="COMMAND --help describes it")
-    nouns = {}
-    for noun, text in NOUNS.items():
-        under = group.add_parser(noun, help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
-        nouns[noun] = under.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        noun, _, verb = command.words.partition(" ")
-        place, name = (nouns[noun], verb) if verb else (group, noun)
-        description = command.help[0].upper() + command.help[1:] + "."
-        _add_arguments(place.add_parser(name, help=command.help, description=description, allow_abbrev=False), command)
-    return group
-
-
-def subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of the words that may come next."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return cast(Mapping[str, argparse.ArgumentParser], action.choices)
-    return {}
-
-
-def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
-    parser.set_defaults(command=command)
-    choice = parser.add_mutually_exclusive_group(required=True) if command.either else parser
-    for argument in command.arguments:
-        place = choice if argument.name in command.either else parser
-        place.add_argument(argument.name, help=argument.help, **argument.how)
-    if command.acts:
-        parser.add_argument("--reason", help="why, for the record of acts", choices=REASONS)
-        parser.add_argument("--note", help=f"a note for the record, up to {NOTE_MAX} characters", metavar="TEXT")
-    parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
-    if command.question is not None:
-        parser.add_argument("--yes", action="store_true", help="don't ask")
-    group = parser.add_argument_group("settings")
-    group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP, default=argparse.SUPPRESS)
-    for setting in TABLE:
-        if setting.option in PLACES:  # a default would override the same option in front of the subcommand
-            group.add_argument(
-                f"--{setting.option}", metavar=setting.metavar, help=setting.description, default=argparse.SUPPRESS
-            )
-
-
-def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
-    """Run the subcommand that was chosen, and exit."""
-    command: Command = chosen.command
-    if command.question is not None and not chosen.yes:
-        confirm(command.question(chosen))
-    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
-
-    async def work(reactor: Any) -> None:
-        task = Task(
-            chosen=chosen,
-            options=options,
-            environ=environ,
-            reactor=reactor,
-            output=Output(sys.stdout, json=chosen.json),
-            progress=ProgressLine(sys.stderr, wanted=getattr(chosen, "progress", False)),
-        )
-        await command.run(task)
-
-    run(work, log_format=options.get("log-format") or environ.get("SOLISYNC_LOG_FORMAT", "text"))

@@ -15,8 +15,8 @@ class Occurrence:
     """An event that happened `times` times, for the first time so many seconds `ago`."""
 
     happened: Happened
-    ago: float
-    times: int
+    ago: float = 0.0
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,79 @@
+"""`solisync users history` and `solisync users find`: what happened to a player, and who came from an address."""
+
+from dataclasses import asdict
+from itertools import islice
+
+from ..access.client_address import bucket, parse_address
+from ..errors import FatalError
+from ..postgres.transaction import Statements
+from ..storage import acts, history
+from ..storage.acts import RecordedAct
+from ..storage.history import HistoryLine
+from .output import Column
+from .task import Task, player
+
+LATEST = 100
+COLUMNS = (
+    Column("at", 19),
+    Column("what", 24),
+    Column("times", 5, right=True),
+    Column("client", 21),
+    Column("by", 16),
+    Column("details", 40),
+)
+VISITORS = (Column("username", 32), Column("id", 36), Column("last_at", 19), Column("events", 8, right=True))
+
+
+async def show(task: Task) -> None:
+    """List what has happened to a player lately, and what operators have done, the last first."""
+    most: int = task.chosen.limit
+    async with task.connection() as statements:
+        found = await player(statements, task.chosen.user)
+        events = [_of_event(each) for each in await history.of_player(statements, found.id, most=most)]
+        done = [_of_act(each) for each in await _latest_acts(statements, found.id, most)]
+        write = task.output.table(COLUMNS)
+        for line in islice(sorted([*events, *done], key=lambda line: line["at"], reverse=True), most):
+            write(line if task.output.json else line | {"details": _details(line)})
+
+
+async def find(task: Task) -> None:
+    """List the players to whom something happened from an address, the last first."""
+    address = parse_address(task.chosen.address)
+    if address is None:
+        raise FatalError(f"solisync: '{task.chosen.address}' is no address")
+    async with task.connection() as statements:
+        write = task.output.table(VISITORS)
+        for each in await history.of_client(statements, bucket(address), most=task.chosen.limit):
+            write(asdict(each))
+
+
+async def _latest_acts(statements: Statements, user_id: str, most: int) -> list[RecordedAct]:
+    found: list[RecordedAct] = []
+    async for page in acts.listed_of_player(statements, user_id):
+        found += page
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _of_event(line: HistoryLine) -> dict[str, object]:
+    nothing = dict.fromkeys(("by", "note", "before", "after", "replay_id"))
+    return {
+        "at": line.at,
+        "what": line.event,
+        "times": line.times,
+        "client": line.client,
+        "reason": line.reason,
+        **nothing,
+    }
+
+
+def _of_act(act: RecordedAct) -> dict[str, object]:
+    of_act = {name: getattr(act, name) for name in ("reason", "note", "before", "after", "replay_id")}
+    return {"at": act.at, "what": act.act, "times": 1, "client": None, "by": act.actor, **of_act}
+
+
+def _details(line: dict[str, object]) -> str | None:
+    """Why, and what has changed, in a few words."""
+    changed = " → ".join(str(line[name]) for name in ("before", "after") if line[name] is not None)
+    return "; ".join(str(each) for each in (line["reason"], changed, line["note"], line["replay_id"]) if each) or None
