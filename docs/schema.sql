@@ -354,6 +354,11 @@ BEGIN
 END
 $$;
 
+CREATE TABLE access_cutoffs (
+    user_id uuid NOT NULL,
+    cutoff bigint NOT NULL
+);
+
 CREATE TABLE account_history (
     id bigint NOT NULL,
     happened_at timestamp with time zone NOT NULL,
@@ -371,6 +376,39 @@ ALTER TABLE account_history ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE admin_acts (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor_kind text NOT NULL,
+    actor text NOT NULL,
+    act text NOT NULL,
+    target text NOT NULL,
+    reason text,
+    client text,
+    request_id text,
+    CONSTRAINT admin_acts_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['admin'::text, 'shell'::text, 'service'::text]))),
+    CONSTRAINT admin_acts_reason_check CHECK ((reason = ANY (ARRAY['name'::text, 'avatar'::text, 'cheating'::text, 'spam'::text, 'takeover'::text, 'request'::text, 'legal'::text, 'other'::text]))),
+    CONSTRAINT admin_acts_target_check CHECK ((target = ANY (ARRAY['player'::text, 'replay'::text])))
+);
+
+ALTER TABLE admin_acts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME admin_acts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE admin_notes (
+    act_id bigint NOT NULL,
+    user_id uuid NOT NULL,
+    replay_id uuid,
+    note text,
+    before text,
+    after text
 );
 
 CREATE TABLE analytics_events (
@@ -511,6 +549,12 @@ CREATE TABLE replays (
     held boolean
 );
 
+CREATE TABLE reset_tokens (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE restriction_number (
     id integer DEFAULT 1 NOT NULL,
     number bigint NOT NULL,
@@ -523,12 +567,6 @@ CREATE TABLE suspensions (
     until timestamp with time zone,
     message text,
     was_visible boolean NOT NULL
-);
-
-CREATE TABLE reset_tokens (
-    user_id uuid NOT NULL,
-    digest bytea NOT NULL,
-    expires_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE sync_states (
@@ -567,8 +605,17 @@ CREATE TABLE verdicts (
 );
 ALTER TABLE ONLY verdicts ALTER COLUMN timeline SET STORAGE EXTERNAL;
 
+ALTER TABLE ONLY access_cutoffs
+    ADD CONSTRAINT access_cutoffs_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY account_history
     ADD CONSTRAINT account_history_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY admin_acts
+    ADD CONSTRAINT admin_acts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY admin_notes
+    ADD CONSTRAINT admin_notes_pkey PRIMARY KEY (act_id);
 
 ALTER TABLE ONLY analytics_events
     ADD CONSTRAINT analytics_events_pkey PRIMARY KEY (id);
@@ -624,6 +671,12 @@ ALTER TABLE ONLY reset_tokens
 ALTER TABLE ONLY reset_tokens
     ADD CONSTRAINT reset_tokens_pkey PRIMARY KEY (user_id);
 
+ALTER TABLE ONLY restriction_number
+    ADD CONSTRAINT restriction_number_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY suspensions
+    ADD CONSTRAINT suspensions_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY sync_states
     ADD CONSTRAINT sync_states_pkey PRIMARY KEY (user_id);
 
@@ -639,6 +692,8 @@ ALTER TABLE ONLY verdicts
 CREATE INDEX account_history_client ON account_history USING btree (client, id) WHERE (client IS NOT NULL);
 
 CREATE INDEX account_history_user ON account_history USING btree (user_id, id) WHERE (user_id IS NOT NULL);
+
+CREATE INDEX admin_notes_player ON admin_notes USING btree (user_id, act_id);
 
 CREATE INDEX analytics_events_of_name ON analytics_events USING btree (name_id, received_at, id) WHERE (name_id IS NOT NULL);
 
@@ -700,6 +755,8 @@ CREATE TRIGGER foreign_insert BEFORE INSERT ON sync_states FOR EACH ROW WHEN ((n
 
 CREATE TRIGGER foreign_update BEFORE UPDATE ON sync_states FOR EACH ROW WHEN ((NOT (new.revision IS DISTINCT FROM old.revision))) EXECUTE FUNCTION forget_states();
 
+CREATE TRIGGER held_unlisted BEFORE UPDATE OF unlisted ON replays FOR EACH ROW WHEN ((new.held AND (new.unlisted IS NULL))) EXECUTE FUNCTION keep_unlisted();
+
 CREATE TRIGGER password_changed AFTER UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_hash IS DISTINCT FROM new.password_hash)) EXECUTE FUNCTION forget_reset_token();
 
 CREATE TRIGGER password_replaced BEFORE UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_cut AND (new.password_hash IS DISTINCT FROM old.password_hash))) EXECUTE FUNCTION forget_cut();
@@ -724,8 +781,23 @@ CREATE TRIGGER replay_uploaded AFTER INSERT ON replays FOR EACH ROW EXECUTE FUNC
 
 CREATE TRIGGER search_ended AFTER DELETE ON replay_checks FOR EACH ROW WHEN ((old.search AND (old.attempts > 0) AND (old.ahead < 1000000))) EXECUTE FUNCTION remember_search();
 
+CREATE TRIGGER session_refused BEFORE INSERT ON refresh_tokens FOR EACH ROW EXECUTE FUNCTION refuse_session();
+
+CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE OR UPDATE ON suspensions FOR EACH ROW EXECUTE FUNCTION raise_restriction_number();
+
+CREATE TRIGGER upload_held BEFORE INSERT ON replays FOR EACH ROW EXECUTE FUNCTION hold_upload();
+
+ALTER TABLE ONLY access_cutoffs
+    ADD CONSTRAINT access_cutoffs_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY account_history
     ADD CONSTRAINT account_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY admin_notes
+    ADD CONSTRAINT admin_notes_act_id_fkey FOREIGN KEY (act_id) REFERENCES admin_acts(id);
+
+ALTER TABLE ONLY admin_notes
+    ADD CONSTRAINT admin_notes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY avatars
     ADD CONSTRAINT avatars_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
@@ -762,6 +834,9 @@ ALTER TABLE ONLY replays
 
 ALTER TABLE ONLY reset_tokens
     ADD CONSTRAINT reset_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY suspensions
+    ADD CONSTRAINT suspensions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY sync_states
     ADD CONSTRAINT sync_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

@@ -1,4 +1,4 @@
--- What has happened to accounts, for operators: docs/administration.md "What happened to a player".
+-- What has happened to accounts, for operators: docs/administration.md "Players".
 
 -- Rows are stored up to some seconds after the event, many at a time. `user_id` is null for a failed login with a name that
 -- nobody has. `client` is the address as rate limits count it (docs/security.md "Addresses and proxies"); null for commands.

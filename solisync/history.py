@@ -19,6 +19,9 @@ EVERY_SECONDS = 1.0
 QUEUE = 10_000  # different events that wait to be stored
 BATCH = 1_000
 
+# A session says when it was last refreshed, and the record of acts what operators have done.
+_ELSEWHERE: frozenset[Event] = frozenset({"refresh", "act"})
+
 # Of somebody whom the service doesn't know, only these: anything else would be of no use to anybody.
 _NAMELESS: frozenset[Event] = frozenset({"login failed", "recovery refused"})
 
@@ -27,8 +30,8 @@ class History:
     """Observes the audit trail, and stores what it has seen once a second.
 
     What is the same within that second, client included, is one row with a count: so nobody can fill the table faster.
-    Refreshes are left out, because sessions say when they were last used. Events are lost when the queue is full or the
-    database fails; `lost` is called with their number. While no connection is to be had, they wait in the queue.
+    Events are lost when the queue is full or the database fails; `lost` is called with their number. While there is no
+    connection, they wait in the queue.
     """
 
     _log = Logger()
@@ -44,7 +47,7 @@ class History:
 
     def observe(self, happened: Happened) -> None:
         """Put an event into the queue."""
-        if not self._enabled or happened.event == "refresh":
+        if not self._enabled or happened.event in _ELSEWHERE:
             return
         if happened.user_id is None and happened.event not in _NAMELESS:
             return

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from ..access.client_address import bucket, parse_address
 from ..rules.fields import Time
 
 _AGO = re.compile(r"([0-9]{1,4})([mhdw])")
@@ -31,6 +32,14 @@ def prefix(text: str) -> str:
     if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
         raise ArgumentTypeError(f"must be letters, digits and underscores, not {text!r}")
     return text
+
+
+def client(text: str) -> str:
+    """A client as rate limits count it, by one of its addresses."""
+    address = parse_address(text)
+    if address is None:
+        raise ArgumentTypeError(f"must be an address, not {text!r}")
+    return bucket(address)
 
 
 def moment(text: str) -> datetime:

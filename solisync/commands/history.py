@@ -1,10 +1,8 @@
 """`solisync users history` and `solisync users find`: what happened to a player, and who came from an address."""
 
 from dataclasses import asdict
-from itertools import islice
+from operator import itemgetter
 
-from ..access.client_address import bucket, parse_address
-from ..errors import FatalError
 from ..postgres.transaction import Statements
 from ..storage import acts, history
 from ..storage.acts import RecordedAct
@@ -29,21 +27,18 @@ async def show(task: Task) -> None:
     most: int = task.chosen.limit
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
-        events = [_of_event(each) for each in await history.of_player(statements, found.id, most=most)]
-        done = [_of_act(each) for each in await _latest_acts(statements, found.id, most)]
+        lines = [(each.at, _of_event(each)) for each in await history.of_player(statements, found.id, most=most)]
+        lines += [(each.at, _of_act(each)) for each in await _latest_acts(statements, found.id, most)]
         write = task.output.table(COLUMNS)
-        for line in islice(sorted([*events, *done], key=lambda line: line["at"], reverse=True), most):
+        for _, line in sorted(lines, key=itemgetter(0), reverse=True)[:most]:
             write(line if task.output.json else line | {"details": _details(line)})
 
 
 async def find(task: Task) -> None:
     """List the players to whom something happened from an address, the last first."""
-    address = parse_address(task.chosen.address)
-    if address is None:
-        raise FatalError(f"solisync: '{task.chosen.address}' is no address")
     async with task.connection() as statements:
         write = task.output.table(VISITORS)
-        for each in await history.of_client(statements, bucket(address), most=task.chosen.limit):
+        for each in await history.of_client(statements, task.chosen.address, most=task.chosen.limit):
             write(asdict(each))
 
 
@@ -57,15 +52,8 @@ async def _latest_acts(statements: Statements, user_id: str, most: int) -> list[
 
 
 def _of_event(line: HistoryLine) -> dict[str, object]:
-    nothing = dict.fromkeys(("by", "note", "before", "after", "replay_id"))
-    return {
-        "at": line.at,
-        "what": line.event,
-        "times": line.times,
-        "client": line.client,
-        "reason": line.reason,
-        **nothing,
-    }
+    of_event = {"what": line.event, "times": line.times, "client": line.client, "reason": line.reason}
+    return {"at": line.at, **of_event, **dict.fromkeys(("by", "note", "before", "after", "replay_id"))}
 
 
 def _of_act(act: RecordedAct) -> dict[str, object]:

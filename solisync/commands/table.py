@@ -18,7 +18,7 @@ from . import (
     status,
     users,
 )
-from .argument_values import count, moment, prefix, some
+from .argument_values import client, count, moment, prefix, some
 from .backup import backup
 from .doctor import doctor
 from .task import Task
@@ -124,7 +124,9 @@ COMMANDS = (
         history.find,
         "list the players to whom something happened from an address, the last first",
         (
-            _argument("--address", "the address, of IPv6 any in the same /64", metavar="ADDRESS", required=True),
+            _argument(
+                "--address", "the address, of IPv6 any in the same /64", metavar="ADDRESS", type=client, required=True
+            ),
             _LATEST,
         ),
     ),

@@ -1,4 +1,4 @@
-"""What has happened to accounts, as rows: docs/administration.md "What happened to a player"."""
+"""What has happened to accounts, as rows: docs/administration.md "Players"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -193,6 +193,22 @@ async def test_codes_are_made_for_the_password_that_was_verified(server, monkeyp
     assert left(server) == 0
 
 
+async def test_a_suspended_player_recovers_nothing(server):
+    """Right code or link: 403, which says so, and nothing is spent; wrong ones are as wrong as ever."""
+    client = await server.player("ann")
+    codes, token = await make_codes(client), link(server)
+    server.sql("INSERT INTO suspensions SELECT id, now(), NULL, 'stop it', false FROM users")
+    for attempt in (server.client().recover("ann", codes[0], NEW), server.client().reset(token, NEW)):
+        assert await refused(attempt) == (403, "this account is suspended: stop it")
+    for attempt in (server.client().recover("ann", "0" * 16, NEW), server.client().reset("x" * 43, NEW)):
+        assert await refused(attempt) == (401, "invalid credentials")
+    assert (left(server), links(server)) == (CODES, 1)
+    server.sql("DELETE FROM suspensions")
+    assert await client.refresh()
+    assert await server.client().login("ann", PASSWORD)
+    assert await server.client().recover("ann", codes[0], NEW)
+
+
 async def test_a_deleted_player_has_no_codes(server):
     """404 for whoever still has an access token; the code and the link are as wrong as any."""
     client = await server.player("ann")
