@@ -17,7 +17,7 @@ from ..rules import export
 from ..rules.accounts import avatar_url
 from ..rules.export import ExportedAccount, ExportedEntry, ExportedEvent, ExportedSession, ReplayHead
 from ..rules.list_position import ListPosition
-from . import paging
+from . import moderation, paging
 from .rows import converted, many, maybe, nested
 
 PAGE_REPLAYS = 64
@@ -155,15 +155,15 @@ PROGRESS = Query(
 REPLAYS = Query(
     "export_replays",
     f"""
-    SELECT id, received_at, unlisted IS NULL AS listed,
+    SELECT id, received_at, unlisted IS NULL AS listed, coalesce(held, false) AS held,
         CASE WHEN length(body) = size THEN body END AS text,
         CASE WHEN length(body) <> size THEN encode(convert_to(body, 'UTF8'), 'base64') END AS encoded
     FROM (
-        SELECT id, received_at, unlisted, body, size, sum(size) OVER (
+        SELECT id, received_at, unlisted, held, body, size, sum(size) OVER (
             ORDER BY user_id, received_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS before
         FROM (
-            SELECT user_id, id, received_at, unlisted, body, size FROM replays
+            SELECT user_id, id, received_at, unlisted, held, body, size FROM replays
             WHERE (user_id, received_at, id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
               AND received_at <= $4::timestamptz
             ORDER BY user_id, received_at, id LIMIT {PAGE_REPLAYS}
@@ -231,6 +231,8 @@ async def document(read: Read, user_id: str, beginning: Beginning) -> AsyncGener
     yield export.BEFORE_PROGRESS
     yield (await read(_progress, user_id)).take()
     yield export.middle(beginning.leaderboard, beginning.sessions)
+    yield (await read(_moderation, user_id)).take()
+    yield export.BEFORE_REPLAYS
     until = beginning.until
     async for part in _parts(lambda after, key: read(_replays, key, after, until), [user_id]):
         yield part.take()
@@ -261,6 +263,10 @@ async def _avatar(statements: Statements, user_id: str) -> Part:
 
 async def _progress(statements: Statements, user_id: str) -> Part:
     return Part(maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null")
+
+
+async def _moderation(statements: Statements, user_id: str) -> Part:
+    return Part(export.moderation(await moderation.of(statements, user_id)))
 
 
 async def _replays(statements: Statements, user_id: str, after: ListPosition, until: datetime) -> Page | None:

@@ -121,7 +121,7 @@ async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, 
 @pytest.mark.parametrize("visible", [True, False])
 @pytest.mark.parametrize("meanwhile", [None, shown.HIDE, shown.SHOW])
 async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reactor, visible, meanwhile):
-    """Hiding and showing the entry of a suspended player; without it, what was visible is so again, and nothing else."""
+    """Hiding and showing the entry of a suspended player; without it, what was visible is so again, no more."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     if not visible:

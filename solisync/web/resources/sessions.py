@@ -16,10 +16,10 @@ from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
+from ...rules.administration import suspension_text
 from ...rules.ids import is_id
 from ...rules.sessions import RefreshRecord
 from ...rules.shapes import Ok
-from ...rules.administration import suspension_text
 from ...storage import accounts, rate_limits, restrictions, sessions
 from ..wire.reply import Reply
 
