@@ -190,8 +190,8 @@ CREATE FUNCTION raise_restriction_number() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    INSERT INTO restriction_number AS known (number) VALUES (1)
-    ON CONFLICT (id) DO UPDATE SET number = known.number + 1 + floor(random() * 1000000)::bigint;
+    INSERT INTO restriction_number AS known (number) VALUES (1 + floor(random() * 1000000)::bigint)
+    ON CONFLICT (id) DO UPDATE SET number = known.number + excluded.number;
     RETURN NULL;
 END
 $$;

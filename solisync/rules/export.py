@@ -1,8 +1,8 @@
 """The export of all that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two records
-of a list.
+progress, `middle`, `moderation`, BEFORE_REPLAYS, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with
+SEPARATOR between two records of a list.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 
 SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
+BEFORE_REPLAYS = b',\n"replays":['
 BEFORE_ANALYTICS = b'],\n"analytics":['
 BEFORE_HISTORY = b'],\n"history":['
 END = b"]}\n"
@@ -68,12 +69,43 @@ class ExportedSession(Struct, frozen=True):
     access_expiry: int | None
 
 
+class ExportedSuspension(Struct, frozen=True):
+    """Since when, until when and with which message the player is suspended."""
+
+    since: datetime
+    until: datetime | None
+    message: str | None
+    was_visible: Annotated[bool, Meta(description="whether the entry on the leaderboard will be visible again")]
+
+
+class ExportedAct(Struct, frozen=True):
+    """What an operator has done to the player, or to a replay of theirs."""
+
+    at: datetime
+    act: str
+    replay_id: Id | None
+    reason: str | None
+    note: str | None
+    before: str | None
+    after: str | None
+
+
+class ExportedModeration(Struct, frozen=True):
+    """What operators have done: `access_cutoff` is the `exp` up to which access tokens are refused."""
+
+    suspension: ExportedSuspension | None
+    locked_since: datetime | None
+    access_cutoff: int | None
+    acts: list[ExportedAct]
+
+
 class ReplayHead(Struct, frozen=True):
     """What is stored of a replay beside it."""
 
     id: Id
     received_at: datetime
     listed: bool
+    held: Annotated[bool, Meta(description="whether an operator keeps it unlisted")]
 
 
 class ExportedReplay(ReplayHead, frozen=True):
@@ -114,6 +146,7 @@ class Exported(Struct, frozen=True, kw_only=True):
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
     recovery_codes: CodesLeft
+    moderation: ExportedModeration
     replays: list[ExportedReplay]
     analytics: list[ExportedEvent]
     history: list[ExportedHappening]
@@ -132,9 +165,14 @@ def avatar(extension: str, base64: str) -> bytes:
 
 
 def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession], codes: CodesLeft) -> bytes:
-    """The document from the progress to the first replay."""
+    """The document from the progress to what operators have done."""
     parts = (b',\n"leaderboard":', _encode(leaderboard), b',\n"sessions":', _encode(sessions))
-    return b"".join((*parts, b',\n"recovery_codes":', _encode(codes), b',\n"replays":['))
+    return b"".join((*parts, b',\n"recovery_codes":', _encode(codes), b',\n"moderation":'))
+
+
+def moderation(done: ExportedModeration) -> bytes:
+    """What operators have done."""
+    return _encode(done)
 
 
 def replay(head: ReplayHead, body: bytes) -> tuple[bytes, ...]:

@@ -12,7 +12,7 @@ from ..postgres.statement import Row
 from ..postgres.transaction import Statements
 from ..rules import export
 from ..rules.list_position import ListPosition
-from . import paging
+from . import moderation, paging
 from .exported import AVATAR, EVENTS, HISTORY, PROGRESS, REPLAYS, Beginning
 from .rows import many, maybe
 
@@ -58,6 +58,8 @@ async def document(read: Read, user_id: str, beginning: Beginning) -> AsyncGener
     yield export.BEFORE_PROGRESS
     yield (await read(_progress, user_id)).take()
     yield export.middle(beginning.leaderboard, beginning.sessions, beginning.codes)
+    yield (await read(_moderation, user_id)).take()
+    yield export.BEFORE_REPLAYS
     until = beginning.until
     async for part in _parts(lambda after, key: read(_replays, key, after, until), [user_id]):
         yield part.take()
@@ -91,6 +93,10 @@ async def _avatar(statements: Statements, user_id: str) -> Part:
 
 async def _progress(statements: Statements, user_id: str) -> Part:
     return Part(maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null")
+
+
+async def _moderation(statements: Statements, user_id: str) -> Part:
+    return Part(export.moderation(await moderation.of(statements, user_id)))
 
 
 async def _replays(statements: Statements, user_id: str, after: ListPosition, until: datetime) -> Page | None:

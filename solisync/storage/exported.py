@@ -154,15 +154,15 @@ PROGRESS = Query(
 REPLAYS = Query(
     "export_replays",
     f"""
-    SELECT id, received_at, unlisted IS NULL AS listed,
+    SELECT id, received_at, unlisted IS NULL AS listed, coalesce(held, false) AS held,
         CASE WHEN length(body) = size THEN body END AS text,
         CASE WHEN length(body) <> size THEN encode(convert_to(body, 'UTF8'), 'base64') END AS encoded
     FROM (
-        SELECT id, received_at, unlisted, body, size, sum(size) OVER (
+        SELECT id, received_at, unlisted, held, body, size, sum(size) OVER (
             ORDER BY user_id, received_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS before
         FROM (
-            SELECT user_id, id, received_at, unlisted, body, size FROM replays
+            SELECT user_id, id, received_at, unlisted, held, body, size FROM replays
             WHERE (user_id, received_at, id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
               AND received_at <= $4::timestamptz
             ORDER BY user_id, received_at, id LIMIT {PAGE_REPLAYS}

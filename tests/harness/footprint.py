@@ -15,7 +15,8 @@ from tests.harness.postgres import run_sql
 
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
-    WHERE table_schema = 'public' AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'imported')
+    WHERE table_schema = 'public'
+      AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'restriction_number', 'imported')
     ORDER BY 1, ordinal_position
 """
 
@@ -25,8 +26,28 @@ HAPPENED = """
 """
 
 
+RESTRICT = """
+    INSERT INTO suspensions VALUES (%(player)s, now(), now() + interval '1 day', 'no more of this', true);
+    INSERT INTO access_cutoffs VALUES (%(player)s, 1234567890);
+    INSERT INTO profile_locks VALUES (%(player)s, now());
+    UPDATE replays SET held = true WHERE user_id = %(player)s;
+    WITH act AS (
+        INSERT INTO admin_acts (actor_kind, actor, act, target, reason, client, request_id)
+        VALUES ('admin', 'an operator', 'unlist', 'replay', 'cheating', '192.0.2.7', 'a request') RETURNING id
+    )
+    INSERT INTO admin_notes (act_id, user_id, replay_id, note, before, after)
+    SELECT act.id, user_id, replays.id, 'seen by hand', 'what was before', 'what is now' FROM act, replays
+    WHERE user_id = %(player)s
+"""
+
+
+def restrict(dsn, player):
+    """Leave something in every table of acts and restrictions; the service doesn't serve this player any more."""
+    run_sql(dsn, RESTRICT, {"player": player})
+
+
 async def play(dsn, client, name):
-    """Leave something in every table, and in every column but those that only older nodes leave empty; the id."""
+    """Leave something in every table but those of `restrict`, and in every column that new nodes fill; the id."""
     await client.register(name, "correct horse")
     player = (await client.me()).id
     pulled = (await client.pull()).merged

@@ -22,7 +22,14 @@ async def test_the_document_lists_every_route_and_its_shapes(server):
     assert document["paths"]["/api/auth/login"]["post"]["security"] == []
     upload = document["paths"]["/api/me/avatar"]["put"]
     assert set(upload["requestBody"]["content"]) == {"image/jpeg", "image/png", "image/webp", "image/gif"}
-    assert set(upload["responses"]) == {"200", "401", "404", "429", *OF_ANY_ROUTE}  # too large an avatar is a 400
+    assert set(upload["responses"]) == {
+        "200",
+        "401",
+        "403",
+        "404",
+        "429",
+        *OF_ANY_ROUTE,
+    }  # too large an avatar is a 400
     shown = document["paths"]["/avatars/{user_id}.{extension}"]["get"]
     assert set(shown["responses"]["200"]["content"]) == set(upload["requestBody"]["content"])
     assert [parameter["name"] for parameter in shown["parameters"]] == ["user_id", "extension", "If-None-Match"]
