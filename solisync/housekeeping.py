@@ -30,8 +30,8 @@ class Housekeeping:
     """Every minute ends suspensions that are over, and deletes what is of no use any more.
 
     That is expired refresh tokens, what was known of their sessions, unused rate limits, cutoffs below which there are
-    no access tokens any more, and old analytics. Once after a start, takes games of older rulesets off the boards, where they stand from before migrations/0017. A
-    round that fails is logged, and the next one tries again.
+    no access tokens any more, and old analytics. Once after a start, takes games of older rulesets off the boards,
+    where they stand from before migrations/0017. What fails is logged, and the next round tries it again.
     """
 
     _log = Logger()

@@ -30,7 +30,7 @@ FLOORS = (
     {"settings", "housekeeping", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
-    {"supervisor", "service", "client"},
+    {"supervisor", "serving", "service", "client"},
     {"commands"},
     {"tap", "worker"},
 )
@@ -47,7 +47,7 @@ KNOWN_TO = {
     "psycopg2": {"postgres.libpq", "postgres.opening", "postgres.connection", "postgres.dsn"},  # errors; parser of DSNs
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
-    "treq": {"client"},
+    "treq": {"client.transport"},
     "prometheus_client": {"process.metrics", "process.shared_metrics", "process.scrape"},
     "shtab": {"commands.completion"},
     "sqlite3": {"moving_in.sqlite_file"},

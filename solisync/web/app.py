@@ -31,8 +31,9 @@ from .restrictions import Restrictions
 from .route import Route
 from .same_origin import check_same_origin
 from .time_limit import TimeLimit
-from .wire.reply import Refusal, Reply
-from .wire.request import BODY_TOO_LARGE, Request
+from .wire.refusal import BODY_TOO_LARGE, Refusal
+from .wire.reply import Reply
+from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
 
@@ -96,7 +97,7 @@ class App:
         client = self._claims(request).user_id if route.protected else request.caller.bucket
         if size is not None and size > LARGE_BYTES:
             self._large_bodies.admit(client, size)
-            request.parsing = self._large_bodies.parsing(client, size)
+            request.body.parsing = self._large_bodies.parsing(client, size)
         return None
 
     def _claims(self, request: Request) -> AccessClaims:
