@@ -31,8 +31,8 @@ class Housekeeping:
 
     That is expired sessions and reset links, unused rate limits, cutoffs below which there are no access tokens any
     more, old analytics and history. Tells `links_open` how many reset links are left. Once after a start, takes games
-    of older rulesets off the boards, where they stand from before migrations/0017. A round that fails is logged, and
-    the next one tries again.
+    of older rulesets off the boards, where they stand from before migrations/0017. What fails is logged, and the next
+    round tries it again.
     """
 
     _log = Logger()

@@ -1,6 +1,5 @@
-"""`solisync users history` and `solisync users find`: what happened to a player, and who came from an address."""
+"""`solisync users history`: what has happened to a player."""
 
-from dataclasses import asdict
 from operator import itemgetter
 
 from ..postgres.transaction import Statements
@@ -10,7 +9,6 @@ from ..storage.history import HistoryLine
 from .output import Column
 from .task import Task, player
 
-LATEST = 100
 COLUMNS = (
     Column("at", 19),
     Column("what", 24),
@@ -19,7 +17,6 @@ COLUMNS = (
     Column("by", 16),
     Column("details", 40),
 )
-VISITORS = (Column("username", 32), Column("id", 36), Column("last_at", 19), Column("events", 8, right=True))
 
 
 async def show(task: Task) -> None:
@@ -34,17 +31,9 @@ async def show(task: Task) -> None:
             write(line if task.output.json else line | {"details": _details(line)})
 
 
-async def find(task: Task) -> None:
-    """List the players to whom something happened from an address, the last first."""
-    async with task.connection() as statements:
-        write = task.output.table(VISITORS)
-        for each in await history.of_client(statements, task.chosen.address, most=task.chosen.limit):
-            write(asdict(each))
-
-
 async def _latest_acts(statements: Statements, user_id: str, most: int) -> list[RecordedAct]:
     found: list[RecordedAct] = []
-    async for page in acts.listed_of_player(statements, user_id):
+    async for page in acts.listed(statements, user_id=user_id):
         found += page
         if len(found) >= most:
             break

@@ -8,9 +8,10 @@ from typing import Any, NoReturn, cast
 from ..rules.administration import NOTE_MAX, REASONS
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP
 from ..settings.table import TABLE
+from .command import Command
 from .output import Output, ProgressLine, confirm
 from .running import run
-from .table import COMMANDS, NOUNS, Command
+from .table import COMMANDS, NOUNS
 from .task import Task
 
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
@@ -67,8 +68,8 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
 def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
     """Run the subcommand that was chosen, and exit."""
     command: Command = chosen.command
-    if command.question is not None and not chosen.yes:
-        confirm(command.question(chosen))
+    if command.question is not None and not chosen.yes and (question := command.question(chosen)) is not None:
+        confirm(question)
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
 
     async def work(reactor: Any) -> None:

@@ -1,7 +1,7 @@
 """`solisync replays`: unlisting and deleting replays, having them checked, and looking at their verdicts."""
 
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -11,8 +11,10 @@ from ..acts.act import Act, Acting, Done
 from ..errors import NotFound
 from ..klondike import UnreadableError, draw_game, read_recording, undo_places
 from ..rules.ids import canonical_uuid
-from ..storage import rechecks, verdicts
+from ..storage import listed_replays, rechecks, verdicts
+from ..storage.listed_replays import SameGame
 from ..storage.verdicts import CheckedReplay
+from .output import shown
 from .task import Task
 
 
@@ -76,9 +78,15 @@ async def show(task: Task) -> None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
         facts = asdict(found)
         del facts["body"], facts["timeline"]
+        same = await listed_replays.same_game(statements, found.id)
+        facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
         task.output.facts(facts)
         if not task.output.json:
             _draw(task, found)
+
+
+def _in_words(same: Sequence[SameGame]) -> str | None:
+    return ", ".join(f"{each.replay_id} of '{each.username}', {shown(each.received_at)}" for each in same) or None
 
 
 def _draw(task: Task, replay: CheckedReplay) -> None:

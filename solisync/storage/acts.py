@@ -68,14 +68,19 @@ RECORD = Statement(
     """,
 )
 
-LIST = Query(
-    "admin_list_acts",
-    """
+_SHOWN = """
     SELECT admin_acts.id, at, actor_kind || ':' || actor AS actor, act, reason, user_id, username, replay_id, note,
         before, after
-    FROM admin_acts LEFT JOIN admin_notes ON act_id = admin_acts.id LEFT JOIN users ON users.id = user_id
-    WHERE admin_acts.id < $1::bigint AND ($2::text IS NULL OR act = $2::text)
-        AND ($3::text IS NULL OR actor_kind || ':' || actor = $3::text)
+"""
+_CHOSEN = """
+    AND ($2::text IS NULL OR act = $2::text) AND ($3::text IS NULL OR actor_kind || ':' || actor = $3::text)
+"""
+
+LIST = Query(
+    "admin_list_acts",
+    f"""
+    {_SHOWN} FROM admin_acts LEFT JOIN admin_notes ON act_id = admin_acts.id LEFT JOIN users ON users.id = user_id
+    WHERE admin_acts.id < $1::bigint {_CHOSEN}
     ORDER BY admin_acts.id DESC LIMIT $4::int
     """,
     prepared=False,
@@ -84,12 +89,10 @@ LIST = Query(
 
 LIST_OF_PLAYER = Query(
     "admin_list_acts_of_player",
-    """
-    SELECT admin_acts.id, at, actor_kind || ':' || actor AS actor, act, reason, user_id, username, replay_id, note,
-        before, after
-    FROM admin_notes JOIN admin_acts ON admin_acts.id = act_id JOIN users ON users.id = user_id
-    WHERE user_id = $1::uuid AND act_id < $2::bigint
-    ORDER BY act_id DESC LIMIT $3::int
+    f"""
+    {_SHOWN} FROM admin_notes JOIN admin_acts ON admin_acts.id = act_id JOIN users ON users.id = user_id
+    WHERE act_id < $1::bigint AND user_id = $5::uuid {_CHOSEN}
+    ORDER BY act_id DESC LIMIT $4::int
     """,
     prepared=False,
     row=RecordedAct,
@@ -118,23 +121,15 @@ def recording(
     return ((RECORD, *who, user_id, replay_id, note, before, after),)
 
 
-def listed(statements: Statements, *, act: str | None, actor: str | None) -> AsyncIterator[list[RecordedAct]]:
-    """The acts of this name and of this actor, all of them where it is None, newest first, in pages."""
+def listed(
+    statements: Statements, *, act: str | None = None, actor: str | None = None, user_id: str | None = None
+) -> AsyncIterator[list[RecordedAct]]:
+    """The acts of this name, of this actor, on this player and their replays, newest first, in pages."""
 
     async def read(after: RecordedAct | None) -> list[RecordedAct]:
-        return many(LIST, await statements.run(LIST, _before(after), act, actor, paging.PAGE))
+        wanted = (after.id if after else 2**63 - 1, act, actor, paging.PAGE)
+        if user_id is None:
+            return many(LIST, await statements.run(LIST, *wanted))
+        return many(LIST_OF_PLAYER, await statements.run(LIST_OF_PLAYER, *wanted, user_id))
 
     return paging.pages(read, paging.PAGE)
-
-
-def listed_of_player(statements: Statements, user_id: str) -> AsyncIterator[list[RecordedAct]]:
-    """The acts on a player and on replays of theirs, newest first, in pages."""
-
-    async def read(after: RecordedAct | None) -> list[RecordedAct]:
-        return many(LIST_OF_PLAYER, await statements.run(LIST_OF_PLAYER, user_id, _before(after), paging.PAGE))
-
-    return paging.pages(read, paging.PAGE)
-
-
-def _before(after: RecordedAct | None) -> int:
-    return after.id if after else 2**63 - 1

@@ -3,9 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
-from solisync.errors import NotFound
+from solisync.commands import finding
+from solisync.errors import FatalError, NotFound
 from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
 
@@ -41,18 +40,19 @@ async def test_a_history_has_events_and_acts(administrate, server):
     await administrate("users", "history", "ann", fails=NotFound)
 
 
-async def test_players_are_found_by_an_address(administrate, server):
+async def test_players_are_found_by_an_address(administrate, server, monkeypatch):
     """Any of the same /64; who was there last comes first."""
     for name, hours in (("ann", 5), ("bob", 1), ("cyd", 0)):
         await server.player(name)
         await happened(server, "login", "2001:db8:1:2::/64" if name != "cyd" else "192.0.2.9", name=name, hours=hours)
     await happened(server, "login failed", "2001:db8:1:2::/64", hours=2, times=4)
-    found = (await administrate("users", "find", "--address", "2001:db8:1:2::77", "--json")).records
+    found = (await administrate("users", "find", "2001:db8:1:2::77", "--address", "--json")).records
     assert [(line["username"], line["events"]) for line in found] == [("bob", 1), ("ann", 5)]
-    assert len((await administrate("users", "find", "--address", "2001:db8:1:2::77", "--limit", "1")).lines) == 2
-    assert (await administrate("users", "find", "--address", "192.0.2.10", "--json")).records == []
-    with pytest.raises(SystemExit, match="2"):
-        await administrate("users", "find", "--address", "nowhere")
+    monkeypatch.setattr(finding, "MOST", 1)
+    cut = await administrate("users", "find", "2001:db8:1:2::77", "--address")
+    assert (len(cut.lines), cut.progress) == (2, ["only the first 1 are listed"])
+    assert (await administrate("users", "find", "192.0.2.10", "--address", "--json")).records == []
+    await administrate("users", "find", "nowhere", "--address", fails=FatalError)
 
 
 async def test_a_link_lets_the_player_set_a_password(administrate, server):
