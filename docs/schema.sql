@@ -737,6 +737,8 @@ CREATE INDEX replays_user ON replays USING btree (user_id) INCLUDE (size);
 
 CREATE INDEX suspensions_until ON suspensions USING btree (until) WHERE (until IS NOT NULL);
 
+CREATE INDEX users_folded ON users USING btree (lower(username));
+
 CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (status <> 'verified'::text);
 
 CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
