@@ -13,7 +13,7 @@ from .challenge import DailyChallenge
 from .fields import Time
 from .verdicts import VerdictAnswer
 
-PageName = Literal["home", "replays", "replay", "leaderboard", "daily", "account", "missing"]
+PageName = Literal["home", "replays", "replay", "leaderboard", "daily", "account", "missing", "failed", "away"]
 
 
 class PageMeta(NamedTuple):
@@ -70,6 +70,8 @@ STATIC: dict[PageName, PageMeta] = {
     "daily": PageMeta("Deal of the day – Solitaire", "One deal a day for everybody, and a goal to reach with it."),
     "account": PageMeta("Account – Solitaire", "Sign in, register, and look after your account."),
     "missing": PageMeta("Not found – Solitaire", "There is nothing at this address."),
+    "failed": PageMeta("Something went wrong – Solitaire", "The server could not make this page."),
+    "away": PageMeta("Back in a moment – Solitaire", "The service is restarting or busy."),
 }
 
 _VERDICTS = {

@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
+from solisync.export_document import export_document
 from solisync.postgres.connection import Connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import Batch, Event
@@ -69,7 +70,7 @@ async def exported(reactor, server, player):
         async def read(work, *arguments):
             return await work(statements, *arguments)
 
-        parts = export.document(read, player, await export.begin(statements, player))
+        parts = export_document(read, await export.begin(statements, player))
         return b"".join([part async for part in parts]).decode()
 
 

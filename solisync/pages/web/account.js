@@ -4,7 +4,7 @@
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
 import { local, username } from "./http.js";
-import { byId, say } from "./page.js";
+import { byId, tell } from "./page.js";
 
 /** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
 function back() {
@@ -23,7 +23,7 @@ function enters(form, register) {
     if (back()) location.assign(back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();
-    say(`Signed in as ${username}`);
+    tell(`Signed in as ${username}`);
   });
 }
 
