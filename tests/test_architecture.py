@@ -27,7 +27,7 @@ FLOORS = (
     {"storage"},
     {"access"},
     {"acts"},
-    {"settings", "housekeeping", "history", "checking", "moving_in"},
+    {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
     {"supervisor", "serving", "service", "client"},
@@ -202,6 +202,17 @@ def test_sql_stands_in_storage():
     }
     assert found == set(SQL_MODULES)
     assert not [name for name in SQL_MODULES if f"`{name.replace('.', '/')}.py`" not in PAGE]
+
+
+def test_storage_decides_nothing():
+    """storage/ takes shapes and constants from rules/, and no function."""
+    assert not [
+        f"{name} imports {imported}"
+        for path, name in NAMES.items()
+        if name.startswith("storage")
+        for imported in imports_of(path)
+        if imported.startswith("solisync.rules") and imported.rpartition(".")[2].islower()
+    ]
 
 
 def test_a_transaction_is_begun_where_it_is_committed():

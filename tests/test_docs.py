@@ -25,7 +25,7 @@ from solisync.rules.json_body import MAX_NESTING
 from solisync.rules.shapes import MAX_BODY
 from solisync.rules.sync import Achievement, Payload, Progress, Stats
 from solisync.settings.table import TABLE
-from solisync.storage.exported import PAGE_BYTES
+from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import channel, unread_timer

@@ -6,6 +6,8 @@ from ..access.rate_limit import buckets_of
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
+from ..rules.analytics import name_of
+from ..rules.ids import canonical_uuid
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
 from ..storage import accounts, recovery, restricting, restrictions, sessions
@@ -74,8 +76,10 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
     check_username(username)
     if username == player.username:
         return NOTHING
-    await accounts.rename(transaction, player.id, former=player.username, username=username)
-    return Done(changed=True, before=player.username, after=username)
+    former = player.username
+    names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
+    await accounts.rename(transaction, player.id, username, names)
+    return Done(changed=True, before=former, after=username)
 
 
 async def delete(transaction: Transaction, player: Player) -> Done:

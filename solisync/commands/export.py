@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from ..storage import exported
-from ..storage.export import document
+from ..export_document import export_document
+from ..storage.export import begin
 from .task import Task, no_such_player, player
 
 T = TypeVar("T")
@@ -18,8 +18,8 @@ async def export(task: Task) -> None:
             return await work(statements, *arguments)
 
         found = await player(statements, task.chosen.user)
-        beginning = await exported.begin(statements, found.id)
-        if beginning is None:
+        start = await begin(statements, found.id)
+        if start is None:
             raise no_such_player(task.chosen.user)
-        async for part in document(read, found.id, beginning):
+        async for part in export_document(read, start):
             task.output.raw(part.decode())

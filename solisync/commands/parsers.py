@@ -51,7 +51,8 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
         place = choice if argument.name in command.either else parser
         place.add_argument(argument.name, help=argument.help, **argument.how)
     if command.acts:
-        parser.add_argument("--reason", help="why, for the record of acts", choices=REASONS)
+        reasons = f"why, for the record of acts: {', '.join(REASONS)}"
+        parser.add_argument("--reason", help=reasons, choices=REASONS, metavar="REASON")
         parser.add_argument("--note", help=f"a note for the record, up to {NOTE_MAX} characters", metavar="TEXT")
     parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
     if command.question is not None:

@@ -1,17 +1,18 @@
 """The export of all that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, `moderation`, BEFORE_REPLAYS, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with
-SEPARATOR between two records of a list.
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two records
+of a list.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, structs
 
+from .accounts import avatar_url
 from .avatars import media_type
 from .recovery import CodesLeft
 
@@ -20,7 +21,6 @@ RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 
 SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
-BEFORE_REPLAYS = b',\n"replays":['
 BEFORE_ANALYTICS = b'],\n"analytics":['
 BEFORE_HISTORY = b'],\n"history":['
 END = b"]}\n"
@@ -125,6 +125,10 @@ class ExportedEvent(Struct, frozen=True):
     event_type: str
     payload: Annotated[Raw, Meta(description="any JSON")]
 
+    def parts(self) -> tuple[bytes, ...]:
+        """The event as JSON, in one part."""
+        return (_encode(self),)
+
 
 class ExportedHappening(Struct, frozen=True):
     """An event of the account."""
@@ -134,6 +138,10 @@ class ExportedHappening(Struct, frozen=True):
     reason: str | None
     client: Annotated[str | None, Meta(description="the address that it came from; null for a command")]
     times: Annotated[int, Meta(description="how often, within a moment")]
+
+    def parts(self) -> tuple[bytes, ...]:
+        """The event as JSON, in one part."""
+        return (_encode(self),)
 
 
 class Exported(Struct, frozen=True, kw_only=True):
@@ -152,43 +160,60 @@ class Exported(Struct, frozen=True, kw_only=True):
     history: list[ExportedHappening]
 
 
-def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
-    """The document up to the avatar."""
+class Record(Protocol):
+    """A record of a long list."""
+
+    def parts(self) -> tuple[bytes, ...]:
+        """The record as JSON, in parts that are to be joined."""
+
+
+class StoredReplay(NamedTuple):
+    """An ExportedReplay before it is JSON."""
+
+    head: ReplayHead
+    body: bytes
+
+    def parts(self) -> tuple[bytes, ...]:
+        """The replay as JSON, in parts: a copy less of a large body."""
+        return _encode(self.head)[:-1], b',"body":', self.body, b"}"
+
+
+class StoredAvatar(NamedTuple):
+    """An ExportedAvatar before it is JSON."""
+
+    extension: str
+    base64: str
+
+
+def opening(exported_at: datetime, account: ExportedAccount, avatar_extension: str | None) -> bytes:
+    """The document up to the avatar; `avatar_url` of the account is set here."""
+    account = structs.replace(account, avatar_url=avatar_url(account.id, avatar_extension))
     return b"".join((b'{"exported_at":', _encode(exported_at), b',\n"account":', _encode(account), b',\n"avatar":'))
 
 
-def avatar(extension: str, base64: str) -> bytes:
-    """An avatar; base64 has nothing in it that JSON escapes."""
-    return b"".join(
-        (b'{"content_type":', _encode(media_type(extension)), b',"base64":"', base64.encode("ascii"), b'"}')
-    )
+def avatar(stored: StoredAvatar | None) -> bytes:
+    """An avatar, or null; base64 has nothing in it that JSON escapes."""
+    if stored is None:
+        return b"null"
+    content_type = _encode(media_type(stored.extension))
+    return b"".join((b'{"content_type":', content_type, b',"base64":"', stored.base64.encode("ascii"), b'"}'))
 
 
-def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession], codes: CodesLeft) -> bytes:
-    """The document from the progress to what operators have done."""
-    parts = (b',\n"leaderboard":', _encode(leaderboard), b',\n"sessions":', _encode(sessions))
-    return b"".join((*parts, b',\n"recovery_codes":', _encode(codes), b',\n"moderation":'))
+def middle(
+    leaderboard: ExportedEntry | None,
+    sessions: list[ExportedSession],
+    codes: CodesLeft,
+    moderation: ExportedModeration,
+) -> bytes:
+    """The document from the progress to the first replay."""
+    parts = {b"leaderboard": leaderboard, b"sessions": sessions, b"recovery_codes": codes, b"moderation": moderation}
+    return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
-def moderation(done: ExportedModeration) -> bytes:
-    """What operators have done."""
-    return _encode(done)
-
-
-def replay(head: ReplayHead, body: bytes) -> tuple[bytes, ...]:
-    """A replay, in parts that are to be joined: a copy less of a large body."""
-    return _encode(head)[:-1], b',"body":', body, b"}"
-
-
-def joined(records: Iterable[tuple[bytes, ...]]) -> bytes:
-    """Records in a row, each of them in parts, with separators between them."""
-    parts = [part for record in records for part in (SEPARATOR, *record)]
-    return b"".join(parts[1:])
-
-
-def event(stored: ExportedEvent | ExportedHappening) -> tuple[bytes, ...]:
-    """An event, in one part."""
-    return (_encode(stored),)
+def joined(records: Sequence[Record], *, first: bool) -> bytes:
+    """Records in a row with separators, of which the `first` in the document has none before it."""
+    parts = [part for record in records for part in (SEPARATOR, *record.parts())]
+    return b"".join(parts[first:])
 
 
 def filename(username: str | None) -> str:

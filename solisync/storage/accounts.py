@@ -6,8 +6,6 @@ from hashlib import sha256
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..rules.analytics import name_of
-from ..rules.ids import canonical_uuid
 from ..rules.sessions import RefreshRecord
 from .rows import converted, maybe, one
 
@@ -160,6 +158,9 @@ SUMMARY = Query(
     row=converted(Summary, payload=str.encode),
 )
 
+NamesOfEvents = tuple[str | None, str | None, str | None, str | None]
+"""The old name as events have it, and the id that it spells, if any; the same of the new name."""
+
 RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
@@ -251,10 +252,9 @@ async def summary(statements: Statements, user_id: str) -> Summary | None:
     return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
 
 
-async def rename(transaction: Transaction, user_id: str, *, former: str, username: str) -> None:
-    """Give a player, and the events that name them, another name than the `former` one. Needs a lock of their row.
+async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:
+    """Give a player another name, and the events that name them; fails with a DatabaseError when it is taken.
 
-    Fails with a DatabaseError when the name is taken.
+    Needs a lock of their row.
     """
-    names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
     await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

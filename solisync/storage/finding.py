@@ -75,7 +75,7 @@ USERNAMES = Query(
     "admin_find_in_usernames",
     f"""
     WITH page AS MATERIALIZED (
-        SELECT username FROM users WHERE username > $1::text ORDER BY username LIMIT {PAGE}
+        SELECT username FROM users WHERE username > $1::text ORDER BY username LIMIT $3::int
     )
     SELECT (SELECT max(username) FROM page) AS last, ARRAY(
         SELECT id::text FROM users WHERE username = ANY (ARRAY(
@@ -92,7 +92,7 @@ DISPLAY_NAMES = Query(
     "admin_find_in_display_names",
     f"""
     WITH page AS MATERIALIZED (
-        SELECT user_id, display_name FROM leaderboard WHERE user_id > $1::uuid ORDER BY user_id LIMIT {PAGE}
+        SELECT user_id, display_name FROM leaderboard WHERE user_id > $1::uuid ORDER BY user_id LIMIT $3::int
     )
     SELECT (SELECT user_id::text FROM page ORDER BY user_id DESC LIMIT 1) AS last, ARRAY(
         SELECT user_id::text FROM page WHERE strpos(lower(display_name), lower($2::text)) > 0
@@ -118,7 +118,7 @@ async def by_part(statements: Statements, text: str, *, display_names: bool) -> 
     """Look for a part of usernames, or of the names on the leaderboard, whatever the case, page by page to the end."""
     query, last = (DISPLAY_NAMES, NIL) if display_names else (USERNAMES, "")
     while True:
-        page = one(query, await statements.run(query, last, text))
+        page = one(query, await statements.run(query, last, text, PAGE))
         yield NamePage(page.last, await by_ids(statements, page.ids) if page.ids else [])
         if page.last is None:
             return

@@ -26,6 +26,7 @@ from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
+from .error_pages import Presentation, as_json
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
 from .restrictions import Restrictions
@@ -59,7 +60,9 @@ class App:
         metrics: Metrics,
         observer: Callable[[Happened], None],
         now: Callable[[], datetime],
+        present_error: Presentation = as_json,
     ) -> None:
+        self._present_error = present_error
         self._limiter = limiter
         self._restrictions = restrictions
         self._tokens = tokens
@@ -75,11 +78,11 @@ class App:
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
             self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
-        self._klein.handle_errors(Exception)(_send_error)
+        self._klein.handle_errors(Exception)(self._send_error)
 
     def resource(self) -> KleinResource:
         """The resource for a Site."""
-        return _Resource(self._klein, serve=self._serve)
+        return _Resource(self._klein, serve=self._serve, error=self._error)
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
         """Find the route of a request whose head has arrived; returns the error for a body that is too large.
@@ -114,6 +117,12 @@ class App:
 
     def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
         return self._serve(request).addCallback(request.send)
+
+    def _send_error(self, request: Any, failure: Failure) -> None:
+        request.send(self._error(request, failure))
+
+    def _error(self, request: Request, failure: Failure) -> Reply:
+        return self._present_error(request, error_reply(request, failure))
 
     def _serve(self, request: Request) -> Deferred[Reply]:
         work = Deferred.fromCoroutine(self._reply(request))
@@ -208,9 +217,10 @@ class _Resource(KleinResource):
 
     _log = Logger()
 
-    def __init__(self, klein: Klein, *, serve: Serve) -> None:
+    def __init__(self, klein: Klein, *, serve: Serve, error: Callable[[Request, Failure], Reply]) -> None:
         super().__init__(klein)
         self._serve = serve
+        self._error = error
 
     def render(self, request: Any) -> Any:
         if request.route is None or request.method == b"HEAD":
@@ -223,10 +233,6 @@ class _Resource(KleinResource):
 
     def _answer(self, result: Reply | Failure, request: Request) -> None:
         try:
-            request.answer(error_reply(request, result) if isinstance(result, Failure) else result)
+            request.answer(self._error(request, result) if isinstance(result, Failure) else result)
         except Exception:
             self._log.failure("could not send a reply")
-
-
-def _send_error(request: Any, failure: Failure) -> None:
-    request.send(error_reply(request, failure))

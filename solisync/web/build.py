@@ -15,6 +15,7 @@ from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
 from .app import App
+from .error_pages import as_json, as_page
 from .resources import Resources
 from .restrictions import Restrictions
 from .routes import routes
@@ -72,6 +73,7 @@ def make_site(
         metrics=metrics,
         observer=observer,
         now=now,
+        present_error=as_page(resources.pages) if settings.pages else as_json,
     )
     return Site(
         app.resource(),

@@ -6,22 +6,16 @@ from twisted.internet.defer import Deferred
 
 from solisync.acts.act import Acting, Why
 from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS
 from solisync.storage.acts import Actor
 
 
 @pytest.fixture
-def database(server, reactor, prepared):
-    """A pool of four connections; `prepared`, as in the service, or not, as in commands."""
-    database = Database(reactor=reactor, size=4, statements=STATEMENTS if prepared else ())
+def database(server, reactor):
+    """A pool of four connections, on which nothing is prepared, as in commands."""
+    database = Database(reactor=reactor, size=4, statements=())
     database.open(server.dsn)
     yield database
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
-
-
-@pytest.fixture
-def prepared():
-    return False
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.storage import exported, own_replays, paging, replays
+from solisync.storage import export, own_replays, paging, replays
 from tests.harness.plans import plan
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
@@ -60,9 +60,9 @@ async def test_no_list_reads_more_than_it_shows(reactor, empty_database, full, f
         "recent": (replays.RECENT, (), "replays_listed"),
         "own, first page": (own_replays.LIST, (users[0], *paging.END), "replays_of_player"),
         "own, in the middle": (own_replays.LIST, (users[0], *middle), "replays_of_player"),
-        "export, beginning": (exported.BEGIN, (users[0],), "replays_of_player"),
-        "export, replays": (exported.REPLAYS, (users[0], *middle, paging.END.time), "replays_of_player"),
-        "export, events": (exported.EVENTS, (own_name, *middle, paging.END.time), "analytics_events_of_name"),
+        "export, beginning": (export.BEGIN, (users[0],), "replays_of_player"),
+        "export, replays": (export.REPLAYS, (users[0], *middle, paging.END.time), "replays_of_player"),
+        "export, events": (export.EVENTS, (own_name, *middle, paging.END.time), "analytics_events_of_name"),
     }
     told = f"of {count:,}, the newest {unlisted:,} unlisted"
     for name, (statement, parameters, index) in lists.items():

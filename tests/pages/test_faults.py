@@ -57,12 +57,13 @@ def test_7_draw_three_is_called_draw_three(visitor, ann):
     assert "Draw three" in page.inner_text("#list tbody tr")
 
 
-def test_8_refusals_are_in_the_servers_words(visitor, ann):
+def test_8_refusals_say_what_is_wrong(visitor, ann):
+    """In words for players, at the field that they are about."""
     page = visitor.open("/account")
     for name, password, words, field in (
-        ("ann", PASSWORD, "Username already taken.", "new-name"),
-        ("a!", PASSWORD, "Username must be 3-32 characters.", "new-name"),
-        ("bob", "short", "Password must be at least 8 characters.", "new-password"),
+        ("ann", PASSWORD, "That user name is taken. Please choose another one.", "new-name"),
+        ("a!", PASSWORD, "Choose a user name of 3 to 32 characters.", "new-name"),
+        ("bob", "short", "Choose a password of at least 8 characters.", "new-password"),
     ):
         page.fill("#new-name", name)
         page.fill("#new-password", password)

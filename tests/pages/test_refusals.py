@@ -21,7 +21,7 @@ TROUBLE = {
     },
     0: None,
 }
-WORDS = {429: "Too many requests.", 503: "Service unavailable.", 0: "can’t be reached"}
+WORDS = {429: "Too many attempts.", 503: "The service is busy or restarting.", 0: "can’t be reached"}
 
 
 class Trouble:
@@ -183,7 +183,7 @@ def test_the_real_limit_counts_down(visit, site):
         page.fill("#in-password", "wrong password")
         page.click("#in-form button.main")
         until(page, f"!{button}.disabled || {button}.textContent.includes(' in ')")
-    assert "Too many requests" in page.inner_text("#in-form .refused")
+    assert "Too many attempts" in page.inner_text("#in-form .refused")
     assert re.match(r"Sign in in \d+ s", page.inner_text("#in-form button.main"))
     assert page.input_value("#in-name") == "nobody"
 

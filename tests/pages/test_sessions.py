@@ -102,7 +102,9 @@ def test_two_tabs_refresh_once(ann):
     other.wait_for_selector("#devices tbody tr")
     for page in (ann.page, other):
         expired(page)
-        page.goto("/replays")  # forgets what is in memory
+        page.goto("/web/icon.svg")  # forgets what is in memory
+    for page in (ann.page, other):
+        page.goto("/replays", wait_until="commit")
     call = """async () => (await import('/web/api.js')).readOwn('/api/me').then(me => window.answered = me.username)"""
     for page in (ann.page, other):
         page.evaluate(f"void ({call})()")

@@ -124,7 +124,7 @@ def test_the_account_is_ones_own(visit):
     page.fill("#current", "wrong wrong")
     page.fill("#next", "another password")
     page.click("#password-form button.main")
-    until(page, "document.querySelector('#password-form .refused')?.textContent.includes('Invalid credentials')")
+    until(page, "document.querySelector('#password-form .refused')?.textContent.includes('not your current password')")
     assert page.input_value("#next") == "another password"
     assert page.get_attribute("#current", "aria-invalid") == "true"
     page.fill("#current", PASSWORD)

@@ -16,11 +16,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
+from solisync.export_document import export_document
 from solisync.postgres.connection import Connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import Batch, Event
 from solisync.rules.export import filename
-from solisync.storage import export, exported
+from solisync.storage import export
 from tests.harness.concurrency import until
 from tests.harness.footprint import COLUMNS, play, restrict
 from tests.harness.payloads import replay
@@ -67,7 +68,7 @@ ROWS = {  # of the player %(id)s, where there is no column user_id
 }
 
 
-async def exported_document(reactor, server, player):
+async def exported(reactor, server, player):
     """The document of a player, suspended or not, as `solisync users export` gets it."""
     with closing(await Connection.open(reactor, server.dsn)) as connection:
         statements = Statements(connection)
@@ -75,7 +76,7 @@ async def exported_document(reactor, server, player):
         async def read(work, *arguments):
             return await work(statements, *arguments)
 
-        parts = export.document(read, player, await exported.begin(statements, player))
+        parts = export_document(read, await export.begin(statements, player))
         return b"".join([part async for part in parts]).decode()
 
 
@@ -156,7 +157,7 @@ async def test_every_column_is_in_it(server, reactor):
     server.sql("UPDATE refresh_tokens SET user_agent = 'A \"game\" é'")
     for each in (player, neighbour):
         restrict(server.dsn, each)
-    text = await exported_document(reactor, server, player)
+    text = await exported(reactor, server, player)
     found = 0
     for table, column in server.sql(COLUMNS):
         if (
@@ -205,9 +206,7 @@ async def test_bodies_are_in_it_to_the_byte(server):
     assert b'"progress":' + payload.encode() + b"," in content
 
 
-@pytest.mark.parametrize(
-    ("count", "size"), [(3 * exported.PAGE_REPLAYS, 10), (21, exported.PAGE_BYTES // 7), (2, 900_000)]
-)
+@pytest.mark.parametrize(("count", "size"), [(3 * export.PAGE_REPLAYS, 10), (21, export.PAGE_BYTES // 7), (2, 900_000)])
 async def test_pages_make_one_list(server, count, size):
     """Many replays, large replays, and many events of two names: each is there once, in order."""
     client = await server.player("ann")
@@ -215,13 +214,13 @@ async def test_pages_make_one_list(server, count, size):
     server.sql(FILL, (me.id, count, size))
     for name in ("ann", me.id):
         await report(client, name)
-        server.sql(FILL_EVENTS, (name, 2 * exported.PAGE_EVENTS))
+        server.sql(FILL_EVENTS, (name, 2 * export.PAGE_EVENTS))
     document = (await download(server, client)).json
     stored = [each for (each,) in server.sql("SELECT id::text FROM replays ORDER BY received_at, id")]
     assert [each["id"] for each in document["replays"]] == stored
     events = [each for (each,) in server.sql("SELECT id::text FROM analytics_events")]
     assert sorted(each["id"] for each in document["analytics"]) == sorted(events)
-    assert len({each["id"] for each in document["analytics"]}) == len(events) == 4 * exported.PAGE_EVENTS + 2
+    assert len({each["id"] for each in document["analytics"]}) == len(events) == 4 * export.PAGE_EVENTS + 2
 
 
 async def test_head_has_the_same_header(server):

@@ -4,7 +4,7 @@
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
 import { local, Refusal, username } from "./http.js";
-import { byId, say } from "./page.js";
+import { byId, tell } from "./page.js";
 
 /** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
 function back() {
@@ -23,7 +23,7 @@ function enters(form, register) {
     if (back()) location.assign(back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();
-    say(`Signed in as ${username}`);
+    tell(`Signed in as ${username}`);
   });
 }
 
@@ -33,13 +33,12 @@ submits(recovery, async () => {
   try {
     await exchange("POST", "/api/session/recover", { username, code, new_password: word });
   } catch (error) {
-    if (error.code !== "invalid_credentials") throw error;
-    throw new Refusal(401, "code_refused", "there is no such user name with this code, or the code has been used");
+    throw error.code === "invalid_credentials" ? new Refusal(error.status, "code_refused", "") : error;
   }
   recovery.reset();
   byId("forgot").open = false;
   byId("title").focus();
-  say("Your password has changed, and you are signed in.");
+  tell("Your password has changed, and you are signed in.");
 });
 
 let shown = "";

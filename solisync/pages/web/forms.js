@@ -4,19 +4,31 @@
 import { Refusal } from "./http.js";
 import { countDown, h, refuse, sentence } from "./page.js";
 
-/** The field that an error is about, by the error's code. */
-const FIELDS = /** @type {Record<string, string>} */ ({
-  username_length: "username", username_characters: "username", username_taken: "username", username_differs: "username",
-  password_length: "new_password", password_too_long: "new_password", invalid_credentials: "password",
-  code_refused: "code",
-  display_name_empty: "display_name", display_name_length: "display_name", display_name_characters: "display_name",
+/** What errors of forms are about: by code the field, and what they say. */
+const FIELDS = /** @type {Record<string, [string, string]>} */ ({
+  username_length: ["username", "Choose a user name of 3 to 32 characters."],
+  username_characters: ["username", "A user name can have letters without accents, digits and underscores."],
+  username_taken: ["username", "That user name is taken. Please choose another one."],
+  username_differs: ["username", "That is not your user name."],
+  password_length: ["new_password", "Choose a password of at least 8 characters."],
+  password_too_long: ["new_password", "That password is too long. Please choose a shorter one."],
+  invalid_credentials: ["password", "Wrong user name or password."],
+  code_refused: ["code", "No user has this name and this code, or the code has been used."],
+  display_name_empty: ["display_name", "Choose a display name."],
+  display_name_length: ["display_name", "A display name can have up to 32 characters."],
+  display_name_characters: ["display_name", "A display name can’t have control characters."],
+  avatar_too_large: ["file", "This picture is too large."],
 });
+
+/** That the password beside a signed-in player's name is wrong. */
+export const WRONG_PASSWORD = "That is not your current password.";
 
 /**
  * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed.
  * @param {HTMLFormElement} form @param {() => Promise<unknown>} action
+ * @param {string} [wrong] what to say of a wrong password
  */
-export function submits(form, action) {
+export function submits(form, action, wrong) {
   const place = /** @type {HTMLElement} */ (form.querySelector(".refusal"));
   const button = /** @type {HTMLButtonElement} */ (form.querySelector("button:not([type])"));
   place.id ||= `${form.id}-refusal`;
@@ -31,8 +43,9 @@ export function submits(form, action) {
       await action();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const field = form.elements.namedItem(FIELDS[error.code] ?? "");
-      place.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
+      const [name, text] = FIELDS[error.code] ?? ["", sentence(error)];
+      const field = form.elements.namedItem(name);
+      place.append(h("p", { class: "refused", role: "alert" }, (error.code === "invalid_credentials" && wrong) || text));
       if (field instanceof HTMLInputElement) {
         field.setAttribute("aria-invalid", "true");
         field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());

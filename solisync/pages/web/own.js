@@ -2,12 +2,12 @@
 /** /account for a player who is signed in: devices, password, export and deletion; the rest is in own_*.js. */
 
 import { ask, exchange, me, readOwn } from "./api.js";
-import { attempt, field, stack, submits } from "./forms.js";
+import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { Refusal, username } from "./http.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
 import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
-import { ago, byId, fill, h, say, table } from "./page.js";
+import { ago, byId, fill, h, table, tell } from "./page.js";
 
 const signOut = () => exchange("DELETE", "/api/session");
 
@@ -29,7 +29,7 @@ async function loadDevices() {
         await ask("DELETE", `/api/sessions/${session.id}`);
         await loadDevices();
         byId("devices-heading").focus();
-        say("Signed out there");
+        tell("Signed out there");
       });
       return h("tr", {},
         h("th", {}, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
@@ -48,15 +48,15 @@ function bindForms() {
       current_password: password.password.value, new_password: password.new_password.value,
     });
     password.password.value = password.new_password.value = "";
-    say("Your password has changed.");
+    tell("Your password has changed.");
     byId("title").focus();
     await loadDevices();
-  });
+  }, WRONG_PASSWORD);
   byId("export").onclick = () => attempt(byId("export-refused"), async () => {
     const link = h("a", { download: `solisync-${username()}.json`, href: URL.createObjectURL(await (await ask("GET", "/api/me/export")).blob()) });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    say("Your data is being saved.");
+    tell("Your data is being saved.");
   });
   byId("sign-out").onclick = () => attempt(byId("out-refused"), signOut);
   const form = stack("delete-form",
@@ -69,12 +69,12 @@ function bindForms() {
   byId("delete").onclick = () => dialog.showModal();
   submits(form, async () => {
     const [name, word] = [byId("delete-name").value.trim(), byId("delete-password").value];
-    if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "that is not your user name");
+    if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "");
     await exchange("POST", "/api/session", { username: name, password: word });
     await ask("DELETE", "/api/account");
     await exchange("DELETE", "/api/session").catch(() => {}); // there is nothing left to end but the cookie
     location.assign("/");
-  });
+  }, WRONG_PASSWORD);
 }
 
 /** Show all that belongs to the player. */

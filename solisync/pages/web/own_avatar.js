@@ -3,7 +3,7 @@
 
 import { ask, me } from "./api.js";
 import { attempt, field, stack, submits } from "./forms.js";
-import { avatar, byId, h, initial, say } from "./page.js";
+import { avatar, byId, h, initial, tell } from "./page.js";
 
 /** @type {ImageBitmap | null} */
 let picture = null;
@@ -58,12 +58,12 @@ export function bindAvatar() {
     byId("file").value = "";
     await showAvatar(true);
     byId("file").focus();
-    say("Your avatar has changed.");
+    tell("Your avatar has changed.");
   });
   byId("avatar-remove").onclick = () => attempt(byId("file-refused"), async () => {
     await ask("DELETE", "/api/me/avatar");
     await showAvatar(true);
     byId("file").focus();
-    say("Your avatar is removed.");
+    tell("Your avatar is removed.");
   });
 }

@@ -2,9 +2,9 @@
 /** The player's recovery codes on /account: how many are left, and new ones to print or to save. */
 
 import { ask, readOwn } from "./api.js";
-import { submits } from "./forms.js";
+import { submits, WRONG_PASSWORD } from "./forms.js";
 import { username } from "./http.js";
-import { ago, byId, counted, fill, h, say } from "./page.js";
+import { ago, byId, counted, fill, h, tell } from "./page.js";
 
 /** How many codes are left, and since when. */
 export const loadCodes = () => fill(byId("codes-left"), async () => {
@@ -38,6 +38,6 @@ submits(form, async () => {
   const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: form.password.value } });
   form.reset();
   showCodes(await answer.json());
-  say("Your new codes are there.");
+  tell("Your new codes are there.");
   await loadCodes();
-});
+}, WRONG_PASSWORD);

@@ -3,7 +3,7 @@
 
 import { ask, readOwn } from "./api.js";
 import { attempt } from "./forms.js";
-import { byId, clock, h, played, say, score, table, verdictMark, words } from "./page.js";
+import { byId, clock, h, played, score, table, tell, verdictMark, words } from "./page.js";
 
 /** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
  *   recorded_at: string, listed: boolean, size: number, verdict: string}} Game */
@@ -40,7 +40,7 @@ function gameRow(game) {
         listed.checked = !wanted;
         throw error;
       });
-      say(wanted ? "Listed" : "Not listed any more");
+      tell(wanted ? "Listed" : "Not listed any more");
     });
   } });
   listed.checked = game.listed;
@@ -48,7 +48,7 @@ function gameRow(game) {
     askAndDelete(`Delete the game with ${name}?`, path, () => {
       row.remove();
       byId("games-heading").focus();
-      say("Deleted");
+      tell("Deleted");
     });
   } }, "Delete");
   const row = h("tr", {},

@@ -83,7 +83,18 @@ export function initial(name) {
 /** A line for those who do not see the page change. @param {string} text */
 export function say(text) {
   const region = byId("said");
+  region.classList.remove("toast");
   region.textContent = region.textContent === text ? `${text}\u00a0` : text; // the same words are not said twice
+}
+
+let toast = 0;
+
+/** Tell everybody what has been done: a line that is said, and seen for some seconds. @param {string} text */
+export function tell(text) {
+  say(text);
+  clearTimeout(toast);
+  byId("said").classList.add("toast");
+  toast = setTimeout(() => byId("said").classList.remove("toast"), 6000);
 }
 
 /**
@@ -100,8 +111,20 @@ export function refuse(place, error, again) {
   else told.append(button);
 }
 
-/** What an error says, as a sentence. @param {Refusal} error */
-export const sentence = ({ message }) => message[0].toUpperCase() + message.slice(1).replace(/[^.!?]$/, "$&.");
+/** What errors say to players, by code. */
+const ERRORS = /** @type {Record<string, string>} */ ({
+  rate_limited: "Too many attempts. Please wait a moment.",
+  unavailable: "The service is busy or restarting. Please try again.",
+  internal: "Something went wrong on the server. Please try again.",
+  unauthorized: "Your session has ended. Please sign in again.",
+  forbidden: "The server refused this. Reload the page and try again.",
+  user_not_found: "This account no longer exists.",
+  replay_not_found: "This replay has been deleted.",
+});
+
+/** What an error says, as a sentence: by its code, or else in the server's words. @param {Refusal} error */
+export const sentence = ({ code, message }) =>
+  ERRORS[code] ?? message[0].toUpperCase() + message.slice(1).replace(/[^.!?]$/, "$&.");
 
 /** @param {number} seconds @param {HTMLElement} told @param {HTMLButtonElement} button */
 export function countDown(seconds, told, button) {

@@ -3,7 +3,7 @@
 
 import { ask, me, read, readOwn } from "./api.js";
 import { Refusal, username } from "./http.js";
-import { byId, clock, counted, fill, h, played, refuse, say, score, signInPath, words } from "./page.js";
+import { byId, clock, counted, fill, h, played, refuse, say, score, signInPath, tell, words } from "./page.js";
 import { Player } from "./playback.js";
 
 const { replay, verdict } = JSON.parse(byId("data").textContent);
@@ -92,7 +92,7 @@ async function copyLink() {
   const link = new URL(address(player?.move ?? 0), location.href).href;
   try {
     await navigator.clipboard.writeText(link);
-    say(player?.move ? `Link to move ${player.move} copied` : "Link copied");
+    tell(player?.move ? `Link to move ${player.move} copied` : "Link copied");
     byId("copied").textContent = "Copied";
   } catch {
     // over plain HTTP there is no clipboard
@@ -142,7 +142,7 @@ async function own() {
     try {
       refused.replaceChildren();
       await ask("PUT", `${path}/listed`, { json: { listed: listed.checked } });
-      say(listed.checked ? "Listed" : "Not listed any more");
+      tell(listed.checked ? "Listed" : "Not listed any more");
     } catch (error) {
       const wanted = listed.checked;
       listed.checked = !wanted;

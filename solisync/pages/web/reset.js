@@ -3,7 +3,6 @@
 
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
-import { Refusal } from "./http.js";
 import { byId } from "./page.js";
 
 const form = byId("reset-form");
@@ -14,13 +13,8 @@ function show() {
 }
 
 submits(form, async () => {
-  try {
-    await exchange("POST", "/api/session/reset", { token: location.hash.slice(1), new_password: form.new_password.value });
-  } catch (error) {
-    if (error.code !== "invalid_credentials") throw error;
-    throw new Refusal(401, "spent", "this link has been used, has expired, or was replaced by a newer one");
-  }
+  await exchange("POST", "/api/session/reset", { token: location.hash.slice(1), new_password: form.new_password.value });
   location.replace("/account"); // so that no way back leads to the link
-});
+}, "This link has been used, has expired, or was replaced by a newer one.");
 addEventListener("hashchange", show);
 show();

@@ -5,7 +5,7 @@ import { ask, readOwn } from "./api.js";
 import { entryTable } from "./entries.js";
 import { submits } from "./forms.js";
 import { username } from "./http.js";
-import { ago, byId, clock, fill, h, refuse, say, score, table } from "./page.js";
+import { ago, byId, clock, fill, h, refuse, score, table, tell } from "./page.js";
 
 const KEY = "solisync.seen"; // the display name that was last chosen here; the API tells it only with an entry
 const form = byId("name-form");
@@ -102,7 +102,7 @@ byId("more").onclick = () => load(true);
 submits(form, async () => {
   await ask("POST", "/api/leaderboard/opt-in", { json: { display_name: form.display_name.value } });
   note(form.display_name.value.trim());
-  say("You are on the boards.");
+  tell("You are on the boards.");
   await load(false);
 });
 
@@ -113,7 +113,7 @@ async function leave() {
     await ask("DELETE", "/api/leaderboard/opt-in");
     note(null);
     form.display_name.value = "";
-    say("You have left the boards.");
+    tell("You have left the boards.");
     await load(false);
   } catch (error) {
     refuse(place, error, leave);

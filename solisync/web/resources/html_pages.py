@@ -69,7 +69,11 @@ FILE_HEADERS = {"Cache-Control": "public, no-cache"}
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 REMEMBERED = 100  # pages, of some 10 KiB each
 EITHER_WAY = (False, True)  # as it is, and compressed
+SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
+ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
+
+HTML = "text/html; charset=utf-8"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -121,6 +125,15 @@ class Pages:
         html = self._html("daily", day_head(shown), _encode(shown))
         return unless_known(self._document(html, gzip), if_none_match)
 
+    def error(self, status: int, retry_after: str | None) -> Reply | None:
+        """The page of an error of this status, as no cache keeps it; None if there is none."""
+        name = ERROR_PAGES.get(status)
+        if name is None:
+            return None
+        html = self._html(name, STATIC[name], _encode({"retry_after": int(retry_after or 0)}))
+        headers = {**PAGE_HEADERS, "Cache-Control": "no-store", "Vary": "Accept"}
+        return Reply(status=status, body=html, content_type=HTML, headers=headers)
+
     async def file(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
         """A script, a style sheet or a picture of the pages."""
         if name not in self._files:
@@ -137,6 +150,7 @@ class Pages:
             description=escape(head.description),
             robots=robots,
             page=page,
+            script=SCRIPTS.get(page, page),
             main=self._mains[page],
             data=_without_markup(data.decode()),
         ).encode()

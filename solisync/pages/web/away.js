@@ -1,0 +1,30 @@
+// @ts-check
+/** The service is away: asks for the same page ever less often, while it can be seen, and shows it when it is there. */
+
+import { byId } from "./page.js";
+
+const { retry_after: first } = JSON.parse(byId("data").textContent);
+const MOST = 300;
+
+/** Resolves as soon as the page can be seen. @returns {Promise<void>} */
+const visible = () => new Promise((resolve) => {
+  const look = () => {
+    if (document.hidden) return;
+    document.removeEventListener("visibilitychange", look);
+    resolve();
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+});
+
+/** @param {number} seconds */
+function tryAgain(seconds) {
+  setTimeout(async () => {
+    await visible();
+    const answer = await fetch(location.href, { method: "HEAD", headers: { Accept: "text/html" } }).catch(() => null);
+    if (answer && answer.status !== 503) location.reload();
+    else tryAgain(Math.min(seconds * 2, MOST));
+  }, seconds * 1000);
+}
+
+tryAgain(first + Math.random() * 30);
