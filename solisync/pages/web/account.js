@@ -1,9 +1,9 @@
 // @ts-check
-/** /account: signing in, registering and recovering; what is there for who is signed in comes from own.js. */
+/** /account: signing in and registering; what is there for who is signed in comes from own.js. */
 
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
-import { local, Refusal, username } from "./http.js";
+import { local, username } from "./http.js";
 import { byId, tell } from "./page.js";
 
 /** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
@@ -27,19 +27,7 @@ function enters(form, register) {
   });
 }
 
-const recovery = byId("recover-form");
-submits(recovery, async () => {
-  const [username, code, word] = [recovery.username.value, recovery.code.value, recovery.new_password.value];
-  try {
-    await exchange("POST", "/api/session/recover", { username, code, new_password: word });
-  } catch (error) {
-    throw error.code === "invalid_credentials" ? new Refusal(error.status, "code_refused", "") : error;
-  }
-  recovery.reset();
-  byId("forgot").open = false;
-  byId("title").focus();
-  tell("Your password has changed, and you are signed in.");
-});
+byId("forgot").ontoggle = () => import("./recover.js");
 
 let shown = "";
 

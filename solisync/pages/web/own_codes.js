@@ -2,7 +2,7 @@
 /** The player's recovery codes on /account: how many are left, and new ones to print or to save. */
 
 import { ask, readOwn } from "./api.js";
-import { submits, WRONG_PASSWORD } from "./forms.js";
+import { field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { username } from "./http.js";
 import { ago, byId, counted, fill, h, tell } from "./page.js";
 
@@ -33,11 +33,20 @@ function showCodes({ codes, created_at }) {
       h("button", { type: "button", click: () => save(`recovery-codes-${username()}.txt`, text) }, "Save as text")));
 }
 
-const form = byId("codes-form");
+const form = stack("codes-form",
+  [...field("codes-password", "Current password", { name: "password", type: "password", autocomplete: "current-password", "aria-describedby": "codes-hint" }),
+    h("p", { class: "quiet", id: "codes-hint" }, "New codes take the place of all former ones.")],
+  [h("button", {}, "Make new codes")]);
+
 submits(form, async () => {
-  const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: form.password.value } });
+  const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: byId("codes-password").value } });
   form.reset();
   showCodes(await answer.json());
   tell("Your new codes are there.");
   await loadCodes();
 }, WRONG_PASSWORD);
+
+byId("codes").append(
+  h("h2", {}, "Recovery codes"),
+  h("p", {}, "If you forget your password, one of these codes lets you set a new one. Print or save them, and keep them where nobody else looks. Each works once."),
+  h("div", { id: "codes-left" }), h("div", { id: "codes-new" }), form);
