@@ -455,7 +455,7 @@ CREATE TABLE board_evidence (
 CREATE TABLE imported (
     kind text NOT NULL COLLATE pg_catalog."C",
     id uuid NOT NULL,
-    CONSTRAINT imported_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'replay'::text, 'refresh'::text, 'event'::text])))
+    CONSTRAINT imported_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'replay'::text, 'refresh'::text, 'event'::text, 'avatar'::text])))
 );
 
 CREATE UNLOGGED TABLE known_states (
@@ -769,7 +769,7 @@ CREATE TRIGGER player_opted_again AFTER UPDATE OF visible ON leaderboard FOR EAC
 
 CREATE TRIGGER player_removed AFTER DELETE ON leaderboard FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION rank_whoever_opts();
 
-CREATE TRIGGER replay_checked AFTER INSERT OR UPDATE ON verdicts FOR EACH ROW EXECUTE FUNCTION place_checked_replay();
+CREATE TRIGGER replay_checked AFTER INSERT OR UPDATE OF status, ruleset, score, boards ON verdicts FOR EACH ROW EXECUTE FUNCTION place_checked_replay();
 
 CREATE TRIGGER replay_deleted AFTER DELETE ON replays FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION count_replay();
 
