@@ -181,8 +181,8 @@ CREATE FUNCTION raise_restriction_number() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    INSERT INTO restriction_number AS known (number) VALUES (1)
-    ON CONFLICT (id) DO UPDATE SET number = known.number + 1 + floor(random() * 1000000)::bigint;
+    INSERT INTO restriction_number AS known (number) VALUES (1 + floor(random() * 1000000)::bigint)
+    ON CONFLICT (id) DO UPDATE SET number = known.number + excluded.number;
     RETURN NULL;
 END
 $$;
@@ -680,6 +680,8 @@ CREATE INDEX replays_recent ON replays USING btree (received_at DESC, id DESC);
 CREATE INDEX replays_user ON replays USING btree (user_id) INCLUDE (size);
 
 CREATE INDEX suspensions_until ON suspensions USING btree (until) WHERE (until IS NOT NULL);
+
+CREATE INDEX users_folded ON users USING btree (lower(username));
 
 CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (status <> 'verified'::text);
 
