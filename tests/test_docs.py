@@ -105,7 +105,8 @@ def test_every_option_that_a_document_names_exists(command):
         shown = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
         known |= set(re.findall(r"--[a-z][a-z-]+", shown))
     if command == "solisync":  # tests/commands/test_table.py is more exact about those
-        known |= {argument.name for each in COMMANDS for argument in each.arguments} | {"--json", "--yes"}
+        known |= {argument.name for each in COMMANDS for argument in each.arguments}
+        known |= {"--json", "--yes", "--reason", "--note"}
     for name, text in DOCS.items():
         for line in re.findall(rf"(?:^    (?:\$ )?|`){re.escape(command)}( [^`\n]*)?", text, re.M):
             assert set(re.findall(r"--[a-z][a-z-]+", line)) <= known, name

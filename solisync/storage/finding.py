@@ -1,4 +1,4 @@
-"""Finding players by their names: docs/moderation.md "Find a player"."""
+"""Finding players by their names: docs/administration.md "Players"."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

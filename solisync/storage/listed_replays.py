@@ -1,4 +1,4 @@
-"""Lists of replays for operators: docs/moderation.md "Look at replays"."""
+"""Lists of replays for operators: docs/moderation.md "Recipes"."""
 
 from dataclasses import dataclass
 from datetime import datetime
