@@ -743,6 +743,8 @@ CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (statu
 
 CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
 
+CREATE INDEX verdicts_without_undo_places ON verdicts USING btree (replay_id) WHERE ((ruleset = '2026-05-19'::text) AND (engine < 2));
+
 CREATE TRIGGER access_issued BEFORE UPDATE OF access_expiries ON users FOR EACH ROW EXECUTE FUNCTION issue_above_cutoff();
 
 CREATE TRIGGER acts_kept BEFORE DELETE OR UPDATE OR TRUNCATE ON admin_acts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
