@@ -6,8 +6,8 @@ import msgspec
 import treq
 
 from ..rules.accounts import RefreshRequest, TokenPair
-from ..rules.json_body import decode
 from ..rules.shapes import ErrorBody
+from ..rules.surrogates import decode
 
 T = TypeVar("T")
 Body = msgspec.Struct | msgspec.Raw | bytes

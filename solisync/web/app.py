@@ -21,7 +21,7 @@ from twisted.web.server import NOT_DONE_YET
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import AccessClaims, Tokens
-from ..errors import NotFound, Refused, TooMany
+from ..errors import NotFound, Refused
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
@@ -61,10 +61,9 @@ class App:
         self._limiter = limiter
         self._restrictions = restrictions
         self._tokens = tokens
-        self._metrics = metrics
         self._now = now
         self._large_bodies = large_bodies
-        self._writes = OneAtATime(reactor=reactor)
+        self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()
@@ -154,15 +153,9 @@ class App:
             if limit is not None and route.counts_itself:
                 await self._limiter.admit(limit, client)
             raise
-        answer = await (self._in_turn(client, route, arguments) if route.writes else route.handler(**arguments))
+        handler = route.handler
+        answer = await (self._writes.run(client, handler, **arguments) if route.writes else handler(**arguments))
         return answer if isinstance(answer, Reply) else Reply.of(answer)
-
-    async def _in_turn(self, player: str, route: Route, arguments: dict[str, Any]) -> Any:
-        try:
-            return await self._writes.run(player, route.handler, **arguments)
-        except TooMany:
-            self._metrics.refusals.labels(OneAtATime.name).inc()
-            raise
 
 
 class Dispatcher:

@@ -1,5 +1,6 @@
 """Uploads get their verdicts in the background (docs/verification.md "How replays get checked")."""
 
+import errno
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from solisync.storage import checks
 from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
 from tests.harness.concurrency import until
 from tests.harness.constants import SECRET
+from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.players import players
 from tests.harness.processes import PROC, alive
@@ -131,6 +133,23 @@ async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor):
     os.kill(first, signal.SIGKILL)
     assert (await checked(reactor, server, replay_id))["status"] == "verified"
     assert first not in checkers(os.getpid())
+
+
+def forbid(number):
+    """Answer a signal as the kernel does to a process that may not send it."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monkeypatch):
+    """Root without the capability CAP_KILL can't signal a checker, which is nobody's: so it ends with its input."""
+    process = checker_process.CheckerProcess(reactor, CHECKER)
+    assert await process.ready
+    answered = process.check(encoded(endless()), search=True)
+    monkeypatch.setattr(process.transport, "signalProcess", forbid)
+    process.kill()
+    assert await process.ended == 0
+    assert await answered is None
+    process.kill()
 
 
 async def test_the_third_claim_that_lapses_is_the_last(checking, reactor):

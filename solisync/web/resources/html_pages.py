@@ -16,10 +16,8 @@ from ...rules.html_pages import STATIC, PageMeta, PageName, day_data, day_head, 
 from ...rules.ids import is_id
 from ...storage import boards
 from ...storage import html_pages as pages
-from ..documents import document, unless_known
+from ..documents import FILE_HEADERS, FOLDER, MEDIA_TYPES, both_ways, document, unless_known
 from ..wire.reply import Reply
-
-FOLDER = Path(__file__).resolve().parents[2] / "pages"
 
 POLICY = "; ".join(
     [
@@ -65,10 +63,7 @@ PAGE_HEADERS = {
     "Permissions-Policy": NOTHING,
     "Referrer-Policy": "same-origin",
 }
-FILE_HEADERS = {"Cache-Control": "public, no-cache"}
-MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 REMEMBERED = 100  # pages, of some 10 KiB each
-EITHER_WAY = (False, True)  # as it is, and compressed
 SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
@@ -88,10 +83,11 @@ class Pages:
         self._layout = Template((folder / "layout.html").read_text("utf-8"))
         names: tuple[PageName, ...] = (*STATIC, "replay")
         self._mains = {name: (folder / f"{name}.html").read_text("utf-8") for name in names}
-        heads = STATIC.items()
-        self._static = {name: [_page(self._html(name, head), gzip) for gzip in EITHER_WAY] for name, head in heads}
+        self._static = {
+            name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
+        }
         self._files = {
-            file.name: [_part(file, gzip) for gzip in EITHER_WAY]
+            file.name: both_ways(file.name, file.read_bytes(), FILE_HEADERS)
             for file in sorted((folder / "web").iterdir())
             if file.suffix in MEDIA_TYPES
         }
@@ -158,10 +154,6 @@ class Pages:
 
 def _page(html: bytes, gzip: bool) -> Reply:
     return document(html, "text/html", PAGE_HEADERS, gzipped=gzip)
-
-
-def _part(file: Path, gzip: bool) -> Reply:
-    return document(file.read_bytes(), MEDIA_TYPES[file.suffix], FILE_HEADERS, gzipped=gzip)
 
 
 def _without_markup(json: str) -> str:
