@@ -7,8 +7,9 @@ from ..errors import Conflict, DatabaseError, FatalError
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
 from ..rules.saved import read_saved
-from ..storage import accounts, players
+from ..storage import accounts, moderation, players
 from ..storage.accounts import Summary
+from ..storage.moderation import CurrentRestrictions
 from ..storage.paging import FIRST_TIME
 from ..storage.players import ListedPlayer
 from .output import Column, bytes_shown
@@ -55,7 +56,9 @@ async def show_one(task: Task) -> None:
         summary = await accounts.summary(statements, found.id)
         if summary is None:
             raise no_such_player(task.chosen.user)
-        task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
+        held = await moderation.restrictions(statements, found.id)
+        facts = {"username": found.username, "id": found.id, **_facts(found.id, summary)}
+        task.output.facts(facts | ({} if held is None else _restrictions(held)))
 
 
 async def rename(task: Task) -> None:
@@ -80,6 +83,15 @@ async def delete(task: Task) -> None:
         await acting.perform(acts.DELETE, found.id)
         audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
+
+
+def _restrictions(held: CurrentRestrictions) -> dict[str, object]:
+    return {
+        "suspended_since": held.since,
+        "suspended_until": held.until,
+        "suspension_message": held.message,
+        "locked_since": held.locked_since,
+    }
 
 
 def _line(each: ListedPlayer, task: Task) -> dict[str, object]:
