@@ -147,11 +147,7 @@ def make_service(
         ),
         history=history,
         checking=Checking(
-            database=database,
-            reactor=reactor,
-            metrics=metrics,
-            count=settings.checkers,
-            changed=recent.invalidate,
+            database=database, reactor=reactor, metrics=metrics, count=settings.checkers, changed=recent.invalidate
         ),
         site=site,
         metrics=metrics,

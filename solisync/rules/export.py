@@ -7,7 +7,7 @@ of a list.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
@@ -160,13 +160,6 @@ class Exported(Struct, frozen=True, kw_only=True):
     history: list[ExportedHappening]
 
 
-class Record(Protocol):
-    """A record of a long list."""
-
-    def parts(self) -> tuple[bytes, ...]:
-        """The record as JSON, in parts that are to be joined."""
-
-
 class StoredReplay(NamedTuple):
     """An ExportedReplay before it is JSON."""
 
@@ -210,7 +203,7 @@ def middle(
     return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
-def joined(records: Sequence[Record], *, first: bool) -> bytes:
+def joined(records: Sequence[StoredReplay | ExportedEvent], *, first: bool) -> bytes:
     """Records in a row with separators, of which the `first` in the document has none before it."""
     parts = [part for record in records for part in (SEPARATOR, *record.parts())]
     return b"".join(parts[first:])

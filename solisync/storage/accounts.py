@@ -188,13 +188,7 @@ async def is_taken(statements: Statements, username: str) -> bool:
 
 
 async def register(
-    statements: Statements,
-    *,
-    user_id: str,
-    username: str,
-    password_hash: str,
-    now: datetime,
-    record: RefreshRecord,
+    statements: Statements, *, user_id: str, username: str, password_hash: str, now: datetime, record: RefreshRecord
 ) -> bool:
     """Create a player and their first session; False when the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
