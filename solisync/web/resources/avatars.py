@@ -1,6 +1,6 @@
 """Avatars over HTTP (docs/protocol.md "The player")."""
 
-from ...errors import NotFound
+from ...errors import Locked, NotFound
 from ...postgres.database import Database
 from ...rules.accounts import Me, me
 from ...rules.avatars import check_avatar, media_type
@@ -24,14 +24,16 @@ class Avatars:
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar by this image."""
         extension = check_avatar(content_type, content)
-        profile = await self._database.autocommit(avatars.replace, player, extension, content)
-        if profile is None:
+        replaced = await self._database.autocommit(avatars.replace, player, extension, content)
+        if replaced is None:
             raise NotFound("user_not_found")
-        return me(player, profile.username, profile.avatar_extension)
+        if replaced.locked:
+            raise Locked
+        return me(player, replaced.username, replaced.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:
         """Take the player's avatar away; that there is none is no error."""
-        if not await self._database.transact(avatars.remove, player):
+        if await self._database.transact(avatars.remove, player) is None:
             raise NotFound("user_not_found")
         return Ok()
 

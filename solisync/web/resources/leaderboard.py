@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ...errors import NotFound
+from ...errors import Locked, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...rules.leaderboard import NO_BESTS, OptIn, OwnEntry, bests_of, check_display_name
 from ...rules.saved import read_saved
 from ...rules.shapes import Ok
-from ...storage import leaderboard, sync
+from ...storage import leaderboard, restrictions, sync
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
@@ -48,6 +48,8 @@ class Leaderboard:
         saved = await sync.load(transaction, player, None)
         if saved is None:
             raise NotFound("user_not_found")
+        if await restrictions.is_locked(transaction, player):
+            raise Locked
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
             await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
