@@ -23,6 +23,12 @@ Event = Literal[
     "password reset",
     "account deleted",
     "replay deleted",
+    "replay listed",
+    "replay unlisted",
+    "opted in",
+    "opted out",
+    "avatar changed",
+    "avatar removed",
     "exported",
     "act",
 ]
