@@ -77,6 +77,15 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION forget_reset_token() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE FROM reset_tokens WHERE user_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION forget_states() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -350,6 +359,25 @@ CREATE TABLE access_cutoffs (
     cutoff bigint NOT NULL
 );
 
+CREATE TABLE account_history (
+    id bigint NOT NULL,
+    happened_at timestamp with time zone NOT NULL,
+    user_id uuid,
+    event text NOT NULL COLLATE pg_catalog."C",
+    reason text COLLATE pg_catalog."C",
+    client text COLLATE pg_catalog."C",
+    times integer NOT NULL
+);
+
+ALTER TABLE account_history ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME account_history_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE admin_acts (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -464,6 +492,12 @@ CREATE UNLOGGED TABLE recent_searches (
     ended_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE recovery_codes (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    made_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE refresh_tokens (
     jti uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -513,6 +547,12 @@ CREATE TABLE replays (
     unlisted boolean,
     game_digest bytea,
     held boolean
+);
+
+CREATE TABLE reset_tokens (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE restriction_number (
@@ -568,6 +608,9 @@ ALTER TABLE ONLY verdicts ALTER COLUMN timeline SET STORAGE EXTERNAL;
 ALTER TABLE ONLY access_cutoffs
     ADD CONSTRAINT access_cutoffs_pkey PRIMARY KEY (user_id);
 
+ALTER TABLE ONLY account_history
+    ADD CONSTRAINT account_history_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY admin_acts
     ADD CONSTRAINT admin_acts_pkey PRIMARY KEY (id);
 
@@ -604,6 +647,9 @@ ALTER TABLE ONLY profile_locks
 ALTER TABLE ONLY rate_limits
     ADD CONSTRAINT rate_limits_pkey PRIMARY KEY (bucket);
 
+ALTER TABLE ONLY recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, digest);
+
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_pkey PRIMARY KEY (jti);
 
@@ -618,6 +664,12 @@ ALTER TABLE ONLY replay_usage
 
 ALTER TABLE ONLY replays
     ADD CONSTRAINT replays_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_pkey PRIMARY KEY (user_id);
 
 ALTER TABLE ONLY restriction_number
     ADD CONSTRAINT restriction_number_pkey PRIMARY KEY (id);
@@ -636,6 +688,10 @@ ALTER TABLE ONLY users
 
 ALTER TABLE ONLY verdicts
     ADD CONSTRAINT verdicts_pkey PRIMARY KEY (replay_id);
+
+CREATE INDEX account_history_client ON account_history USING btree (client, id) WHERE (client IS NOT NULL);
+
+CREATE INDEX account_history_user ON account_history USING btree (user_id, id) WHERE (user_id IS NOT NULL);
 
 CREATE INDEX admin_notes_player ON admin_notes USING btree (user_id, act_id);
 
@@ -705,6 +761,8 @@ CREATE TRIGGER foreign_update BEFORE UPDATE ON sync_states FOR EACH ROW WHEN ((N
 
 CREATE TRIGGER held_unlisted BEFORE UPDATE OF unlisted ON replays FOR EACH ROW WHEN ((new.held AND (new.unlisted IS NULL))) EXECUTE FUNCTION keep_unlisted();
 
+CREATE TRIGGER password_changed AFTER UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_hash IS DISTINCT FROM new.password_hash)) EXECUTE FUNCTION forget_reset_token();
+
 CREATE TRIGGER password_replaced BEFORE UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_cut AND (new.password_hash IS DISTINCT FROM old.password_hash))) EXECUTE FUNCTION forget_cut();
 
 CREATE TRIGGER player_opted AFTER INSERT ON leaderboard FOR EACH ROW WHEN (new.visible) EXECUTE FUNCTION rank_whoever_opts();
@@ -736,6 +794,9 @@ CREATE TRIGGER upload_held BEFORE INSERT ON replays FOR EACH ROW EXECUTE FUNCTIO
 ALTER TABLE ONLY access_cutoffs
     ADD CONSTRAINT access_cutoffs_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY account_history
+    ADD CONSTRAINT account_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY admin_notes
     ADD CONSTRAINT admin_notes_act_id_fkey FOREIGN KEY (act_id) REFERENCES admin_acts(id);
 
@@ -760,6 +821,9 @@ ALTER TABLE ONLY profile_locks
 ALTER TABLE ONLY recent_searches
     ADD CONSTRAINT recent_searches_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY recovery_codes
+    ADD CONSTRAINT recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
@@ -771,6 +835,9 @@ ALTER TABLE ONLY replay_usage
 
 ALTER TABLE ONLY replays
     ADD CONSTRAINT replays_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY suspensions
     ADD CONSTRAINT suspensions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

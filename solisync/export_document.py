@@ -30,8 +30,9 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
     yield await read(storage.progress, user_id)
     done = await read(moderation.of, user_id)
     for before, read_page, keys in (
-        (rules.middle(start.leaderboard, start.sessions, done), storage.replays, [user_id]),
+        (rules.middle(start.leaderboard, start.sessions, start.codes, done), storage.replays, [user_id]),
         (rules.BEFORE_ANALYTICS, storage.events, start.names),
+        (rules.BEFORE_HISTORY, storage.history, [user_id]),
     ):
         yield before
         first = True

@@ -17,7 +17,7 @@ from .errors import DatabaseError, NotFound, Unavailable
 from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Statements
-from .storage import analytics, boards, rate_limits, recent_searches, restricting, sessions, sync
+from .storage import analytics, boards, history, rate_limits, recent_searches, recovery, restricting, sessions, sync
 from .storage.acts import Actor
 from .storage.boards import Verified
 
@@ -29,9 +29,10 @@ PAGE = 200  # of verdicts; if all are of one player, they are one transaction
 class Housekeeping:
     """Every minute ends suspensions that are over, and deletes what is of no use any more.
 
-    That is expired refresh tokens, what was known of their sessions, unused rate limits, cutoffs below which there are
-    no access tokens any more, and old analytics. Once after a start, takes games of older rulesets off the boards,
-    where they stand from before migrations/0017. What fails is logged, and the next round tries it again.
+    That is expired sessions and reset links, unused rate limits, cutoffs below which there are no access tokens any
+    more, old analytics and history. Tells `links_open` how many reset links are left. Once after a start, takes games
+    of older rulesets off the boards, where they stand from before migrations/0017. What fails is logged, and the next
+    round tries it again.
     """
 
     _log = Logger()
@@ -43,10 +44,14 @@ class Housekeeping:
         reactor: ReactorBase,
         now: Callable[[], datetime],
         analytics_days: int | None,
+        history_days: int,
         limits: Sequence[Limit] = LIMITS,
+        links_open: Callable[[int], None] = lambda count: None,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
+        self._history_days = history_days
+        self._links_open = links_open
         self._limits = limits
         self._now = now
         self._acting = Acting(database=database, by=Actor("service", "housekeeping"))
@@ -89,6 +94,9 @@ class Housekeeping:
         await self._prune_all(lambda statements: rate_limits.prune(statements, idle_seconds=longest, most=BATCH))
         await self._prune_all(lambda statements: recent_searches.prune(statements, most=BATCH))
         await self._prune_all(lambda statements: restricting.prune(statements, most=BATCH))
+        await self._prune_all(lambda statements: recovery.prune(statements, most=BATCH))
+        self._links_open(await self._database.autocommit(recovery.count_open))
+        await self._prune_all(lambda statements: history.prune(statements, days=self._history_days, most=BATCH))
         await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
         if self._analytics_days is not None:
             old = {"days": self._analytics_days, "most": BATCH}

@@ -27,7 +27,7 @@ FLOORS = (
     {"storage"},
     {"access"},
     {"acts"},
-    {"settings", "housekeeping", "export_document", "checking", "moving_in"},
+    {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
     {"supervisor", "serving", "service", "client"},
@@ -54,7 +54,7 @@ KNOWN_TO = {
 }
 
 # Handlers that wrap those of other nouns.
-WRAPPED = {"browser_sessions": {"accounts", "sessions"}}  # the same sessions, with a cookie
+WRAPPED = {"browser_sessions": {"accounts", "sessions", "new_passwords"}}  # the same sessions, with a cookie
 
 # SQL stands in storage/, and here, each for a reason.
 SQL_MODULES = {

@@ -3,12 +3,14 @@
 from datetime import UTC, datetime
 
 from ..access.rate_limit import buckets_of
+from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
 from ..rules.analytics import name_of
 from ..rules.ids import canonical_uuid
+from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
-from ..storage import accounts, restricting, restrictions, sessions
+from ..storage import accounts, recovery, restricting, restrictions, sessions
 from ..storage.accounts import Player
 from .act import NOTHING, Act, Done
 
@@ -86,6 +88,23 @@ async def delete(transaction: Transaction, player: Player) -> Done:
     return Done(changed=deleted)
 
 
+async def link(
+    transaction: Transaction, player: Player, *, token_digest: bytes, password_hash: str | None = None
+) -> Done:
+    """Give a player a reset link, by the digest of its token, instead of a former one.
+
+    With the hash of a password that nobody knows, the player is locked out until the link is used: sessions, access
+    tokens and recovery codes end. The result is when the link expires.
+    """
+    steps: tuple[Call, ...] = ()
+    if password_hash is not None:
+        await accounts.reset_password(transaction, player.username, password_hash)
+        steps = restricting.cutting_off(player.id, lifetime=LIFETIME)
+    expires_at = await recovery.put_token(transaction, player.id, token_digest, RESET_LIFETIME)
+    after = None if password_hash is None else "locked out"
+    return Done(changed=True, after=after, steps=steps, result=expires_at)
+
+
 def _in_words(until: datetime | None, message: str | None) -> str:
     ends = "until lifted" if until is None else f"until {until.astimezone(UTC).isoformat()}"
     return ends if message is None else f"{ends}: {message}"
@@ -96,5 +115,6 @@ UNSUSPEND = Act("unsuspend", "player", unsuspend)
 LOCK = Act("lock", "player", lock)
 UNLOCK = Act("unlock", "player", unlock)
 END_SESSIONS = Act("end_sessions", "player", end_sessions)
+LINK = Act("link", "player", link)
 RENAME = Act("rename", "player", rename)
 DELETE = Act("delete", "player", delete)

@@ -1,11 +1,12 @@
-"""`solisync users find`: players by what somebody remembers of their names."""
+"""`solisync users find`: players by what somebody remembers of their names, or by an address."""
 
 from dataclasses import asdict
 
+from ..access.client_address import bucket, parse_address
 from ..errors import FatalError
 from ..postgres.transaction import Statements
 from ..rules.ids import canonical_uuid
-from ..storage import finding
+from ..storage import finding, history
 from ..storage.finding import MOST, FoundPlayer
 from .output import Column
 from .task import Task
@@ -19,6 +20,7 @@ COLUMNS = (
     Column("locked", 6),
     Column("display_name", 32),
 )
+VISITORS = (Column("username", 32), Column("id", 36), Column("last_at", 19), Column("events", 8, right=True))
 
 
 async def find(task: Task) -> None:
@@ -26,6 +28,9 @@ async def find(task: Task) -> None:
     text = task.chosen.text.strip()
     if not text:
         raise FatalError("solisync: say what to look for")
+    if task.chosen.address:
+        await _find_visitors(task, text)
+        return
     async with task.connection() as statements:
         found, cut = await _find(task, statements, text)
     write = task.output.table(COLUMNS)
@@ -35,6 +40,20 @@ async def find(task: Task) -> None:
         task.progress.remark(f"only the first {MOST} are listed")
     elif cut is not None:
         task.progress.remark(cut)
+
+
+async def _find_visitors(task: Task, text: str) -> None:
+    """List the players to whom something has happened from an address, the last first."""
+    address = parse_address(text)
+    if address is None:
+        raise FatalError(f"solisync: '{text}' is not an address")
+    async with task.connection() as statements:
+        found = await history.of_client(statements, bucket(address), most=MOST + 1)
+    write = task.output.table(VISITORS)
+    for each in found[:MOST]:
+        write(asdict(each))
+    if len(found) > MOST:
+        task.progress.remark(f"only the first {MOST} are listed")
 
 
 async def _find(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:

@@ -2,8 +2,8 @@
 
 import argparse
 
-from . import avatars, export, finding, leaderboard, sessions, suspensions, users
-from .argument_values import count, moment, prefix, time_to_come
+from . import avatars, export, finding, history, leaderboard, recovery, sessions, suspensions, users
+from .argument_values import count, moment, prefix, some, time_to_come
 from .command import USER, Command, argument
 
 
@@ -42,6 +42,7 @@ PLAYER_COMMANDS = (
             argument("text", "what to look for", metavar="TEXT"),
             argument("--part", "TEXT may be anywhere in the name", action="store_true"),
             argument("--display-name", "TEXT is a part of the name on the leaderboard", action="store_true"),
+            argument("--address", "TEXT is an address, from which something has happened to them", action="store_true"),
         ),
     ),
     Command("users show", users.show_one, "show facts and counts about a player", (USER,)),
@@ -98,6 +99,29 @@ PLAYER_COMMANDS = (
         export.export,
         "write all data about a player, without password and tokens, as one JSON document",
         (USER,),
+    ),
+    Command(
+        "users history",
+        history.show,
+        "list what has happened to a player and what operators have done, the last first",
+        (
+            USER,
+            argument("--limit", "list at most N lines (default 100)", metavar="N", type=some, default=100),
+        ),
+    ),
+    Command(
+        "users link",
+        recovery.link,
+        "make a link with which a player sets a new password, once, within an hour",
+        (
+            USER,
+            argument(
+                "--lock-out",
+                "end the old password, all sessions and access tokens, and recovery codes at once",
+                action="store_true",
+            ),
+        ),
+        acts=True,
     ),
     Command("sessions list", sessions.show_list, "list a player's sessions", (USER,)),
     Command(

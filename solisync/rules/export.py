@@ -1,18 +1,20 @@
 """The export of all that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, END; with SEPARATOR between two replays or events.
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two records
+of a list.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
 from .accounts import avatar_url
 from .avatars import media_type
+from .recovery import CodesLeft
 
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
@@ -20,6 +22,7 @@ RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
 BEFORE_ANALYTICS = b'],\n"analytics":['
+BEFORE_HISTORY = b'],\n"history":['
 END = b"]}\n"
 
 _encode = msgspec.json.Encoder().encode
@@ -127,6 +130,20 @@ class ExportedEvent(Struct, frozen=True):
         return (_encode(self),)
 
 
+class ExportedHappening(Struct, frozen=True):
+    """An event of the account."""
+
+    at: datetime
+    event: str
+    reason: str | None
+    client: Annotated[str | None, Meta(description="the address that it came from; null for a command")]
+    times: Annotated[int, Meta(description="how often, within a moment")]
+
+    def parts(self) -> tuple[bytes, ...]:
+        """The event as JSON, in one part."""
+        return (_encode(self),)
+
+
 class Exported(Struct, frozen=True, kw_only=True):
     """The whole document, which is never in memory as a whole; `progress` is JSON as it is stored."""
 
@@ -136,16 +153,11 @@ class Exported(Struct, frozen=True, kw_only=True):
     progress: RawObject | None
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
+    recovery_codes: CodesLeft
     moderation: ExportedModeration
     replays: list[ExportedReplay]
     analytics: list[ExportedEvent]
-
-
-class Record(Protocol):
-    """A record of a long list."""
-
-    def parts(self) -> tuple[bytes, ...]:
-        """The record as JSON, in parts that are to be joined."""
+    history: list[ExportedHappening]
 
 
 class StoredReplay(NamedTuple):
@@ -180,13 +192,18 @@ def avatar(stored: StoredAvatar | None) -> bytes:
     return b"".join((b'{"content_type":', content_type, b',"base64":"', stored.base64.encode("ascii"), b'"}'))
 
 
-def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession], moderation: ExportedModeration) -> bytes:
+def middle(
+    leaderboard: ExportedEntry | None,
+    sessions: list[ExportedSession],
+    codes: CodesLeft,
+    moderation: ExportedModeration,
+) -> bytes:
     """The document from the progress to the first replay."""
-    parts = {b"leaderboard": leaderboard, b"sessions": sessions, b"moderation": moderation}
+    parts = {b"leaderboard": leaderboard, b"sessions": sessions, b"recovery_codes": codes, b"moderation": moderation}
     return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
-def joined(records: Sequence[Record], *, first: bool) -> bytes:
+def joined(records: Sequence[StoredReplay | ExportedEvent], *, first: bool) -> bytes:
     """Records in a row with separators, of which the `first` in the document has none before it."""
     parts = [part for record in records for part in (SEPARATOR, *record.parts())]
     return b"".join(parts[first:])

@@ -84,12 +84,7 @@ class Payload(Checked, frozen=True, kw_only=True):
     """What a device pushes and pulls: the whole progress of one player."""
 
     user_id: Annotated[
-        str,
-        Meta(
-            description="one's own id, or the nil UUID",
-            examples=[NIL],
-            extra_json_schema={"format": "uuid"},
-        ),
+        str, Meta(description="one's own id, or the nil UUID", examples=[NIL], extra_json_schema={"format": "uuid"})
     ]
     stats: Stats
     achievements: list[Achievement]

@@ -130,6 +130,8 @@ REVOKE = Statement(
     DELETE FROM refresh_tokens WHERE user_id = $1::uuid
     """,
 )
+# A thief may have made them. A reset link goes with the former password, by a trigger.
+FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid", prepared=False)
 
 FIND = Query(
     "admin_find_player",
@@ -186,13 +188,7 @@ async def is_taken(statements: Statements, username: str) -> bool:
 
 
 async def register(
-    statements: Statements,
-    *,
-    user_id: str,
-    username: str,
-    password_hash: str,
-    now: datetime,
-    record: RefreshRecord,
+    statements: Statements, *, user_id: str, username: str, password_hash: str, now: datetime, record: RefreshRecord
 ) -> bool:
     """Create a player and their first session; False when the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
@@ -229,14 +225,14 @@ async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bo
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password and end every session; the player's id, or None when there is none.
+    """Replace a password, end all sessions, and delete recovery codes; the player's id, or None when there is none.
 
-    Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
-    that wait sees the refresh token that a login stored meanwhile.
+    Several statements on purpose: the first waits for the lock of the player's row, and only a statement that begins
+    after that wait sees the refresh token that a login stored meanwhile.
     """
     user_id = maybe(SET_PASSWORD, await transaction.run(SET_PASSWORD, username, password_hash))
     if user_id is not None:
-        await transaction.run(REVOKE, user_id)
+        await transaction.run_all((REVOKE, user_id), (FORGET_CODES, user_id))
     return user_id
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from .accounts import REVOKE
+from .recovery import forgetting_link
 from .rows import many, one
 
 SUSPEND = Statement(
@@ -98,8 +99,8 @@ UNLOCK_PROFILE = Statement("admin_unlock_profile", "DELETE FROM profile_locks WH
 
 
 def suspending(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:
-    """Suspend a player who is not: off the boards, and without sessions."""
-    return ((SUSPEND, user_id, until, message), (HIDE, user_id), (REVOKE, user_id))
+    """Suspend a player who is not: off the boards, and without sessions and a reset link."""
+    return ((SUSPEND, user_id, until, message), (HIDE, user_id), (REVOKE, user_id), *forgetting_link(user_id))
 
 
 def changing(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:

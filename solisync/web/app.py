@@ -22,6 +22,7 @@ from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import AccessClaims, Tokens
 from ..errors import NotFound, Refused
+from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
@@ -42,7 +43,10 @@ Serve = Callable[[Request], Deferred[Reply]]
 
 
 class App:
-    """Serves a table of routes: same origin, then access token, then rate limit, then body, then handler."""
+    """Serves a table of routes: same origin, then access token, then rate limit, then body, then handler.
+
+    `observer` is called with each event of an account.
+    """
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class App:
         tokens: Tokens,
         restrictions: Restrictions,
         metrics: Metrics,
+        observer: Callable[[Happened], None],
         now: Callable[[], datetime],
         present_error: Presentation = as_json,
     ) -> None:
@@ -61,6 +66,7 @@ class App:
         self._limiter = limiter
         self._restrictions = restrictions
         self._tokens = tokens
+        self._observer = observer
         self._now = now
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
@@ -129,6 +135,7 @@ class App:
         route: Route = request.route
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
+        observed.set(Observed(caller.bucket, self._observer))
         if route.same_origin:
             check_same_origin(request)
         if route.protected:

@@ -10,6 +10,7 @@ from ..access.passwords import Passwords
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..postgres.database import Database
+from ..process.audit import Happened
 from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
@@ -30,13 +31,15 @@ def make_site(
     recent: CoalescingCache[list[Recent]],
     passwords: Passwords,
     metrics: Metrics,
+    observer: Callable[[Happened], None],
     schema: int,
     now: Callable[[], datetime],
     new_id: Callable[[], str],
 ) -> Site:
     """Build the site, which listens nowhere yet.
 
-    `recent` is the list of recent replays, and `schema` the number of the newest migration.
+    `recent` is the list of recent replays, and `schema` the number of the newest migration. `observer` is called with
+    each event of an account.
     """
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     limiter = RateLimiter(
@@ -68,6 +71,7 @@ def make_site(
         tokens=tokens,
         restrictions=restrictions,
         metrics=metrics,
+        observer=observer,
         now=now,
         present_error=as_page(resources.pages) if settings.pages else as_json,
     )

@@ -18,7 +18,9 @@ def rounds(server, reactor):
     """Housekeeping on connections like those of the service."""
     database = Database(reactor=reactor, size=1, statements=STATEMENTS)
     database.open(server.dsn)
-    yield Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None)
+    yield Housekeeping(
+        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=30
+    )
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
 
 

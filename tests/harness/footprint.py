@@ -20,6 +20,11 @@ COLUMNS = """
     ORDER BY 1, ordinal_position
 """
 
+HAPPENED = """
+    INSERT INTO account_history (happened_at, user_id, event, reason, client, times)
+    VALUES (now(), %s, 'login failed', 'a canary of a reason', '203.0.113.45', 7)
+"""
+
 
 RESTRICT = """
     INSERT INTO suspensions VALUES (%(player)s, now(), now() + interval '1 day', 'no more of this', true);
@@ -55,6 +60,9 @@ async def play(dsn, client, name):
     replay_id = await client.upload_replay(body.encode())
     await client.set_listed(replay_id, False)
     check(dsn, replay_id, 7)
+    await client.make_recovery_codes("correct horse")
+    run_sql(dsn, "INSERT INTO reset_tokens VALUES (%s, %s, now() + interval '1 hour')", (player, player.encode()))
+    run_sql(dsn, HAPPENED, (player,))
     run_sql(dsn, "INSERT INTO recent_searches VALUES (%s, now())", (player,))
     for spelling in (player, player.upper(), UUID(player).hex, name):
         event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))

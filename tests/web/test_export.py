@@ -43,11 +43,17 @@ FILL_EVENTS = """
 """
 
 # What the document leaves out, and why.
-SECRET = {("users", "password_hash"), ("users", "password_cut"), ("refresh_tokens", "jti")}
+SECRET = {
+    ("users", "password_hash"),
+    ("users", "password_cut"),
+    ("refresh_tokens", "jti"),
+    ("recovery_codes", "digest"),
+}
+LINKS = {"reset_tokens"}  # an operator made them, for an hour
 LIMITS = {"rate_limits", "recent_searches"}
 KNOWN_STATES = {"known_states"}
 MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # and public, at the replay's verdict and on boards
-ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id")}
+ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id"), ("account_history", "id")}
 HASH_OF_THE_IMAGE = {("avatars", "etag")}
 DIGEST_OF_THE_BODY = {("replays", "game_digest")}
 LENGTH_OF_THE_BODY = {("replays", "size")}
@@ -97,8 +103,8 @@ async def test_the_document_has_all_parts(server):
     assert answer.headers["content-disposition"] == 'attachment; filename="solisync-ann.json"'
     assert (answer.headers["content-type"], answer.headers["cache-control"]) == ("application/json", "no-store")
     document = answer.json
-    parts = ["exported_at", "account", "avatar", "progress", "leaderboard", "sessions", "moderation", "replays"]
-    assert list(document) == [*parts, "analytics"]
+    parts = ["exported_at", "account", "avatar", "progress", "leaderboard", "sessions", "recovery_codes", "moderation"]
+    assert list(document) == [*parts, "replays", "analytics", "history"]
     assert document["moderation"] == {"suspension": None, "locked_since": None, "access_cutoff": None, "acts": []}
     assert abs(datetime.fromisoformat(document["exported_at"]) - datetime.now(UTC)) < timedelta(minutes=1)
     assert document["account"] == document["account"] | {"id": player, "username": "ann"}
@@ -131,7 +137,7 @@ async def test_a_new_player_has_little(server):
     """What there is not is null or empty."""
     client = await server.player("ann")
     document = (await download(server, client)).json
-    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": []}
+    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": [], "history": []}
     assert {name: document[name] for name in empty} == empty
 
 
@@ -155,7 +161,7 @@ async def test_every_column_is_in_it(server, reactor):
     found = 0
     for table, column in server.sql(COLUMNS):
         if (
-            table in LIMITS | KNOWN_STATES | MADE_OF_THE_BODY
+            table in LIMITS | KNOWN_STATES | MADE_OF_THE_BODY | LINKS
             or (table, column) in SECRET | ROW_NUMBERS | HASH_OF_THE_IMAGE | DIGEST_OF_THE_BODY | LENGTH_OF_THE_BODY
             or (table, column) in WHO_ACTED | NUMBERS_OF_ACTS
         ):

@@ -62,7 +62,8 @@ def operations():
 def test_an_operation_is_called_like_the_method_of_the_client():
     """Each has the name of a method of solisync.client, but for what is for browsers; another path's is an alias."""
     methods = {name for name, _ in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")}
-    for_browsers = {"docs", "browser_refresh", "browser_change_password", "browser_logout"}
+    of_sessions = ("refresh", "change_password", "recover", "reset", "logout")
+    for_browsers = {"docs", *(f"browser_{name}" for name in of_sessions)}
     assert set(operations()) == methods | for_browsers | {"live_alias", "ready_alias"}
     assert operations()["live_alias"]["summary"] == "Alias of GET /api/health"
     assert operations()["ready_alias"]["summary"] == "Alias of GET /api/health/ready"

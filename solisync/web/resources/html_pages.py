@@ -19,48 +19,20 @@ from ...storage import html_pages as pages
 from ..documents import FILE_HEADERS, FOLDER, MEDIA_TYPES, both_ways, document, unless_known
 from ..wire.reply import Reply
 
-POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' blob:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    ]
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types 'none'"
 )
-NOTHING = ", ".join(
-    f"{feature}=()"
-    for feature in (
-        "accelerometer",
-        "autoplay",
-        "camera",
-        "display-capture",
-        "fullscreen",
-        "geolocation",
-        "gyroscope",
-        "hid",
-        "magnetometer",
-        "microphone",
-        "midi",
-        "payment",
-        "picture-in-picture",
-        "publickey-credentials-get",
-        "screen-wake-lock",
-        "serial",
-        "usb",
-        "xr-spatial-tracking",
-    )
+UNUSED_FEATURES = (
+    "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid magnetometer microphone midi"
+    " payment picture-in-picture publickey-credentials-get screen-wake-lock serial usb xr-spatial-tracking"
 )
 PAGE_HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": NOTHING,
+    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES.split()),
     "Referrer-Policy": "same-origin",
 }
 REMEMBERED = 100  # pages, of some 10 KiB each

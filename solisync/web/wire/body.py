@@ -16,19 +16,14 @@ class Body:
 
     parsing: AbstractContextManager[None] = nullcontext()
     received = 0  # bytes, kept or not
+    unwanted: Refused | None = None  # why the bytes are not kept
     _pieces: tuple[bytes, ...] = ()  # before what is in `_last`
     _last: BytesIO | None = None
-    _unwanted: Refused | None = None  # why it is not kept
-
-    @property
-    def kept(self) -> bool:
-        """Whether the bytes that arrive are kept."""
-        return self._unwanted is None
 
     def add(self, data: bytes) -> None:
         """Count some more bytes, and keep them if the body is kept."""
         self.received += len(data)
-        if self._unwanted is None:
+        if self.unwanted is None:
             if self._last is None:
                 self._last = BytesIO()
             self._last.write(data)
@@ -43,10 +38,10 @@ class Body:
     def drop(self, reason: Refused) -> None:
         """Forget what has arrived, and keep nothing of the rest; `reason` is what `read` raises."""
         self.clear()
-        self._unwanted = reason
+        self.unwanted = reason
 
     def read(self) -> bytes:
         """The whole body; raises the reason if it was not kept."""
-        if self._unwanted is not None:
-            raise self._unwanted
+        if self.unwanted is not None:
+            raise self.unwanted
         return b"".join(self._pieces if self._last is None else (*self._pieces, self._last.getvalue()))

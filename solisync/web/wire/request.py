@@ -94,9 +94,9 @@ class Request(LeanRequest):
         body.add(data)
         if body.received > MAX_BODY:
             self.gotLength(body.received)
-        elif before <= LARGE_BYTES < body.received and length is None and body.kept:
+        elif before <= LARGE_BYTES < body.received and length is None and body.unwanted is None:
             self.gotLength(MAX_BODY)
-        if body.kept and body.received != length:
+        if body.unwanted is None and body.received != length:
             self.channel.hold_body(body.received)
 
     def process(self) -> None:
