@@ -5,6 +5,7 @@
     ├── Database           the connection pool, which all below share
     ├── Live               the bus between processes, and streams of events
     ├── Housekeeping       deletes expired rows
+    ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
@@ -34,6 +35,7 @@ from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
 from .events.live import Live
 from .events.openings import Openings
+from .history import History
 from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
@@ -114,6 +116,9 @@ def make_service(
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
     live = Live(settings, reactor, database=database, metrics=metrics, now=now, times=times)
+    history = History(
+        database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
+    )
     site = make_site(
         settings,
         reactor,
@@ -122,6 +127,7 @@ def make_service(
         passwords=hashing,
         metrics=metrics,
         live=live,
+        observer=history.observe,
         schema=migrations[-1].number,
         now=now,
         new_id=new_id,
@@ -140,8 +146,11 @@ def make_service(
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,
+            history_days=settings.history_days,
             limits=(settings.auth_limit, *LIMITS),
+            links_open=metrics.reset_links.set,
         ),
+        history=history,
         checking=Checking(
             database=database,
             reactor=reactor,

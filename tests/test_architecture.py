@@ -27,7 +27,8 @@ FLOORS = (
     {"storage"},
     {"events"},
     {"access"},
-    {"settings", "housekeeping", "export_document", "checking", "moving_in"},
+    {"acts"},
+    {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
     {"supervisor", "serving", "service", "client"},
@@ -54,7 +55,7 @@ KNOWN_TO = {
 }
 
 # Handlers that wrap those of other nouns.
-WRAPPED = {"browser_sessions": {"accounts", "sessions"}}  # the same sessions, with a cookie
+WRAPPED = {"browser_sessions": {"accounts", "sessions", "new_passwords"}}  # the same sessions, with a cookie
 
 # SQL stands in storage/, and here, each for a reason.
 SQL_MODULES = {

@@ -140,9 +140,8 @@ class Rounds:
             return
         finally:
             self._looking = False
-        over = [stream for stream in some if stream.session_id in ended]
-        self._end([stream for stream in over if ended[stream.session_id]], "account_deleted")
-        self._end([stream for stream in over if not ended[stream.session_id]], "session_ended")
+        for reason in {*ended.values()}:
+            self._end([stream for stream in some if ended.get(stream.session_id) == reason], reason)
 
     async def _compare(self, some: list[Stream]) -> None:
         """Say `hello` again to those of these streams that have missed a revision."""

@@ -13,7 +13,7 @@ from .challenge import DailyChallenge
 from .fields import Time
 from .verdicts import VerdictAnswer
 
-PageName = Literal["home", "replays", "replay", "leaderboard", "daily", "account", "missing", "failed", "away"]
+PageName = Literal["home", "replays", "replay", "leaderboard", "daily", "account", "reset", "missing", "failed", "away"]
 
 
 class PageMeta(NamedTuple):
@@ -69,6 +69,7 @@ STATIC: dict[PageName, PageMeta] = {
     "leaderboard": PageMeta("Leaderboard – Solitaire", "The best games, each proved by its replay."),
     "daily": PageMeta("Deal of the day – Solitaire", "One deal a day for everybody, and a goal to reach with it."),
     "account": PageMeta("Account – Solitaire", "Sign in, register, and look after your account."),
+    "reset": PageMeta("New password – Solitaire", "Set a new password with the link that you were given."),
     "missing": PageMeta("Not found – Solitaire", "There is nothing at this address."),
     "failed": PageMeta("Something went wrong – Solitaire", "The server could not make this page."),
     "away": PageMeta("Back in a moment – Solitaire", "The service is restarting or busy."),

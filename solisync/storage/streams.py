@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
+from ..rules.events import EndReason
 from .rows import many, maybe
 
 CHANNEL = "solisync"
@@ -37,16 +38,20 @@ START = Query(
 ENDED = Query(
     "ended_sessions",
     """
-    SELECT stream.session_id::text AS session_id, users.id IS NULL AS player_gone
+    SELECT stream.session_id::text AS session_id, CASE
+        WHEN users.id IS NULL THEN 'account_deleted' WHEN suspensions.user_id IS NULL THEN 'session_ended'
+        ELSE 'suspended'
+    END AS reason
     FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS stream (player_id, session_id)
     LEFT JOIN users ON users.id = stream.player_id
-    WHERE NOT EXISTS (
+    LEFT JOIN suspensions ON suspensions.user_id = stream.player_id
+    WHERE suspensions.user_id IS NOT NULL OR NOT EXISTS (
         SELECT FROM refresh_tokens AS live
         WHERE live.user_id = stream.player_id AND coalesce(live.session_id, live.jti) = stream.session_id
             AND expires_at > clock_timestamp()
     )
     """,
-    row=lambda session_id, player_gone: (session_id, player_gone),
+    row=lambda session_id, reason: (session_id, reason),
 )
 
 REVISIONS = Query(
@@ -74,8 +79,8 @@ async def start(statements: Statements, user_id: str, access_expiry: int) -> Str
     return maybe(START, await statements.run(START, user_id, access_expiry))
 
 
-async def ended(statements: Statements, sessions: Sequence[tuple[str, str]]) -> dict[str, bool]:
-    """Those of these sessions, pairs of a player and a session, that have ended; true where the player is gone."""
+async def ended(statements: Statements, sessions: Sequence[tuple[str, str]]) -> dict[str, EndReason]:
+    """Those of these sessions, pairs of a player and a session, that have ended, and why their streams end."""
     players, ids = zip(*sessions, strict=True)
     return dict(many(ENDED, await statements.run(ENDED, [*players], [*ids])))
 

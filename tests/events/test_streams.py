@@ -182,3 +182,11 @@ async def test_a_board_is_told_once_a_second(server, reactor, listen):
         assert (await stream.next())[0] == "board"
     assert reactor.seconds() - began >= 1
     assert len(stream.events) == 3
+
+
+async def test_suspending_a_player_ends_their_streams(server, listen, administrate):
+    """With a reason of its own."""
+    stream = await listen(server, await server.player())
+    await stream.next()
+    await administrate("users", "suspend", "ann")
+    assert await stream.ended() == "suspended"

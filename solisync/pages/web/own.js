@@ -5,6 +5,7 @@ import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { Refusal, username } from "./http.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
+import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
 import { ago, byId, fill, h, table, tell } from "./page.js";
 
@@ -82,6 +83,8 @@ export function start() {
   attempt(byId("file-refused"), showAvatar);
   loadGames(false);
   loadDevices();
+  byId("codes-new").replaceChildren();
+  loadCodes();
 }
 
 bindAvatar();

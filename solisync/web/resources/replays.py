@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
-from ...errors import BadRequest, NotFound
+from ...errors import BadRequest, Locked, NotFound
 from ...events.bus import Bus
 from ...events.notices import BoardsChanged, ReplayStored
 from ...postgres.database import Database
@@ -119,7 +119,11 @@ class Replays:
             found = await own_replays.set_listed(statements, player, replay_id, listed)
         finally:
             self._recent.invalidate()
-        _check_found(found)
+        found = _exists(found)
+        _check_found(found.exists)
+        if found.held:
+            raise Locked
+        audit("replay listed" if listed else "replay unlisted", user_id=player)
         self._bus.publish(BoardsChanged())
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
