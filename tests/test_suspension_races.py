@@ -129,7 +129,7 @@ async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting,
         for number, pair in enumerate(player.tokens):
             client = player.client(number)
             client.tokens = pair
-            for call in (client.me, client.delete_account, client.pull, client.leaderboard):
+            for call in (client.me, client.delete_account):
                 assert (await refused(call()))[0] == 403
             assert await refused(client.refresh()) == (401, "unauthorized")
 

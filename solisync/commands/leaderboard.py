@@ -1,7 +1,26 @@
 """`solisync leaderboard`: hiding a player's entry, and showing it again."""
 
+from dataclasses import asdict
+
 from ..acts import shown
+from ..storage import history
+from .output import Column
 from .task import Task, player
+
+COLUMNS = (
+    Column("at", 19),
+    Column("username", 32),
+    Column("visible", 7),
+    Column("display_name", 32),
+)
+
+
+async def show_list(task: Task) -> None:
+    """List the names that players have lately chosen, the newest first."""
+    async with task.connection() as statements:
+        write = task.output.table(COLUMNS)
+        for each in await history.changed(statements, "opted in", most=task.chosen.limit):
+            write(asdict(each))
 
 
 async def hide(task: Task) -> None:

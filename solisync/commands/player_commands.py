@@ -11,6 +11,8 @@ def _suspended(chosen: argparse.Namespace) -> str | None:
     return f"Suspend {len(chosen.users)} players?" if len(chosen.users) > 1 else None
 
 
+_NEWEST = argument("--limit", "list at most N (default 50)", metavar="N", type=count, default=50)
+
 PLAYER_COMMANDS = (
     Command(
         "users list",
@@ -138,6 +140,12 @@ PLAYER_COMMANDS = (
         acts=True,
     ),
     Command(
+        "leaderboard list",
+        leaderboard.show_list,
+        "list the names that players have lately chosen for the leaderboard, the newest first",
+        (_NEWEST,),
+    ),
+    Command(
         "leaderboard name",
         leaderboard.name,
         "give a player's entry another display name",
@@ -157,6 +165,12 @@ PLAYER_COMMANDS = (
         "show a player's hidden entry again, even if the player has opted out",
         (USER,),
         acts=True,
+    ),
+    Command(
+        "avatars list",
+        avatars.show_list,
+        "list the avatars that players have lately uploaded, the newest first",
+        (_NEWEST,),
     ),
     Command("avatars remove", avatars.remove, "take a player's avatar away", (USER,), acts=True),
 )

@@ -28,6 +28,12 @@ Event = Literal[
     "recovery codes made",
     "account deleted",
     "replay deleted",
+    "replay listed",
+    "replay unlisted",
+    "opted in",
+    "opted out",
+    "avatar changed",
+    "avatar removed",
     "exported",
     "act",
 ]

@@ -8,7 +8,7 @@ from binascii import b2a_base64
 from dataclasses import dataclass
 
 from ..postgres.statement import Query
-from ..postgres.transaction import Statements, Transaction
+from ..postgres.transaction import Statements
 from .accounts import LOCK
 from .rows import converted, maybe
 
@@ -88,9 +88,9 @@ async def replace(statements: Statements, user_id: str, extension: str, image: b
     return maybe(REPLACE, await statements.run_all((LOCK, user_id), (REPLACE, user_id, extension, encoded)))
 
 
-async def remove(transaction: Transaction, user_id: str) -> bool | None:
+async def remove(statements: Statements, user_id: str) -> bool | None:
     """Delete the player's avatar; False when there is none, None when there is no such player."""
-    return maybe(REMOVE, await transaction.run_all((LOCK, user_id), (REMOVE, user_id)))
+    return maybe(REMOVE, await statements.run_all((LOCK, user_id), (REMOVE, user_id)))
 
 
 async def etag(statements: Statements, user_id: str, extension: str) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
@@ -38,6 +39,18 @@ class Visitor:
     username: str
     last_at: datetime
     events: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedProfile:
+    """A player who has changed what others see, and what it is now; `avatar` is its extension."""
+
+    at: datetime
+    username: str
+    id: str
+    display_name: str | None
+    visible: bool | None
+    avatar: str | None
 
 
 # Players who are deleted meanwhile drop out: rows of `users` are locked as the foreign key would do it, and one that is
@@ -93,6 +106,26 @@ OF_CLIENT = Query(
 )
 
 
+LATEST = 100_000  # rows that are read for a list of all players
+
+CHANGED = Query(
+    "admin_changed_profiles",
+    f"""
+    SELECT at, username, users.id, display_name, visible, avatar_extension AS avatar
+    FROM (
+        SELECT user_id, max(happened_at) AS at, max(id) AS last
+        FROM (SELECT id, user_id, event, happened_at FROM account_history ORDER BY id DESC LIMIT {LATEST}) AS latest
+        WHERE event = $1::text GROUP BY user_id
+    ) AS changed
+    JOIN users ON users.id = changed.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    WHERE CASE $1::text WHEN 'avatar changed' THEN avatar_extension ELSE display_name END IS NOT NULL
+    ORDER BY last DESC LIMIT $2::int
+    """,  # noqa: S608
+    prepared=False,
+    row=ChangedProfile,
+)
+
+
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
     """Store what happened, but for what happened to players who are gone."""
     happened = [each.happened for each in occurrences]
@@ -120,3 +153,10 @@ async def of_player(statements: Statements, user_id: str, *, most: int) -> list[
 async def of_client(statements: Statements, client: str, *, most: int) -> list[Visitor]:
     """The players to whom something happened from this address, the last first."""
     return many(OF_CLIENT, await statements.run(OF_CLIENT, client, most))
+
+
+async def changed(
+    statements: Statements, event: Literal["opted in", "avatar changed"], *, most: int
+) -> list[ChangedProfile]:
+    """The players of the LATEST events who did this, and still have what they chose, the last first."""
+    return many(CHANGED, await statements.run(CHANGED, event, most))

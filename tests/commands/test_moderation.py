@@ -238,3 +238,27 @@ async def test_a_list_that_is_cut_says_so(administrate, named, monkeypatch):
     monkeypatch.setattr(find_command, "SECONDS", -1.0)
     done = await administrate("users", "find", "zzz", "--part")
     assert done.progress == ["ended after -1 s: there may be more"]
+
+
+async def test_new_names_and_avatars_are_listed_newest_first(administrate, server):
+    """As they are now, each player once; those who have taken theirs away are left out."""
+    for name in ("ann", "bob", "eve"):
+        client = await server.player(name)
+        await client.opt_in(f"{name} at first")
+        await client.upload_avatar(PIXEL, "image/png")
+        server.sql(
+            "INSERT INTO account_history (happened_at, user_id, event, times)"
+            " SELECT now(), id, event, 1 FROM users, unnest(ARRAY['opted in', 'avatar changed']) AS event"
+            " WHERE username = %s",
+            (name,),
+        )
+        if name == "eve":
+            await client.delete_avatar()
+            await client.opt_in("Eve")
+    named = await administrate("leaderboard", "list", "--json")
+    shown = [(record["username"], record["display_name"]) for record in named.records]
+    assert shown == [("eve", "Eve"), ("bob", "bob at first"), ("ann", "ann at first")]
+    avatars = await administrate("avatars", "list", "--json")
+    assert [record["username"] for record in avatars.records] == ["bob", "ann"]
+    assert avatars.records[0]["avatar"].endswith(".png")
+    assert len((await administrate("avatars", "list", "--json", "--limit", "1")).records) == 1

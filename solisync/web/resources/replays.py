@@ -118,6 +118,7 @@ class Replays:
         _check_found(found.exists)
         if found.held:
             raise Locked
+        audit("replay listed" if listed else "replay unlisted", user_id=player)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
         """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
