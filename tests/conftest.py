@@ -21,7 +21,7 @@ from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
 from solisync.settings.table import TABLE
-from tests.harness import forking
+from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
@@ -344,3 +344,19 @@ def serve(launch, reactor):
         return process
 
     return serve
+
+
+@pytest.fixture
+def listen(reactor):
+    """Open a stream for a client of the player's; all are closed at the end of the test."""
+    opened = []
+
+    async def listen(server, client, **options):
+        token = client if isinstance(client, str) else client.tokens.access_token
+        stream = await event_streams.connect(reactor, server.port, token, **options)
+        opened.append(stream)
+        return stream
+
+    yield listen
+    for stream in opened:
+        stream.transport.abortConnection()
