@@ -1,4 +1,4 @@
-"""Errors as pages, for browsers that ask for a page (docs/pages.md "Errors")."""
+"""Errors as pages, for browsers that ask for a page (docs/pages.md "How a page is made")."""
 
 import re
 from collections.abc import Callable

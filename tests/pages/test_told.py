@@ -57,9 +57,11 @@ def test_a_page_that_is_away_comes_back_by_itself(visitor, site):
     visitor.context.add_init_script("Math.random = () => 0.01")
     visitor.context.route(
         "**/replays",
-        lambda route: route.fulfill(status=503, content_type="text/html", body=body)
-        if visitor.requested.count(f"{site}/replays") < 3
-        else route.continue_(),
+        lambda route: (
+            route.fulfill(status=503, content_type="text/html", body=body)
+            if visitor.requested.count(f"{site}/replays") < 3
+            else route.continue_()
+        ),
     )
     visitor.page.goto("/replays")
     visitor.page.wait_for_selector("h1")

@@ -86,4 +86,10 @@ class Resources:
             reactor=reactor,
         )
         self.docs = Docs()
-        self.pages = Pages(database=database)
+        self.pages = Pages(
+            database=database,
+            now=now,
+            site_name=settings.site_name,
+            site_links=settings.site_links,
+            public_avatars=settings.public_avatars,
+        )
