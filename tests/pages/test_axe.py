@@ -52,7 +52,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     for path in ("/", "/replays", "/daily", "/daily/2026-04-26", "/replays/nothing"):
         look(out, path, f"{path}, signed out")
     look(out, f"/replays/{ann.upload(refuted())}", "refuted")
-    player = "#player:not([hidden])"
+    player = "#player.ready"
     look(out, f"/replays/{replay_id}", "the deal", lambda page: page.wait_for_selector(player))
     look(out, f"/replays/{taken_back}?move=40", "at a move", lambda page: page.wait_for_selector(player))
     look(out, f"/replays/{replay_id}", "playing", lambda page: page.click("#play"))
@@ -94,6 +94,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     page.click("#crop button.main")
     page.wait_for_selector("#me img")
     judge.look(inside, "with an avatar")
+    page.evaluate("password.open = true")
     page.fill("#current", "wrong wrong")
     page.fill("#next", PASSWORD)
     page.click("#password-form button.main")

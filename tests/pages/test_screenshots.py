@@ -44,7 +44,7 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
             visitor.page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
             visitor.page.click("#crop button.main")
             visitor.page.wait_for_selector("#me img")
-        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player:not([hidden])"))
+        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")
         take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))

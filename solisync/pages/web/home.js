@@ -1,11 +1,30 @@
 // @ts-check
-/** /: today's deal with the time that is left for it, and the newest wins. */
+/** /: the time that is left for today's deal, the newest wins, and for a player their progress. */
 
 import { read } from "./api.js";
+import { username } from "./http.js";
 import { byId, fill, h, replayTable, timeLeft } from "./page.js";
 
 const day = JSON.parse(byId("data").textContent);
+const pitch = [...byId("pitch").childNodes];
 
+/** Show a player what the service keeps of their games, and others what it does. */
+async function show() {
+  const name = username();
+  if (!name) return byId("pitch").replaceChildren(...pitch);
+  const facts = h("div", { id: "standing" });
+  byId("pitch").replaceChildren(h("h1", {}, `Welcome back, ${name}`), facts,
+    h("p", { class: "row" }, h("a", { class: "button main", href: "/account" }, "Your games"), h("a", { class: "button", href: "/replays" }, "Watch a game")));
+  await fill(facts, async () => (await import("./standing.js")).standing(day.date));
+}
+
+let shown = username();
+addEventListener("session", () => {
+  if (shown === username()) return;
+  shown = username();
+  show();
+});
+if (shown) show();
 timeLeft(byId("left"), day.date);
 fill(byId("wins"), async () => {
   const wins = await read("/api/replays/recent?limit=5&verdict=verified");

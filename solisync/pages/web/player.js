@@ -26,4 +26,4 @@ byId("more").onclick = () => attempt(byId("more-refused"), async () => {
   byId("more-place").hidden = !next;
 });
 for (const time of /** @type {NodeListOf<HTMLTimeElement>} */ (rows.querySelectorAll("time"))) time.replaceWith(played(time.dateTime));
-byId("avatar").append(face(name, Promise.resolve(path)));
+byId("face").append(face(name, Promise.resolve(path)));

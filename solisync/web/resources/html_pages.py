@@ -43,9 +43,9 @@ from ...rules.page_texts import (
 )
 from ...storage import html_pages as pages
 from ..documents import document, unless_known
-from ..wire.reply import Reply
 from ..html_parts import Links, deal_drawing, footer_links, replay_table
 from ..page_headers import FILE_HEADERS, PAGE_HEADERS
+from ..wire.reply import Reply
 
 FOLDER = Path(__file__).resolve().parents[2] / "pages"
 
