@@ -32,7 +32,9 @@ def test_the_day_says_who_met_its_goal(visitor, site, running):
         assert page.locator(".deal b").count() == 7
 
 
-@pytest.mark.parametrize(("score", "seconds", "is_met"), [(745, 214, True), (745, 216, False), (3999, 9_999_999, False)])
+@pytest.mark.parametrize(
+    ("score", "seconds", "is_met"), [(745, 214, True), (745, 216, False), (3999, 9_999_999, False)]
+)
 def test_a_goal_in_points_counts_the_bonus_for_speed(visitor, site, running, score, seconds, is_met):
     """As the desktop game's win screen adds it: 700,000 points by the seconds."""
     ann = Game(site)

@@ -1,6 +1,5 @@
 """A replay is played back as the engine played it, in words and by any means of moving."""
 
-import json
 import re
 from itertools import pairwise
 

@@ -68,8 +68,17 @@ READS = {
     "/": [(r"/api/replays/recent", "#wins"), ("/api/sync/pull", "#standing")],
     "/replays": [(r"/api/replays/recent", "#list"), ("/api/daily-challenge", "#list")],
     "/daily": [("/api/boards/daily", "#winners")],
-    "/leaderboard": [(r"/api/boards/verified(\?draw|\?$|$)", "#entries"), ("around=me", "#around"), ("/opt-in$", "#name")],
-    "/account": [("/api/me$", "#file-refused"), ("/api/me/replays", "#games"), ("/api/sessions$", "#devices"), ("/opt-in$", "#name")],
+    "/leaderboard": [
+        (r"/api/boards/verified(\?draw|\?$|$)", "#entries"),
+        ("around=me", "#around"),
+        ("/opt-in$", "#name"),
+    ],
+    "/account": [
+        ("/api/me$", "#file-refused"),
+        ("/api/me/replays", "#games"),
+        ("/api/sessions$", "#devices"),
+        ("/opt-in$", "#name"),
+    ],
     "/replays/ID": [("/timeline$", "#why"), ("/api/boards/deals", "#others")],
 }
 

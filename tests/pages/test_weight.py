@@ -14,7 +14,14 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 @pytest.mark.parametrize(
     ("path", "kib", "requests"),
-    [("/", 34, 6), ("/replays", 34, 6), ("/leaderboard", 34, 6), ("/account", 34, 7), ("/daily", 34, 6), ("ID", 64, 10)],
+    [
+        ("/", 34, 6),
+        ("/replays", 34, 6),
+        ("/leaderboard", 34, 6),
+        ("/account", 34, 7),
+        ("/daily", 34, 6),
+        ("ID", 64, 10),
+    ],
 )
 def test_a_page_is_light(visitor, site, figure, path, kib, requests):
     """Decoded, without the API and the window's icon, for somebody who is here for the first time."""
