@@ -7,7 +7,7 @@ from tests.pages.visitor import Game, until
 
 WINDOWS = [(1366, 650), (1280, 720), (1024, 768), (390, 844), (844, 390)]
 SHIFTS = """new PerformanceObserver(list => {
-  for (const {value, hadRecentInput} of list.getEntries()) window.shifted = (window.shifted ?? 0) + !hadRecentInput * value;
+  for (const {value} of list.getEntries()) window.shifted = (window.shifted ?? 0) + value;
 }).observe({type: "layout-shift", buffered: true})"""
 SLOW = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The player of a timeline: steps, seeks, plays, and says what happens in words. */
 
-import { Board, named, place, positions } from "./board.js";
+import { Board, inWords, positions } from "./board.js";
 import { gestures } from "./gestures.js";
 import { local } from "./http.js";
 import { byId, counted, h, say } from "./page.js";
@@ -12,25 +12,6 @@ const MOVE_MS = 900; // how long a move takes at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 8];
 const SPEED = "solisync.speed";
 const CALM_MS = 1000; // the least for those who want less motion
-
-/** What a step does, in words; `before` is the score until then. @param {Step} step @param {number} before */
-export function inWords(step, before) {
-  const { input, from, to, cards, flipped, score } = step;
-  const names = cards.map(named);
-  const last = names[names.length - 1];
-  const way = `from ${place(from)} to ${place(to)}`;
-  let told;
-  if (input === "stock" && to === "s") told = `the waste turned over, ${counted(cards.length, "card")}`;
-  else if (input === "stock") told = `${names.join(", ")} turned up from the stock`;
-  else if (cards.length === 1) told = `${last} ${way}`;
-  else if (to[0] === "w" || from[0] === "w") told = `${counted(cards.length, "card")} ${way}`;
-  else told = `${counted(cards.length, "card")}, ${names[0]} down to ${last}, ${way}`;
-  if (input === "undo") told = `undo: ${told}`;
-  if (flipped !== null) told += `, ${named(flipped)} turned ${input === "undo" ? "down again" : "up"}`;
-  const points = score - before;
-  if (points) told += `, ${points < 0 ? "minus " : ""}${counted(Math.abs(points), "point")}`;
-  return told[0].toUpperCase() + told.slice(1);
-}
 
 /** Plays a timeline in the elements of the page. */
 export class Player {

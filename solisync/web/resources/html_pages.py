@@ -82,7 +82,11 @@ class Pages:
         self._document = lru_cache(REMEMBERED)(_page)
         self._drawing = lru_cache(REMEMBERED)(deal_drawing)
         self._layout = Template((folder / "layout.html").read_text("utf-8"))
-        self._mains = {name: Template((folder / f"{name}.html").read_text("utf-8")) for name in get_args(PageName)}
+        courts = (folder / "courts.html").read_text("utf-8")
+        self._mains = {
+            name: Template((folder / f"{name}.html").read_text("utf-8").replace("$courts", courts))
+            for name in get_args(PageName)
+        }
         self._links = footer_links(site_links)
         heads = STATIC.items()
         self._static = {name: [_page(self._html(name, head), gzip) for gzip in EITHER_WAY] for name, head in heads}
