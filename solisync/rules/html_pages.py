@@ -16,7 +16,7 @@ from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .verdicts import VerdictAnswer
 
 PageName = Literal[
-    "home", "replays", "replay", "leaderboard", "daily", "player", "account", "missing", "failed", "away"
+    "home", "replays", "replay", "leaderboard", "daily", "player", "account", "reset", "missing", "failed", "away"
 ]
 
 
@@ -105,6 +105,7 @@ STATIC: dict[PageName, PageMeta] = {
     "replays": PageMeta("Replays", "The newest wins, to watch move by move."),
     "leaderboard": PageMeta("Leaderboard", "The best games, each proved by its replay."),
     "account": PageMeta("Account", "Sign in, register, and look after your account."),
+    "reset": PageMeta("New password", "Set a new password with the link that you were given."),
     "missing": PageMeta("Not found", "There is nothing at this address."),
     "failed": PageMeta("Something went wrong", "The server could not make this page."),
     "away": PageMeta("Back in a moment", "The service is restarting or busy."),
