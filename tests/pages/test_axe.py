@@ -50,10 +50,18 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     replay_id, taken_back = ann.upload(game(0)), ann.upload(game(0, undo=True))
     for number in range(1, 6):
         ann.upload(game(number))
-    for path in ("/", "/replays", "/daily", "/daily/2026-04-26", "/replays/nothing"):
+    for path in (
+        "/",
+        "/replays?check=all",
+        "/daily",
+        "/daily/2026-04-26",
+        "/replays/nothing",
+        "/nothing",
+        "/players/ann",
+    ):
         look(out, path, f"{path}, signed out")
     look(out, f"/replays/{ann.upload(refuted())}", "refuted")
-    player = "#player:not([hidden])"
+    player = "#player.ready"
     look(out, f"/replays/{replay_id}", "the deal", lambda page: page.wait_for_selector(player))
     look(out, f"/replays/{taken_back}?move=40", "at a move", lambda page: page.wait_for_selector(player))
     look(out, f"/replays/{replay_id}", "playing", lambda page: page.click("#play"))
@@ -74,7 +82,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
 
     inside = visit(width=width, scheme=scheme, reduced_motion="reduce")
     inside.sign_in()
-    for path in ("/", "/daily", "/leaderboard", "/account", f"/replays/{replay_id}"):
+    for path in ("/", "/daily", "/leaderboard", "/account", "/players/ann", f"/replays/{replay_id}"):
         look(inside, path, f"{path}, signed in")
     look(
         inside,
@@ -102,6 +110,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     page.click("#crop button.main")
     page.wait_for_selector("#me img")
     judge.look(inside, "with an avatar")
+    page.evaluate("password.open = true")
     page.fill("#current", "wrong wrong")
     page.fill("#next", PASSWORD)
     page.click("#password-form button.main")

@@ -44,9 +44,10 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
             visitor.page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
             visitor.page.click("#crop button.main")
             visitor.page.wait_for_selector("#me img")
-        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player:not([hidden])"))
+        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")
+        take("player", "/players/ann")
         take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))
-    assert len(list(target.glob("*.webp"))) == 16
+    assert len(list(target.glob("*.webp"))) == 18
     assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000
