@@ -62,6 +62,9 @@ class Hand:
     def stock(self):
         self.page.mouse.click(*self.centre("s"))
 
+    def select(self, pile):
+        self.page.mouse.click(*self.centre(pile))
+
     def drag(self, move):
         if move is None:
             return self.stock()

@@ -172,7 +172,7 @@ def test_undo_costs_and_counts(visit, site):
     until(page, "document.getElementById('result').textContent.includes('✓ Verified')", 30)
     verdict = ann_api.call("GET", f"/api/replays/{replay_id}/verdict")
     assert (verdict["undos"], verdict["score"]) == (5, body["final_score"])
-    assert "5 moves taken back" in page.inner_text("#won-heading")
+    assert "5 undos" in page.inner_text("#won-heading")
     steps = ann_api.call("GET", f"/api/replays/{replay_id}/timeline")["steps"]
     assert [step["input"] for step in steps].count("undo") == 5
 
@@ -191,6 +191,7 @@ def test_reloads_keep_the_game(visit):
     texts = page.locator("#board ol").evaluate_all("lists => lists.map(list => list.getAttribute('aria-label'))")
 
     def same(page):
+        until(page, "!document.getElementById('board').inert")
         now = kept(page)
         assert {**now, "ms": 0} == {**before, "ms": 0}
         assert abs(now["ms"] - before["ms"]) < 20_000
@@ -477,4 +478,58 @@ def test_a_loaded_page_plays_without_a_network(visit, site):
     ann.context.set_offline(False)
     replay_id = uploaded(page)
     assert Game(site, login=True).call("GET", f"/api/replays/{replay_id}")["moves"] == replay["moves"]
-    until(page, "!document.getElementById('outbox').textContent")
+    until(page, "!document.getElementById('waiting').textContent")
+
+
+def test_a_right_click_goes_home(visitor):
+    """To a foundation, or nowhere; the menu of the browser stays away."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    page.uncheck("[name=tap]")
+    page.mouse.click(*hand.centre("t0"), button="right")
+    assert said(page) == "jack of hearts does not fit on foundation 1"
+    page.mouse.click(*hand.centre("t1"), button="right")
+    assert page.inner_text("#points") == "15 points"
+
+
+def test_a_second_finger_does_nothing(visit):
+    """While one drags, another one neither drags nor drops."""
+    visitor = visit(width=390, has_touch=True, is_mobile=True)
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    tools = page.context.new_cdp_session(page)
+    x, y = hand.centre("t1")
+    other = hand.centre("t3")
+
+    def touch(kind, *points):
+        tools.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]},
+        )
+
+    touch("touchStart", (x, y))
+    touch("touchMove", (x + 20, y + 20))
+    until(page, "document.querySelectorAll('#board .held').length === 1")
+    touch("touchStart", (x + 20, y + 20), other)
+    touch("touchMove", (x + 30, y + 30), (other[0] + 40, other[1]))
+    assert page.locator("#board .held").count() == 1
+    touch("touchEnd")
+    until(page, "!document.querySelector('#board .held')")
+    assert kept(page)["moves"] == ""
+
+
+@pytest.mark.parametrize("options", [{}, {"forced_colors": "active"}, {"reduced_motion": "reduce"}])
+def test_nothing_is_wider_than_320_pixels(visit, options):
+    """Which is also a wide screen at 400 %; in forced colours what is selected is marked, and without motion too."""
+    page = opened(visit(width=320, **options), "/play?deal=42&draw=three")
+    page.check("[name=large]")
+    page.uncheck("[name=tap]")
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    page.evaluate("scrollTo(0, 0)")
+    Hand(page).select("t1")
+    assert page.locator("#board .chosen").count() == 1
+    outline = page.evaluate("getComputedStyle(document.querySelector('#board .chosen')).outlineStyle")
+    assert outline == "solid" or "forced_colors" not in options
+    Hand(page).drag(("t1", "f0", 1))
+    moving = page.evaluate("document.getElementById('board').getAnimations({subtree: true}).length")
+    assert not moving or "reduced_motion" not in options

@@ -54,9 +54,10 @@ export function keepSettings(chosen) {
 
 /** One tab of the browser plays. */
 export class Seat {
-  /** @param {() => void} lost called when another tab takes over */
-  constructor(lost) {
+  /** @param {() => void} lost called when another tab takes over @param {() => void} freed called when it is closed */
+  constructor(lost, freed) {
     this.lost = lost;
+    this.freed = freed;
     this.taken = false;
     if (navigator.locks) return;
     // On plain HTTP the tabs ask one another.
@@ -82,14 +83,16 @@ export class Seat {
       return (this.taken = over || !this.answered);
     }
     return new Promise((resolve) => {
-      const options = over ? { steal: true } : { signal: AbortSignal.timeout(WAIT_MS) };
-      navigator.locks.request(GAME, options, () => {
+      let waited = false;
+      setTimeout(() => {
+        waited = !this.taken;
+        resolve(this.taken);
+      }, WAIT_MS);
+      navigator.locks.request(GAME, { steal: over }, () => {
         resolve((this.taken = true));
+        if (waited) this.freed();
         return new Promise(() => {}); // until the page is left
-      }).catch(() => {
-        resolve(false); // it was not free
-        this.#leave(); // or another tab has taken it
-      });
+      }).catch(() => this.#leave()); // another tab has taken it
     });
   }
 }

@@ -21,7 +21,7 @@ const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const chosen = settings();
 const table = new Table(byId("board"), { move, refuse: say, tell: say });
-const seat = new Seat(setAside);
+const seat = new Seat(setAside, () => (notice(""), open()));
 const form = /** @type {HTMLFormElement} */ (byId("settings"));
 /** What follows the end of a game; loaded when the board is there, so that it is at hand without a network. */
 const results = () => import("./results.js");
@@ -45,7 +45,7 @@ function show(flight, pile) {
   const stuck = !game.won && !useful(game.position, game.draw).length;
   hints = 0;
   byId("points").textContent = counted(game.score, "point");
-  byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${game.undoPlaces.length} taken back` : "");
+  byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
   byId("drawn").textContent = `Draw ${game.draw === 3 ? "three" : "one"}`;
   byId("undo").disabled = !game.canUndo;
   byId("hint").disabled = game.won;

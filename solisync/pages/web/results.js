@@ -61,7 +61,7 @@ function showWin(shown) {
   game = shown;
   byId("won").hidden = false;
   const undone = game.undoPlaces.length;
-  const taken = undone ? `, ${counted(undone, "move")} taken back` : "";
+  const taken = undone ? `, ${counted(undone, "undo")}` : "";
   byId("won-heading").textContent = `Won with ${counted(game.score, "point")} in ${clock(game.seconds)}${taken}`;
   render();
 }
@@ -91,14 +91,26 @@ function progressOf(all) {
   return h("p", {}, `${counted(stats.games_won, "win")} of ${counted(stats.games_played, "game")}, level ${progress.level}${row}.`);
 }
 
+/** Put content into a place unless it says the same already: what is pressed must not be replaced. @param {string} id @param {(Node | string)[]} content */
+function put(id, content) {
+  const frame = h("div", {}, ...content);
+  const place = byId(id);
+  const same = place.textContent === frame.textContent && place.dataset.game === game?.id;
+  place.dataset.game = game?.id ?? "";
+  if (!same) place.replaceChildren(...frame.childNodes);
+  return !same;
+}
+
 function render() {
   const all = journals();
   if (game?.won) {
-    byId("result").replaceChildren(...[...uploadOf(all), progressOf(all)].filter(Boolean));
+    put("result", [...uploadOf(all), progressOf(all)]);
     const replay = all.uploaded[game.id];
-    byId("won-next").replaceChildren(
+    put("won-next", [
       ...(replay ? [h("a", { href: `/replays/${replay}`, class: "button" }, "Watch")] : []),
-      h("button", { type: "button", class: "main", click: next.deal }, "New deal"), h("button", { type: "button", click: next.again }, "Same deal"));
+      h("button", { type: "button", class: "main", click: () => next.deal() }, "New deal"),
+      h("button", { type: "button", click: () => next.again() }, "Same deal"),
+    ]);
   }
   renderOutbox(all);
 }
@@ -107,13 +119,17 @@ function render() {
 async function renderOutbox(all) {
   const name = username();
   const guest = journalOf(all, GUEST);
-  const place = byId("outbox");
-  if (!name) return place.replaceChildren();
-  const asked = guest.games.length ? [offer(name, guest)] : [];
-  const { trouble } = await outbox().catch(() => ({ trouble: null }));
-  const { wins, games } = journalOf(all, name);
-  if (!trouble || !(wins.length + games.length)) return place.replaceChildren(...asked);
-  place.replaceChildren(...asked, waiting(trouble.error, wins, games.length));
+  put("offer", name && guest.games.length ? [offer(name, guest)] : []);
+  const { trouble } = name ? await outbox().catch(() => ({ trouble: null })) : { trouble: null };
+  const { wins, games } = journalOf(all, name ?? GUEST);
+  const kept = trouble && wins.length + games.length;
+  const told = put("waiting", kept ? [waiting(trouble.error, wins, games.length)] : []);
+  if (told && !kept) byId("retry").replaceChildren();
+  else if (told) {
+    const again = h("button", { type: "button", click: async () => (await outbox()).settle(true) }, "Try again");
+    byId("retry").replaceChildren(again);
+    if (trouble?.error.wait) countDown(trouble.error.wait, byId("retry"), again);
+  }
 }
 
 /** @param {string} name @param {any} guest */
@@ -135,10 +151,7 @@ function waiting(error, wins, games) {
   const what = wins.length ? counted(wins.length, "win") : counted(games, "game");
   const why = error.status === 0 ? "Not connected" : sentence(error).replace(/[.]$/, "");
   const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
-  const again = h("button", { type: "button", click: async () => (await outbox()).settle(true) }, "Try again");
-  const bar = h("div", { class: "bar", role: "status" }, h("p", {}, `${why}: ${what} waits here.${late} `, full), again);
-  if (error.wait) countDown(error.wait, bar, again);
-  return bar;
+  return h("p", {}, `${why}: ${what} waits here.${late} `, full);
 }
 
 /** Ask for the verdict until there is one, ever less often; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
