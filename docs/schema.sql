@@ -308,7 +308,7 @@ CREATE TABLE board_evidence (
 CREATE TABLE imported (
     kind text NOT NULL COLLATE pg_catalog."C",
     id uuid NOT NULL,
-    CONSTRAINT imported_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'replay'::text, 'refresh'::text, 'event'::text])))
+    CONSTRAINT imported_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'replay'::text, 'refresh'::text, 'event'::text, 'avatar'::text])))
 );
 
 CREATE UNLOGGED TABLE known_states (
@@ -524,6 +524,8 @@ CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (statu
 
 CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
 
+CREATE INDEX verdicts_without_undo_places ON verdicts USING btree (replay_id) WHERE ((ruleset = '2026-05-19'::text) AND (engine < 2));
+
 CREATE TRIGGER foreign_delete BEFORE DELETE ON sync_states FOR EACH ROW EXECUTE FUNCTION forget_states();
 
 CREATE TRIGGER foreign_insert BEFORE INSERT ON sync_states FOR EACH ROW WHEN ((new.revision IS NULL)) EXECUTE FUNCTION forget_states();
@@ -538,7 +540,7 @@ CREATE TRIGGER player_opted_again AFTER UPDATE OF visible ON leaderboard FOR EAC
 
 CREATE TRIGGER player_removed AFTER DELETE ON leaderboard FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION rank_whoever_opts();
 
-CREATE TRIGGER replay_checked AFTER INSERT OR UPDATE ON verdicts FOR EACH ROW EXECUTE FUNCTION place_checked_replay();
+CREATE TRIGGER replay_checked AFTER INSERT OR UPDATE OF status, ruleset, score, boards ON verdicts FOR EACH ROW EXECUTE FUNCTION place_checked_replay();
 
 CREATE TRIGGER replay_deleted AFTER DELETE ON replays FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION count_replay();
 

@@ -21,6 +21,7 @@ from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
 from tests.harness import forking
+from tests.harness.administration import administration
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE, ROOT
@@ -288,6 +289,12 @@ def server(shared_service):
     """The service that most tests share, with an empty database."""
     truncate(shared_service.dsn)
     return shared_service
+
+
+@pytest.fixture
+def administrate(reactor, shared_dsn):
+    """Run a subcommand in this process, on the shared database unless the environment says otherwise."""
+    return administration(reactor, shared_dsn)
 
 
 @pytest.fixture(scope="session")

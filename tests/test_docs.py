@@ -28,7 +28,7 @@ from solisync.settings.table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
-from solisync.web.wire import backpressure, channel
+from solisync.web.wire import channel, unread_timer
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.harness.constants import ROOT
 from tests.harness.curl_examples import curl_examples, follow
@@ -127,8 +127,8 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "JSON": f"{MAX_NESTING} levels",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
-        "an answer that is not read": f"{backpressure.TAKEN_BYTES // 1024} KiB must be read in each"
-        f" {backpressure.UNREAD_SECONDS:g} s; of all clients together {UNREAD_MAX // MIB} MiB in each process",
+        "an answer that is not read": f"{unread_timer.TAKEN_BYTES // 1024} KiB must be read in each"
+        f" {unread_timer.UNREAD_SECONDS:g} s; of all clients together {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{TIMES.borrow:g} s, and {pool.BORROWERS:,} at once",
         "a statement, a lock, a transaction": f"5 s, 4 s, {TIMES.work:g} s",

@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
@@ -111,31 +112,69 @@ async def test_one_process_goes_on_after_sighup(reactor, launch, shared_dsn, doo
     assert "Traceback" not in service.log
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-async def test_a_closed_terminal_stops_the_service(reactor, shared_dsn, place, workers):
-    """A terminal that goes away sends SIGHUP too: then nothing stays behind at the port."""
-    terminal, its_end = os.openpty()
-    port, log = free_port(), place / "log"
-    given = {"DATABASE_URL": shared_dsn, "JWT_SECRET": SECRET, "SOLISYNC_LISTEN": f"tcp:{port}:interface=127.0.0.1"}
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*SOLISYNC, "--workers", str(workers)],
-            stdin=its_end,
-            stdout=output,
-            stderr=output,
-            env=clean_environment(**given),
-            start_new_session=True,
-        )
-    os.close(its_end)
-    try:
-        await ready(reactor, Reachable(port).client())
-        os.close(terminal)
-        process.send_signal(signal.SIGHUP)
-        await until(reactor, lambda: process.poll() is not None)
-        assert process.returncode == 0
-        assert "stopped" in log.read_text("utf-8")
-    finally:
+@pytest.fixture
+def on_terminal(shared_dsn, place):
+    """Start a service, as `on_terminal(before, …)`, with a terminal as its input: its port, its process, the terminal.
+
+    `before` is Python code that the process runs first. It is in a session of its own, which has no terminal yet.
+    """
+    started = []
+
+    def on_terminal(before, *options):
+        terminal, its_end = os.openpty()
+        port, log = free_port(), place / "log"
+        given = {"DATABASE_URL": shared_dsn, "JWT_SECRET": SECRET, "SOLISYNC_LISTEN": f"tcp:{port}:interface=127.0.0.1"}
+        program = f"import fcntl, os, signal, sys, termios; {before}; os.execv(sys.argv[1], sys.argv[1:])"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *SOLISYNC, *options],
+                stdin=its_end,
+                stdout=output,
+                stderr=output,
+                env=clean_environment(**given),
+                start_new_session=True,
+            )
+        started.append(process)
+        os.close(its_end)
+        return Reachable(port), process, terminal
+
+    yield on_terminal
+    for process in started:
         kill(process.pid)
+
+
+IN_FOREGROUND = "fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_a_closed_terminal_stops_the_service_in_its_foreground(reactor, on_terminal, place, workers):
+    """The kernel says so by SIGHUP: nothing stays behind at the port."""
+    service, process, terminal = on_terminal(IN_FOREGROUND, "--workers", workers)
+    await ready(reactor, service.client())
+    os.close(terminal)
+    await until(reactor, lambda: process.poll() is not None)
+    assert process.returncode == 0
+    assert "stopped" in (place / "log").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["pass", f"{IN_FOREGROUND}; signal.signal(signal.SIGHUP, signal.SIG_IGN)"],
+    ids=["setsid", "nohup"],
+)
+async def test_a_service_that_is_to_outlive_its_terminal_does(reactor, on_terminal, place, before):
+    """Started by setsid or nohup, it takes SIGHUP for what an operator sends, also when the terminal has gone."""
+    service, process, terminal = on_terminal(before)
+    await ready(reactor, service.client())
+    os.close(terminal)
+    process.send_signal(signal.SIGHUP)
+    log = place / "log"
+    await until(reactor, lambda: process.poll() is not None or "ignored SIGHUP" in log.read_text("utf-8"))
+    assert process.poll() is None
+    await ready(reactor, service.client())
+    process.send_signal(signal.SIGTERM)
+    await until(reactor, lambda: process.poll() is not None)
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def waits(tree):
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))
         yield from (word.value for word in call.keywords if word.arg in ("timeout", "patience"))
-        yield from call.args[{"wait_for": 1, "until": 2, "ready": 2}.get(name, len(call.args)) :]
+        yield from call.args[{"wait": 0, "wait_for": 1, "until": 2, "ready": 2}.get(name, len(call.args)) :]
 
 
 def test_every_wait_has_the_one_bound():

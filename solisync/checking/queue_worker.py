@@ -24,19 +24,8 @@ from ..storage import checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
 from .checker_process import COMMAND, CheckerProcess
 from .messages import Answer
+from .times import TIMES, QueueTimes
 
-CLAIM_SECONDS = 30.0
-RENEW_SECONDS = 10.0  # while a checker is at it: at its priority, on a busy machine, it may take its time
-LITERAL_SECONDS = 60.0  # then the checker hangs, and is killed
-SEARCH_SECONDS = 600.0  # 5 s of processor time, of which the lowest priority has a hundredth where all cores are busy
-
-POLL_SECONDS = 0.5
-READY_SECONDS = 30.0  # for a new process to begin
-RESTART_SECONDS = 2.0
-RETRY_SECONDS = 1.0  # after a failure of the database
-
-LOOK_SECONDS = 10.0  # between two looks at the length of the queues
-LOOK_SOON_SECONDS = 1.0  # the same while old replays are checked
 PAGE = 500
 
 T = TypeVar("T")
@@ -62,6 +51,7 @@ class Checking:
         count: int,
         changed: Callable[[], None],
         command: tuple[str, ...] = COMMAND,
+        times: QueueTimes = TIMES,
     ) -> None:
         self._database = database
         self._reactor = reactor
@@ -69,6 +59,7 @@ class Checking:
         self._count = count
         self._changed = changed
         self._command = command
+        self._times = times
         self._stopping = False
         self._processes: set[CheckerProcess] = set()
         self._running: list[Deferred[None]] = []
@@ -110,7 +101,7 @@ class Checking:
                 process = CheckerProcess(self._reactor, self._command)
             except OSError as error:
                 self._log.error("can't start a checker: {why}", why=error.strerror)
-                await self._pause(RESTART_SECONDS)
+                await self._pause(self._times.restart)
                 continue
             self._processes.add(process)
             if await self._is_ready(process):
@@ -127,22 +118,22 @@ class Checking:
             if not self._stopping and not process.retired:
                 how += f": {process.last_words}" if process.last_words else ""
                 self._log.error("a checker ended {how}; starting another", how=how)
-                await self._pause(RESTART_SECONDS)
+                await self._pause(self._times.restart)
 
     async def _is_ready(self, process: CheckerProcess) -> bool:
         try:
-            return await shielded(process.ready).addTimeout(READY_SECONDS, self._reactor)
+            return await shielded(process.ready).addTimeout(self._times.ready, self._reactor)
         except TimeoutError:
             process.kill()
             return False
 
     async def _work(self, process: CheckerProcess, *, search: bool) -> None:
         """Check what is in one of the queues, one after the other, until the process ends."""
-        claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=CLAIM_SECONDS)
+        claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=self._times.claim)
         while not process.ended.called and not self._stopping:
             claim = await self._patiently(claim_next)
             if claim is None:
-                await self._pause(POLL_SECONDS)
+                await self._pause(self._times.poll)
             elif claim.attempt > checks.ATTEMPTS:
                 await self._store(claim, CRASHED, engine=ENGINE_VERSION)
             elif (replay := await self._read(claim)) is not None:
@@ -159,7 +150,9 @@ class Checking:
     async def _check(self, process: CheckerProcess, claim: Claim, replay: ClaimedReplay, *, search: bool) -> None:
         answered = process.check(replay.body, search=search)
         replay = replace(replay, body=b"")
-        claim, answer = await self._wait(process, claim, answered, SEARCH_SECONDS if search else LITERAL_SECONDS)
+        claim, answer = await self._wait(
+            process, claim, answered, self._times.search if search else self._times.literal
+        )
         if answer is None:
             if self._stopping or process.retired:
                 with suppress(DatabaseError, Unavailable):
@@ -183,12 +176,12 @@ class Checking:
         deadline = self._reactor.seconds() + seconds
         while True:
             try:
-                return claim, await shielded(answered).addTimeout(RENEW_SECONDS, self._reactor)
+                return claim, await shielded(answered).addTimeout(self._times.renew, self._reactor)
             except TimeoutError:
                 if self._reactor.seconds() > deadline:
                     process.kill()
             with suppress(DatabaseError, Unavailable):
-                until = await self._database.autocommit(checks.renew, claim, seconds=CLAIM_SECONDS)
+                until = await self._database.autocommit(checks.renew, claim, seconds=self._times.claim)
                 claim = replace(claim, until=until or claim.until)
 
     async def _store(
@@ -218,7 +211,7 @@ class Checking:
             if waiting is not None:
                 self._metrics.checks(waiting.literal, waiting.search, waiting.old, waiting.oldest_seconds)
                 soon = waiting.old > 0 or (not waiting.literal and not waiting.search and await self._refill())
-            await self._pause(LOOK_SOON_SECONDS if soon else LOOK_SECONDS)
+            await self._pause(self._times.look_soon if soon else self._times.look)
 
     async def _refill(self) -> bool:
         """Put old replays into the empty queues; whether there were any."""
@@ -239,7 +232,7 @@ class Checking:
                 if self._healthy:
                     self._log.warn("checking is put off: {error}", error=error)
                 self._healthy = False
-                await self._pause(RETRY_SECONDS)
+                await self._pause(self._times.retry)
             else:
                 self._healthy = True
                 return result

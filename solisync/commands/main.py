@@ -12,7 +12,7 @@ from .. import __version__
 from ..process.clock import monotonic_reactor
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
 from ..settings.table import TABLE, suggestion, without_option
-from . import completion, reset_password, running, table
+from . import completion, parsers, reset_password, running
 from .smoke import smoke
 
 
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.help_on is not None:
         _help(parser, chosen.help_on)
     if chosen.command is not None:
-        table.execute(chosen, options, os.environ)
+        parsers.execute(chosen, options, os.environ)
     if chosen.smoke is not None:
         running.run(lambda reactor: smoke(chosen.smoke, reactor))
     if chosen.reset_password is not None:
@@ -69,7 +69,7 @@ def command_parser() -> argparse.ArgumentParser:
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
     completion.add_option(commands)
     _add_settings(parser, default=None)
-    under = table.add_commands(parser)
+    under = parsers.add_commands(parser)
     text = "serve until stopped; the default without a command"
     serve = under.add_parser("serve", help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
     serve.set_defaults(serve=True)
@@ -101,7 +101,7 @@ def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     for word in rest:
         if word == "--":
             return
-        under = table.subparsers(parser)
+        under = parsers.subparsers(parser)
         if word in under:
             parser = under[word]
             continue
@@ -117,7 +117,7 @@ def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
 def _help(parser: argparse.ArgumentParser, words: Sequence[str]) -> NoReturn:
     for word in words:
-        under = table.subparsers(parser)
+        under = parsers.subparsers(parser)
         if word not in under:
             _refuse_command(parser, word)
         parser = under[word]
@@ -126,7 +126,7 @@ def _help(parser: argparse.ArgumentParser, words: Sequence[str]) -> NoReturn:
 
 
 def _refuse_command(parser: argparse.ArgumentParser, word: str) -> NoReturn:
-    parser.error(f"there is no command {word!r}{suggestion(word, table.subparsers(parser))}")
+    parser.error(f"there is no command {word!r}{suggestion(word, parsers.subparsers(parser))}")
 
 
 def _serve(settings: ServingSettings, options: dict[str, str]) -> None:

@@ -1,19 +1,14 @@
-"""The table of subcommands, from which their parsers are made: names, arguments, and the functions that run them."""
+"""The table of subcommands: names, arguments, and the functions that run them."""
 
 import argparse
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any
 
-from ..settings.settings import ENV_FILE, ENV_FILE_HELP
-from ..settings.table import TABLE
 from . import analytics, export, import_original, leaderboard, replays, seed, sessions, status, users
 from .argument_values import count, moment, prefix, some
 from .backup import backup
 from .doctor import doctor
-from .output import Output, ProgressLine, confirm
-from .running import run
 from .task import Task
 
 NOUNS = {
@@ -23,7 +18,6 @@ NOUNS = {
     "replays": "manage replays",
     "analytics": "export analytics events",
 }
-PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +59,7 @@ COMMANDS = (
         "list players, with their last use and the space that they take",
         (
             _argument(
-                "--name",
-                "only players whose names begin with PREFIX",
-                metavar="PREFIX",
-                type=prefix,
-                default="",
+                "--name", "only players whose names begin with PREFIX", metavar="PREFIX", type=prefix, default=""
             ),
             _argument("--since", "only players who registered on this day or later", metavar="DATE", type=moment),
             _argument(
@@ -199,11 +189,7 @@ COMMANDS = (
         (
             _argument("--players", "number of players", metavar="N", type=some, required=True),
             _argument(
-                "--replays",
-                "number of replays of all these players together",
-                metavar="N",
-                type=count,
-                default=0,
+                "--replays", "number of replays of all these players together", metavar="N", type=count, default=0
             ),
             _argument(
                 "--password-stdin",
@@ -217,69 +203,3 @@ COMMANDS = (
     Command("status", status.show, "show versions, the database and its row counts"),
     Command("doctor", doctor.examine, "check the settings, the host and the database for problems"),
 )
-
-
-def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-    """Add the subcommands to a parser; parsed arguments have the Command as `command`, or None.
-
-    Returns the action to add others to.
-    """
-    parser.set_defaults(command=None)
-    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="COMMAND --help describes it")
-    nouns = {}
-    for noun, text in NOUNS.items():
-        under = group.add_parser(noun, help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
-        nouns[noun] = under.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        noun, _, verb = command.words.partition(" ")
-        place, name = (nouns[noun], verb) if verb else (group, noun)
-        description = command.help[0].upper() + command.help[1:] + "."
-        _add_arguments(place.add_parser(name, help=command.help, description=description, allow_abbrev=False), command)
-    return group
-
-
-def subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of the words that may come next."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return cast(Mapping[str, argparse.ArgumentParser], action.choices)
-    return {}
-
-
-def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
-    parser.set_defaults(command=command)
-    choice = parser.add_mutually_exclusive_group(required=True) if command.either else parser
-    for argument in command.arguments:
-        place = choice if argument.name in command.either else parser
-        place.add_argument(argument.name, help=argument.help, **argument.how)
-    parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
-    if command.question is not None:
-        parser.add_argument("--yes", action="store_true", help="don't ask")
-    group = parser.add_argument_group("settings")
-    group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP, default=argparse.SUPPRESS)
-    for setting in TABLE:
-        if setting.option in PLACES:  # a default would override the same option in front of the subcommand
-            group.add_argument(
-                f"--{setting.option}", metavar=setting.metavar, help=setting.description, default=argparse.SUPPRESS
-            )
-
-
-def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
-    """Run the subcommand that was chosen, and exit."""
-    command: Command = chosen.command
-    if command.question is not None and not chosen.yes:
-        confirm(command.question(chosen))
-    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
-
-    async def work(reactor: Any) -> None:
-        task = Task(
-            chosen=chosen,
-            options=options,
-            environ=environ,
-            reactor=reactor,
-            output=Output(sys.stdout, json=chosen.json),
-            progress=ProgressLine(sys.stderr, wanted=getattr(chosen, "progress", False)),
-        )
-        await command.run(task)
-
-    run(work, log_format=options.get("log-format") or environ.get("SOLISYNC_LOG_FORMAT", "text"))

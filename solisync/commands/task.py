@@ -56,10 +56,10 @@ def no_such_player(text: str) -> NotFound:
     return NotFound("user_not_found", f"user '{text}' not found")
 
 
-async def player(transaction: Statements, text: str) -> Player:
+async def player(statements: Statements, text: str) -> Player:
     """The player with this username or, if there are hyphens in it, this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
-    found = await accounts.find(transaction, user_id, None if user_id else username_to_look_up(text))
+    found = await accounts.find(statements, user_id, None if user_id else username_to_look_up(text))
     if found is None:
         raise no_such_player(text)
     return found

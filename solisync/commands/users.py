@@ -4,8 +4,11 @@ from dataclasses import asdict
 
 from ..access.rate_limit import buckets_of
 from ..errors import Conflict, DatabaseError, FatalError
+from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
+from ..rules.analytics import name_of
+from ..rules.ids import canonical_uuid
 from ..rules.saved import read_saved
 from ..storage import accounts, players
 from ..storage.accounts import Summary
@@ -64,7 +67,7 @@ async def rename(task: Task) -> None:
     async with task.database() as database:
         found = await database.autocommit(player, task.chosen.user)
         try:
-            former = await database.transact(accounts.rename, found.id, username)
+            former = await database.transact(_rename, found.id, username)
         except DatabaseError:
             if username != found.username and await database.autocommit(accounts.is_taken, username):
                 raise Conflict("username_taken", "username already taken") from None
@@ -72,6 +75,14 @@ async def rename(task: Task) -> None:
         if former is None:
             raise no_such_player(task.chosen.user)
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
+
+
+async def _rename(transaction: Transaction, user_id: str, username: str) -> str | None:
+    former = await accounts.lock_name(transaction, user_id)
+    if former is not None and former != username:
+        names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
+        await accounts.rename(transaction, user_id, username, names)
+    return former
 
 
 async def delete(task: Task) -> None:

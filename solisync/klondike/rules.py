@@ -107,16 +107,6 @@ def is_won(board: Board) -> bool:
     return len(board[0]) == len(board[1]) == len(board[2]) == len(board[3]) == SUIT_CARDS
 
 
-def board_text(board: Board) -> str:
-    """A board in one line, piles by name, cards bottom to top, face-down ones in parentheses: `f0:0 1|…|t0:(7) 3|…`."""
-    piles = []
-    for name, pile in sorted(zip(PILE_NAMES, board, strict=True)):
-        least = 0 if name == "s" else FACE_DOWN
-        cards = (f"({card % FACE_DOWN})" if card >= least else str(card) for card in pile)
-        piles.append(f"{name}:{' '.join(cards)}")
-    return "|".join(piles)
-
-
 def _click(board: Board, draw: int) -> Played | None:
     stock, waste = board[STOCK], board[WASTE]
     if stock:

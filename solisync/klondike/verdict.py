@@ -67,8 +67,8 @@ def check(body: bytes, *, used: Callable[[], float] = lambda: 0.0, steps: int = 
     """Check an uploaded replay: literally, then by searches for undos; never PENDING.
 
     Every few milliseconds `used` is asked which share of its caller's time is used up, 1 or more for all of it. The
-    searches take at most so many `steps`, some 600,000 a second. When they may not go on, the verdict is UNDECIDED.
-    Raises only what `used` raises.
+    searches take at most so many `steps`, some 600,000 a second. When they may not go on, or run out of memory, the
+    verdict is UNDECIDED. Raises only what `used` raises.
     """
     try:
         recording = read_recording(body)
@@ -95,7 +95,7 @@ def _search(recording: Recording, budget: Budget) -> Verdict:
         budget.share = 1.0 if ruleset is rulesets[-1] else PREFERRED_SHARE
         try:
             found = Search(recording, first, ruleset, budget.spend).run()
-        except OutOfBudgetError:
+        except (OutOfBudgetError, MemoryError):  # what one search has used is free for the next
             verdict = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
             continue
         if found is not None:

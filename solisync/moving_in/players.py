@@ -123,25 +123,33 @@ VISIBLE = Statement(
     prepared=False,
 )
 
-HAVE_AVATARS = Statement(
-    "original_have_avatars",
-    "SELECT id FROM users WHERE id = ANY ($1::text[]::uuid[]) AND avatar_extension IS NOT NULL",
+# Avatars are noted by the ids of their players, so that one which its player has removed here doesn't come back.
+_LACKED = """
+    avatar_extension IS NULL AND NOT EXISTS (SELECT FROM imported WHERE kind = 'avatar' AND imported.id = sent.id)
+"""
+LOOK_AT_AVATARS = Statement(
+    "original_look_at_avatars",
+    f"""
+    SELECT sent.id FROM unnest($1::text[]::uuid[]) AS sent (id) LEFT JOIN users ON users.id = sent.id WHERE {_LACKED}
+    """,  # noqa: S608
     prepared=False,
 )
 SAVE_AVATARS = Statement(
     "original_save_avatars",
-    """
+    f"""
     WITH sent AS (
         SELECT id, extension, image FROM unnest($1::text[]::uuid[], $2::text[], $3::text[])
             AS sent (id, extension, image)
+    ), noted AS (
+        INSERT INTO imported (kind, id) SELECT 'avatar', id FROM sent ON CONFLICT DO NOTHING
     ), named AS (
         UPDATE users SET avatar_extension = extension FROM sent
-        WHERE users.id = sent.id AND avatar_extension IS NULL RETURNING users.id
+        WHERE users.id = sent.id AND {_LACKED} RETURNING users.id
     )
     INSERT INTO avatars (user_id, image) SELECT id, decode(image, 'base64') FROM sent JOIN named USING (id)
     ON CONFLICT (user_id) DO UPDATE SET image = excluded.image
     RETURNING user_id
-    """,
+    """,  # noqa: S608
     prepared=False,
 )
 
@@ -209,12 +217,11 @@ async def visible(statements: Statements, ids: Collection[str]) -> set[str]:
 
 async def look_at_avatars(statements: Statements, images: Sequence[Image]) -> set[str]:
     """The players who would get these avatars."""
-    ids = [image.user_id for image in images]
-    return set(ids) - id_set(await statements.run(HAVE_AVATARS, ids))
+    return id_set(await statements.run(LOOK_AT_AVATARS, [image.user_id for image in images]))
 
 
 async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
-    """Store the avatars of players who have none; their ids."""
+    """Store the avatars of players who have none, and have had none of an import; their ids."""
     ids = [image.user_id for image in images]
     await lock(transaction, ids)
     texts = [b2a_base64(image.image, newline=False).decode("ascii") for image in images]

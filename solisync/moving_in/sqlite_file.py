@@ -155,6 +155,8 @@ class OriginalFile:
         missing = {*TABLES[table]} - columns.keys() - OPTIONAL.get(table, set())
         if missing:
             raise self._foreign(f"{table} lacks {', '.join(sorted(missing))}")
+        if "rowid" in {name.lower() for name in columns}:  # in place of the number of the row, by which rows are read
+            raise self._foreign(f"{table} has a column rowid")
         return set(columns)
 
     def _foreign(self, why: str) -> FatalError:
@@ -176,17 +178,22 @@ class OriginalFile:
                     last = at
                     yield dict(zip(columns, values, strict=True))
             except TooLargeError:
-                ((last,),) = self._run(select.format(rowid, ">") + " LIMIT 1", last)
+                last = self._first(select.format(rowid, ">"), last)
                 yield {name: self._value(select.format(column, "="), last) for name, column in columns.items()}
             else:
                 return
 
     def _value(self, query: str, rowid: int) -> object:
         try:
-            ((value,),) = self._run(query, rowid)
+            return self._first(query, rowid)
         except TooLargeError:
             return Unread.TOO_LARGE
-        return value
+
+    def _first(self, query: str, rowid: int) -> Any:
+        """The value in the first row: there are others where the file has two players with one id."""
+        for (value,) in self._run(f"{query} LIMIT 1", rowid):
+            return value
+        raise FatalError(f"solisync: {self._path}: malformed, with rows that can't be found again")
 
     def _run(self, sql: str, *parameters: object) -> Iterator[tuple[Any, ...]]:
         """The rows that a statement returns; raises FatalError."""
@@ -196,6 +203,12 @@ class OriginalFile:
             raise TooLargeError(f"solisync: {self._path}: {error}") from None
         except sqlite3.Error as error:
             raise FatalError(f"solisync: {self._path}: {error}") from None
+        except UnicodeDecodeError:  # of SQLite's message, which has a name of the file in it
+            raise _malformed(self._path) from None
+
+
+def _malformed(path: Path) -> FatalError:
+    return FatalError(f"solisync: {path}: malformed, with names that are not text")
 
 
 def _copied(path: Path, watch: Callable[[int, int, int], None]) -> sqlite3.Connection:
@@ -209,4 +222,7 @@ def _copied(path: Path, watch: Callable[[int, int, int], None]) -> sqlite3.Conne
     except sqlite3.Error as error:
         copy.close()
         raise FatalError(f"solisync: {path}: {error}") from None
+    except UnicodeDecodeError:
+        copy.close()
+        raise _malformed(path) from None
     return copy

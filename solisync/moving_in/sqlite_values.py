@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from ..rules.escapes import without_surrogates
 from ..rules.fields import SpelledTime, Time
 from ..rules.ids import is_id
+from ..rules.surrogates import without_surrogates
 
 Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it
 

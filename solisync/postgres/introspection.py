@@ -20,6 +20,11 @@ _SERVER = """
 
 _DATABASE = "SELECT current_setting('server_version'), current_database(), pg_database_size(current_database())"
 
+# Any role may call this function; a server that was copied or promoted keeps the identifier.
+_IDENTITY = """
+    SELECT system_identifier || '/' || oid FROM pg_control_system(), pg_database WHERE datname = current_database()
+"""
+
 # A role sees the names of its own connections; a service and its commands have the same.
 _SERVICE_CONNECTIONS = """
     SELECT count(*) FROM pg_stat_activity AS other JOIN pg_stat_activity AS own
@@ -146,6 +151,12 @@ async def database(connection: Connection) -> DatabaseFacts:
     """The database of this connection."""
     (row,) = await connection.execute(_DATABASE)
     return DatabaseFacts(*row)
+
+
+async def identity(connection: Connection) -> str:
+    """What tells this database from all others; its standbys have the same, and a restored one has another."""
+    ((found,),) = await connection.execute(_IDENTITY)
+    return str(found)
 
 
 async def service_connections(connection: Connection) -> int:

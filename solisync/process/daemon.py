@@ -66,11 +66,17 @@ class Daemon(Service):
             self._log.info("the data is in {path}", path=str(data_dir))
 
     def _on_hangup(self, reload: Callable[[], object]) -> None:
-        """Call `reload` on SIGHUP, but stop as on SIGTERM when it means that the terminal was closed."""
-        on_terminal = os.isatty(0)
+        """Call `reload` on SIGHUP, but stop as on SIGTERM when it says that this process has lost its terminal.
+
+        The kernel sends it for that to the processes in the foreground. A process that was started otherwise, for
+        example in the background, by nohup or by setsid, is meant to go on.
+        """
+        ends_with_terminal = (
+            signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _foreground_group() == os.getpgrp()
+        )
 
         def handle() -> None:
-            if on_terminal and not os.isatty(0):
+            if ends_with_terminal and _foreground_group() is None:
                 signal.raise_signal(signal.SIGTERM)
             else:
                 reload()
@@ -148,6 +154,18 @@ def _ignore_more_signals() -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)  # with SIG_IGN, Python prints an error if one has just arrived
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _foreground_group() -> int | None:
+    """The process group in the foreground of the terminal that controls this process; None without such a terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+        try:
+            return os.tcgetpgrp(terminal)
+        finally:
+            os.close(terminal)
+    except OSError:
+        return None
 
 
 def _exit_1() -> None:

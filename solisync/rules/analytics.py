@@ -5,6 +5,7 @@ raw JSON. Because msgspec would refuse the whole batch for one half of a surroga
 U+0000, which makes only the event that has it invalid.
 """
 
+import re
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
@@ -12,10 +13,10 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
-from .escapes import contains_nul, without_lone_surrogates
 from .fields import NO_OFFSET, Checked, SpelledTime, Time
 from .ids import canonical_uuid
 from .json_body import read_json
+from .surrogates import without_lone_surrogates
 
 EVENTS_MAX = 50
 PAYLOAD_MAX_BYTES = 4_096
@@ -24,6 +25,7 @@ AHEAD_MAX = timedelta(hours=24)
 # the pattern is for the OpenAPI document: `validate` checks it, with error texts that developers can read
 Name = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": r"^[^\x00]+$"})]
 
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
 
 
@@ -134,6 +136,11 @@ def _read_event(raw: bytes, now: datetime) -> Event:
     if event.client_time - now > AHEAD_MAX:
         raise ValueError("`client_time` is more than 24 hours ahead")
     return event
+
+
+def contains_nul(json: bytes) -> bool:
+    """Whether a string in valid JSON contains U+0000, which JSON can only spell as an escape."""
+    return b"\\u0000" in json and _NUL.search(json) is not None
 
 
 def name_of(user_id: str | None) -> str | None:

@@ -85,7 +85,6 @@ NO_GAMES = GameCounts(0, 0, 0, 0, 0, 0, 0)
 
 _MOST = (U32_MAX, U32_MAX, U64_MAX, U64_MAX, U32_MAX, U32_MAX)
 _encode = msgspec.json.Encoder().encode
-decode_counts = msgspec.json.Decoder(GameCounts).decode
 
 
 class Basis(Enum):

@@ -4,13 +4,14 @@ Source: docs/protocol.md "The player". The document is written part by part: `op
 progress, `middle`, replays, BEFORE_ANALYTICS, events, END; with SEPARATOR between two replays or events.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, structs
 
+from .accounts import avatar_url
 from .avatars import media_type
 
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
@@ -90,6 +91,10 @@ class ExportedEvent(Struct, frozen=True):
     event_type: str
     payload: Annotated[Raw, Meta(description="any JSON")]
 
+    def parts(self) -> tuple[bytes, ...]:
+        """The event as JSON, in one part."""
+        return (_encode(self),)
+
 
 class Exported(Struct, frozen=True, kw_only=True):
     """The whole document, which is never in memory as a whole; `progress` is JSON as it is stored."""
@@ -104,16 +109,36 @@ class Exported(Struct, frozen=True, kw_only=True):
     analytics: list[ExportedEvent]
 
 
-def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
-    """The document up to the avatar."""
+class StoredReplay(NamedTuple):
+    """An ExportedReplay before it is JSON."""
+
+    head: ReplayHead
+    body: bytes
+
+    def parts(self) -> tuple[bytes, ...]:
+        """The replay as JSON, in parts: a copy less of a large body."""
+        return _encode(self.head)[:-1], b',"body":', self.body, b"}"
+
+
+class StoredAvatar(NamedTuple):
+    """An ExportedAvatar before it is JSON."""
+
+    extension: str
+    base64: str
+
+
+def opening(exported_at: datetime, account: ExportedAccount, avatar_extension: str | None) -> bytes:
+    """The document up to the avatar; `avatar_url` of the account is set here."""
+    account = structs.replace(account, avatar_url=avatar_url(account.id, avatar_extension))
     return b"".join((b'{"exported_at":', _encode(exported_at), b',\n"account":', _encode(account), b',\n"avatar":'))
 
 
-def avatar(extension: str, base64: str) -> bytes:
-    """An avatar; base64 has nothing in it that JSON escapes."""
-    return b"".join(
-        (b'{"content_type":', _encode(media_type(extension)), b',"base64":"', base64.encode("ascii"), b'"}')
-    )
+def avatar(stored: StoredAvatar | None) -> bytes:
+    """An avatar, or null; base64 has nothing in it that JSON escapes."""
+    if stored is None:
+        return b"null"
+    content_type = _encode(media_type(stored.extension))
+    return b"".join((b'{"content_type":', content_type, b',"base64":"', stored.base64.encode("ascii"), b'"}'))
 
 
 def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession]) -> bytes:
@@ -122,20 +147,10 @@ def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession]) -
     return b"".join(parts)
 
 
-def replay(head: ReplayHead, body: bytes) -> tuple[bytes, ...]:
-    """A replay, in parts that are to be joined: a copy less of a large body."""
-    return _encode(head)[:-1], b',"body":', body, b"}"
-
-
-def joined(records: Iterable[tuple[bytes, ...]]) -> bytes:
-    """Records in a row, each of them in parts, with separators between them."""
-    parts = [part for record in records for part in (SEPARATOR, *record)]
-    return b"".join(parts[1:])
-
-
-def event(stored: ExportedEvent) -> tuple[bytes, ...]:
-    """An event, in one part."""
-    return (_encode(stored),)
+def joined(records: Sequence[StoredReplay | ExportedEvent], *, first: bool) -> bytes:
+    """Records in a row with separators, of which the `first` in the document has none before it."""
+    parts = [part for record in records for part in (SEPARATOR, *record.parts())]
+    return b"".join(parts[first:])
 
 
 def filename(username: str | None) -> str:

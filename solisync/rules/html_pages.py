@@ -12,7 +12,7 @@ from ..klondike import Status
 from .challenge import DailyChallenge
 from .fields import Time
 from .page_texts import in_words, points, time_taken, verdict_text
-from .replay_lists import PlayerReplays
+from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .verdicts import VerdictAnswer
 
 PageName = Literal[
@@ -88,7 +88,12 @@ class PlayerPage(NamedTuple):
 
     username: str
     avatar_url: str | None
-    page: PlayerReplays
+    replays: list[Recent]
+
+    @property
+    def page(self) -> PlayerReplays:
+        """The replays that the page shows, and where to go on."""
+        return player_page(self.replays, RECENT_DEFAULT)
 
     @property
     def data(self) -> PlayerData:

@@ -1,13 +1,12 @@
 """Strict decoding of JSON bodies; docs/protocol.md "Common to all routes" has the rules."""
 
 import re
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from ..errors import BadRequest
-from .escapes import has_surrogates, without_lone_surrogates, without_surrogates
+from .surrogates import decode
 
 MAX_NESTING = 64
 
@@ -54,25 +53,3 @@ def _nested(levels: int) -> re.Pattern[bytes]:
 
 
 _NESTED = _nested(MAX_NESTING)
-
-
-def decode(json: bytes, shape: type[T]) -> T:
-    """Decode JSON that may have halves of surrogate pairs, though not in fields of `shape`; raises msgspec's errors."""
-    decode = _decoder(shape).decode  # type: ignore[arg-type]
-    try:
-        value: T = decode(json)
-    except msgspec.DecodeError as error:
-        if isinstance(error, msgspec.ValidationError) or not has_surrogates(json):
-            raise
-        # msgspec refuses halves even where it skips. What comes out the same, whatever stands for them, has none.
-        value = decode(without_surrogates(json, digit=b"e"))
-        if value != decode(without_surrogates(json, digit=b"f")):  # there are pairs in it, or halves
-            value = decode(without_lone_surrogates(json, instead=rb"\ufffd"))
-            if value != decode(without_lone_surrogates(json, instead=rb"\ufffe")):
-                raise
-    return value
-
-
-@cache
-def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(shape)

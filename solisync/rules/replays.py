@@ -17,11 +17,11 @@ from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
 from ..klondike import DRAW_MODES, MODES
-from .escapes import without_surrogates
 from .fields import U64_MAX, SpelledTime, Time, read_seed
 from .ids import canonical_uuid
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
+from .surrogates import without_surrogates
 
 Fields = dict[str, Raw]
 

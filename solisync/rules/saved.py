@@ -5,22 +5,10 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from .escapes import without_lone_surrogates
 from .fields import EPOCH, U64_MAX
-from .json_body import decode
-from .sync import (
-    NEVER,
-    NO_UNKNOWN_FIELDS,
-    Achievement,
-    Document,
-    Payload,
-    Progress,
-    Stats,
-    Unknown,
-    read_fields,
-    read_known,
-    read_unknown,
-)
+from .pushed import read_fields, read_known, read_unknown
+from .surrogates import decode, without_lone_surrogates
+from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats, Unknown
 
 _encode = msgspec.json.Encoder().encode
 

@@ -4,13 +4,12 @@ Fields that this version doesn't know, such as those of a newer client, are kept
 that an old server never loses a new client's data.
 """
 
-from datetime import UTC, date
+from datetime import date
 from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
-from .escapes import has_surrogates, sealed, unsealed
 from .fields import U32, U64, U64_MAX, Checked, Time
 from .ids import NIL
 from .shapes import MAX_BODY
@@ -85,12 +84,7 @@ class Payload(Checked, frozen=True, kw_only=True):
     """What a device pushes and pulls: the whole progress of one player."""
 
     user_id: Annotated[
-        str,
-        Meta(
-            description="one's own id, or the nil UUID",
-            examples=[NIL],
-            extra_json_schema={"format": "uuid"},
-        ),
+        str, Meta(description="one's own id, or the nil UUID", examples=[NIL], extra_json_schema={"format": "uuid"})
     ]
     stats: Stats
     achievements: list[Achievement]
@@ -155,92 +149,3 @@ class Document(NamedTuple):
             }
             | unknown_fields.payload
         )
-
-
-def read_known(raw: bytes) -> Document | None:
-    """Decode a valid payload without unknown fields; None for anything else.
-
-    Fast path: replaces `read_json` and `read_unknown` for nearly all payloads, a third of the instructions of a push,
-    see docs/performance.md.
-    """
-    try:
-        payload = _decode_known(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    for record in payload.achievements:
-        unlocked = record.unlock_date
-        if unlocked is not None and unlocked.tzinfo is not UTC:
-            return None
-    return Document(payload, NO_UNKNOWN_FIELDS)
-
-
-def read_unknown(raw: bytes) -> UnknownFields:
-    """The fields of a valid payload that its shapes do not have; raises DecodeError for a name that is no text."""
-    if not has_surrogates(raw):
-        return _read_unknown(raw)
-    found = _read_unknown(sealed(raw))
-    return UnknownFields(
-        payload=_unsealed(found.payload),
-        stats=_unsealed(found.stats),
-        progress=_unsealed(found.progress),
-        achievements={_unsealed_name(name): _unsealed(fields) for name, fields in found.achievements.items()},
-    )
-
-
-def _unsealed(fields: Unknown) -> Unknown:
-    return {_unsealed_name(name): Raw(unsealed(bytes(value))) for name, value in fields.items()}
-
-
-def _unsealed_name(name: str) -> str:
-    return _decode_text(unsealed(_encode(name)))
-
-
-def _read_unknown(raw: bytes) -> UnknownFields:
-    payload = read_fields(raw)
-    achievements: dict[str, Unknown] = {}
-    for record in _decode_records(payload["achievements"]):
-        name = record["id"]
-        unknown = _without(record, Achievement)
-        if unknown:
-            achievements.setdefault(_decode_text(name), {}).update(unknown)
-    return UnknownFields(
-        stats=_without(read_fields(payload["stats"]), Stats),
-        progress=_without(read_fields(payload["progress"]), Progress),
-        achievements=achievements,
-        payload=_without(payload, Payload),
-    )
-
-
-def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
-    for name in shape.__struct_fields__:
-        fields.pop(name, None)
-    return fields
-
-
-class _KnownStats(Stats, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
-
-
-class _KnownAchievement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An Achievement, unchecked: there are many of them, and `read_known` looks for what would have to be converted."""
-
-    id: Key
-    unlocked: bool
-    unlock_date: Time | None
-    reward_granted: bool
-
-
-class _KnownProgress(Progress, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
-
-
-class _KnownPayload(Payload, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    stats: _KnownStats
-    achievements: list[_KnownAchievement]  # type: ignore[assignment]
-    progress: _KnownProgress
-
-
-read_fields = msgspec.json.Decoder(Unknown).decode
-_decode_known = msgspec.json.Decoder(_KnownPayload).decode
-_decode_records = msgspec.json.Decoder(list[Unknown]).decode
-_decode_text = msgspec.json.Decoder(str).decode

@@ -6,8 +6,6 @@ from hashlib import sha256
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..rules.analytics import name_of
-from ..rules.ids import canonical_uuid
 from ..rules.sessions import RefreshRecord
 from .rows import converted, maybe, one
 
@@ -158,6 +156,9 @@ SUMMARY = Query(
     row=converted(Summary, payload=str.encode),
 )
 
+NamesOfEvents = tuple[str | None, str | None, str | None, str | None]
+"""The old name as events have it, and the id that it spells, if any; the same of the new name."""
+
 LOCK_NAME = Query(
     "admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False, row=str
 )
@@ -188,13 +189,7 @@ async def is_taken(statements: Statements, username: str) -> bool:
 
 
 async def register(
-    statements: Statements,
-    *,
-    user_id: str,
-    username: str,
-    password_hash: str,
-    now: datetime,
-    record: RefreshRecord,
+    statements: Statements, *, user_id: str, username: str, password_hash: str, now: datetime, record: RefreshRecord
 ) -> bool:
     """Create a player and their first session; False when the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
@@ -252,13 +247,11 @@ async def summary(statements: Statements, user_id: str) -> Summary | None:
     return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
 
 
-async def rename(transaction: Transaction, user_id: str, username: str) -> str | None:
-    """Give a player, and the events that name them, another name; the old name, or None when the player is gone.
+async def lock_name(transaction: Transaction, user_id: str) -> str | None:
+    """Lock the player's row; returns the username, or None when the player is gone."""
+    return maybe(LOCK_NAME, await transaction.run(LOCK_NAME, user_id))
 
-    Fails with a DatabaseError when the name is taken.
-    """
-    former = maybe(LOCK_NAME, await transaction.run(LOCK_NAME, user_id))
-    if former is not None and former != username:
-        names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
-        await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))
-    return former
+
+async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:
+    """Give a player another name, and the events that name them; fails with a DatabaseError when it is taken."""
+    await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

@@ -1,21 +1,26 @@
 """All that is stored about a player, read so that no connection is held between pages: docs/protocol.md "The player".
 
-The service and `solisync users export` write the same document, by `document`.
+A page holds up to PAGE_BYTES of bodies, and one more body.
 """
 
 from binascii import a2b_base64
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Raw
 
-from ..postgres.statement import Query, Row
+from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules import export
-from ..rules.accounts import avatar_url
-from ..rules.export import ExportedAccount, ExportedEntry, ExportedEvent, ExportedSession, ReplayHead
+from ..rules.export import (
+    ExportedAccount,
+    ExportedEntry,
+    ExportedEvent,
+    ExportedSession,
+    ReplayHead,
+    StoredAvatar,
+    StoredReplay,
+)
 from ..rules.list_position import ListPosition
 from . import paging
 from .rows import converted, many, maybe, nested
@@ -29,18 +34,19 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class ExportStart:
     """All about a player that is small; replays and events, those of these `names`, are exported up to `until`."""
 
     exported_at: datetime
-    account: ExportedAccount
+    account: ExportedAccount  # without the `avatar_url`, which depends on `avatar_extension`
+    avatar_extension: str | None
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
     names: list[int]
     until: datetime
 
 
-def _beginning(
+def _start(
     exported_at: datetime,
     id: str,
     username: str,
@@ -63,12 +69,12 @@ def _beginning(
     access: list[int | None] | None,
     names: list[int] | None,
     until: datetime,
-) -> Beginning:
+) -> ExportStart:
     account = ExportedAccount(
         id=id,
         username=username,
         created_at=created_at,
-        avatar_url=avatar_url(id, avatar_extension),
+        avatar_url=None,
         access_expiries=access_expiries,
         replay_bytes=used_bytes,
         progress_revision=revision,
@@ -79,7 +85,7 @@ def _beginning(
     )
     columns = (session_ids, begun, used, expiries, agents, access)
     sessions = [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
-    return Beginning(exported_at, account, entry, sessions, names or [], until)
+    return ExportStart(exported_at, account, avatar_extension, entry, sessions, names or [], until)
 
 
 def _bytes(text: str | None, encoded: str | None) -> bytes:
@@ -126,7 +132,7 @@ BEGIN = Query(
     ) AS named
     WHERE users.id = $1::uuid
     """,
-    row=_beginning,
+    row=_start,
 )
 
 AVATAR = Query(
@@ -135,7 +141,7 @@ AVATAR = Query(
     SELECT avatar_extension AS extension, translate(encode(image, 'base64'), E'\\n', '') AS base64
     FROM users JOIN avatars ON user_id = id WHERE id = $1::uuid
     """,
-    row=export.avatar,
+    row=StoredAvatar,
 )
 
 # Here and below, text with characters beyond ASCII comes as base64: as text it would take up to four times its size.
@@ -171,7 +177,7 @@ REPLAYS = Query(
     ) AS page
     WHERE coalesce(before, 0) < {PAGE_BYTES}
     """,  # noqa: S608
-    row=nested(export.replay, ReplayHead, _bytes),
+    row=nested(StoredReplay, ReplayHead, _bytes),
 )
 
 # Likewise. The name may have been erased since.
@@ -190,92 +196,37 @@ EVENTS = Query(
 )
 
 
-class Read(Protocol):
-    """Runs work that is a single statement, as Database.autocommit does."""
+class Page(NamedTuple, Generic[T]):
+    """Some records in a row, and where the next page begins."""
 
-    def __call__(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> Awaitable[T]: ...
+    records: list[T]
+    last: ListPosition
 
 
-async def begin(statements: Statements, user_id: str) -> Beginning | None:
+async def begin(statements: Statements, user_id: str) -> ExportStart | None:
     """What an export begins with; None when the player is gone."""
     return maybe(BEGIN, await statements.run(BEGIN, user_id))
 
 
-class Part:
-    """A part of the document, which is no longer kept here when it is taken: a client may take a minute to read it."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def take(self) -> bytes:
-        """The part; to be called once."""
-        content, self._content = self._content, b""
-        return content
+async def avatar(statements: Statements, user_id: str) -> StoredAvatar | None:
+    """The avatar, if there is one."""
+    return maybe(AVATAR, await statements.run(AVATAR, user_id))
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some records in a row, separated, and where the next page begins."""
-
-    part: Part
-    last: ListPosition
+async def progress(statements: Statements, user_id: str) -> bytes:
+    """The progress as JSON; null if none was stored."""
+    return maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null"
 
 
-async def document(read: Read, user_id: str, beginning: Beginning) -> AsyncGenerator[bytes, None]:
-    """The document, part by part, each of which is read from the database when it is asked for.
-
-    No connection is held in between. What is deleted meanwhile may be missing; each record is whole.
-    """
-    yield export.opening(beginning.exported_at, beginning.account)
-    yield (await read(_avatar, user_id)).take()
-    yield export.BEFORE_PROGRESS
-    yield (await read(_progress, user_id)).take()
-    yield export.middle(beginning.leaderboard, beginning.sessions)
-    until = beginning.until
-    async for part in _parts(lambda after, key: read(_replays, key, after, until), [user_id]):
-        yield part.take()
-    yield export.BEFORE_ANALYTICS
-    async for part in _parts(lambda after, key: read(_events, key, after, until), beginning.names):
-        yield part.take()
-    yield export.END
+async def replays(
+    statements: Statements, user_id: str, after: ListPosition, until: datetime
+) -> Page[StoredReplay] | None:
+    """The next replays of a player; None at the end."""
+    found = many(REPLAYS, await statements.run(REPLAYS, user_id, *after, until))
+    return Page(found, ListPosition(found[-1].head.received_at, found[-1].head.id)) if found else None
 
 
-async def _parts(
-    read_page: Callable[[ListPosition, Any], Awaitable[Page | None]], keys: Sequence[Any]
-) -> AsyncGenerator[Part, None]:
-    """The pages for each of these keys, with separators between them."""
-    first = True
-    for key in keys:
-        page = await read_page(START, key)
-        while page is not None:
-            if not first:
-                yield Part(export.SEPARATOR)
-            first = False
-            yield page.part
-            page = await read_page(page.last, key)
-
-
-async def _avatar(statements: Statements, user_id: str) -> Part:
-    return Part(maybe(AVATAR, await statements.run(AVATAR, user_id)) or b"null")
-
-
-async def _progress(statements: Statements, user_id: str) -> Part:
-    return Part(maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null")
-
-
-async def _replays(statements: Statements, user_id: str, after: ListPosition, until: datetime) -> Page | None:
-    rows = await statements.run(REPLAYS, user_id, *after, until)
-    return _page(rows, many(REPLAYS, rows))
-
-
-async def _events(statements: Statements, name: int, after: ListPosition, until: datetime) -> Page | None:
-    rows = await statements.run(EVENTS, name, *after, until)
-    return _page(rows, [export.event(each) for each in many(EVENTS, rows)])
-
-
-def _page(rows: list[Row], records: Sequence[tuple[bytes, ...]]) -> Page | None:
-    if not rows:
-        return None
-    last_id, received_at, *_ = rows[-1]
-    rows.clear()  # the same bodies once more, as text
-    return Page(Part(export.joined(records)), ListPosition(received_at, last_id))
+async def events(statements: Statements, name: int, after: ListPosition, until: datetime) -> Page[ExportedEvent] | None:
+    """The next events of a name; None at the end."""
+    found = many(EVENTS, await statements.run(EVENTS, name, *after, until))
+    return Page(found, ListPosition(found[-1].received_at, found[-1].id)) if found else None

@@ -10,7 +10,7 @@ from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.boards import RANKS
 from ..rules.html_pages import DayBoard, PlayerPage, ReplayData, SharedReplay
-from ..rules.replay_lists import RECENT_DEFAULT, Recent, player_page
+from ..rules.replay_lists import Recent
 from ..rules.verdicts import VerdictAnswer
 from . import paging
 from .own_replays import LISTED
@@ -75,4 +75,4 @@ async def player(statements: Statements, username: str) -> PlayerPage | None:
     if not found:
         return None
     replays = sorted((shown.replay for shown in found), key=attrgetter("received_at", "id"), reverse=True)
-    return PlayerPage(username, found[0].avatar_url, player_page(replays, RECENT_DEFAULT))
+    return PlayerPage(username, found[0].avatar_url, replays)

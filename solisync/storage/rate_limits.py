@@ -54,13 +54,13 @@ class Hit(NamedTuple):
     seconds: int
 
 
-async def hit(transaction: Statements, request: Hit) -> float | None:
+async def hit(statements: Statements, request: Hit) -> float | None:
     """Count one request: None when it is admitted, else after how many seconds there is room."""
-    (row,) = await transaction.run(HIT, *request)
+    (row,) = await statements.run(HIT, *request)
     wait: float | None = row[0]
     return wait
 
 
-async def prune(transaction: Statements, *, idle_seconds: int, most: int) -> int:
+async def prune(statements: Statements, *, idle_seconds: int, most: int) -> int:
     """Delete up to `most` buckets that admitted nothing for `idle_seconds`; returns how many."""
-    return len(await transaction.run(PRUNE, idle_seconds, most))
+    return len(await statements.run(PRUNE, idle_seconds, most))

@@ -187,7 +187,7 @@ async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, 
 
 
 async def rotate(
-    transaction: Statements, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
+    statements: Statements, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
 ) -> tuple[float | None, int | None]:
     """Count a request; if it is admitted, replace a refresh token by another and prune expired ones of all players.
 
@@ -195,7 +195,7 @@ async def rotate(
     request is not admitted. Raises Unavailable when no second is free for `exp`; then nothing has been counted.
     """
     new = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    ((wait, expiry),) = await transaction.run(ROTATE, user_id, spent, now, *new, *hit)
+    ((wait, expiry),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit)
     return wait, expiry
 
 

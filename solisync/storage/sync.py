@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+import msgspec
+
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known, decode_counts
+from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known
 from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
 from .leaderboard import improving
@@ -43,13 +45,16 @@ def saved_from(
     best_time_secs: int | None,
 ) -> Saved:
     """What LOAD returns, made into a value."""
-    known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(decode_counts, answers)))
+    known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(_decode_counts, answers)))
     standing = Standing(has_entry, best_score, best_time_secs)
     return Saved(encoded(payload), standing, _counts(counted), session_id, known)
 
 
+_decode_counts = msgspec.json.Decoder(GameCounts).decode
+
+
 def _counts(text: str | None) -> GameCounts | None:
-    return None if text is None else decode_counts(text)
+    return None if text is None else _decode_counts(text)
 
 
 # `remember_answer` (migrations/0012) looks at what the session was told before, and writes only what is new.

@@ -21,7 +21,7 @@ from twisted.web.server import NOT_DONE_YET
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
-from ..errors import NotFound, Refused, TooMany
+from ..errors import NotFound, Refused
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
@@ -31,8 +31,9 @@ from .one_at_a_time import OneAtATime
 from .route import Route
 from .same_origin import check_same_origin
 from .time_limit import TimeLimit
-from .wire.reply import Refusal, Reply
-from .wire.request import BODY_TOO_LARGE, Request
+from .wire.refusal import BODY_TOO_LARGE, Refusal
+from .wire.reply import Reply
+from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
 
@@ -57,10 +58,9 @@ class App:
         self._present_error = present_error
         self._limiter = limiter
         self._tokens = tokens
-        self._metrics = metrics
         self._now = now
         self._large_bodies = large_bodies
-        self._writes = OneAtATime(reactor=reactor)
+        self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         self._klein = Klein()
@@ -96,7 +96,7 @@ class App:
         client = self._player(request) if route.protected else request.caller.bucket
         if size is not None and size > LARGE_BYTES:
             self._large_bodies.admit(client, size)
-            request.parsing = self._large_bodies.parsing(client, size)
+            request.body.parsing = self._large_bodies.parsing(client, size)
         return None
 
     def _player(self, request: Request) -> str:
@@ -143,15 +143,9 @@ class App:
             if limit is not None and route.counts_itself:
                 await self._limiter.admit(limit, client)
             raise
-        answer = await (self._in_turn(client, route, arguments) if route.writes else route.handler(**arguments))
+        handler = route.handler
+        answer = await (self._writes.run(client, handler, **arguments) if route.writes else handler(**arguments))
         return answer if isinstance(answer, Reply) else Reply.of(answer)
-
-    async def _in_turn(self, player: str, route: Route, arguments: dict[str, Any]) -> Any:
-        try:
-            return await self._writes.run(player, route.handler, **arguments)
-        except TooMany:
-            self._metrics.refusals.labels(OneAtATime.name).inc()
-            raise
 
 
 class Dispatcher:

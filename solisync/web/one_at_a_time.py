@@ -19,12 +19,13 @@ T = TypeVar("T")
 
 
 class OneAtATime:
-    """Runs work for each key in the order of asking, at most one piece at a time."""
+    """Runs work for each key in the order of asking, at most one piece at a time; calls `on_refusal` for too much."""
 
     name = "writes"
 
-    def __init__(self, *, reactor: ReactorBase) -> None:
+    def __init__(self, *, reactor: ReactorBase, on_refusal: Callable[[], None] = lambda: None) -> None:
         self._reactor = reactor
+        self._on_refusal = on_refusal
         self._waiting: dict[str, deque[Deferred[None]]] = {}  # for each key that is busy
 
     async def run(self, key: str, work: Callable[..., Awaitable[T]], **arguments: Any) -> T:
@@ -37,6 +38,7 @@ class OneAtATime:
             waiting.append(turn)
             await turn
         else:
+            self._on_refusal()
             raise TooMany(1)
         try:
             return await work(**arguments)

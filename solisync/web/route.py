@@ -16,8 +16,9 @@ from ..rules.json_body import read_json
 from ..rules.sessions import user_agent
 from .documents import takes_gzip
 from .same_origin import session_cookie
-from .wire.reply import Refusal, Reply
-from .wire.request import BODY_TOO_LARGE, Request
+from .wire.refusal import BODY_TOO_LARGE, Refusal
+from .wire.reply import Reply
+from .wire.request import Request
 
 # What a request can be answered with before there is a route, or when the service fails.
 ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_large", "internal", "unavailable")
@@ -37,13 +38,9 @@ class Json:
 
     def decode(self, request: Request) -> Any:
         """The message in the body of a request."""
-        if request.parsing is None:
-            return self._read(request.body())
-        with request.parsing:
-            return self._read(request.body())
-
-    def _read(self, body: bytes) -> Any:
-        return read_json(body, self.shape) if self.read is None else self.read(body)
+        body = request.body
+        with body.parsing:
+            return read_json(body.read(), self.shape) if self.read is None else self.read(body.read())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ ARGUMENTS = {
     "body": RequestValue(
         lambda request: request.route.body.decode(request), lambda route: isinstance(route.body, Json)
     ),
-    "content": RequestValue(lambda request: request.body(), lambda route: isinstance(route.body, Upload)),
+    "content": RequestValue(lambda request: request.body.read(), lambda route: isinstance(route.body, Upload)),
     "content_type": RequestValue(
         lambda request: request.field(b"content-type") or "", lambda route: isinstance(route.body, Upload)
     ),

@@ -4,6 +4,7 @@ import pytest
 import pytest_twisted
 
 from solisync.checking.queue_worker import Checking
+from solisync.checking.times import QueueTimes
 from tests.harness.entry_points import CHECKER
 from tests.harness.postgres import truncate
 from tests.harness.service import start
@@ -11,11 +12,13 @@ from tests.harness.service import start
 
 @pytest.fixture
 def checking(reactor, shared_dsn, monkeypatch):
-    """Start such a service, with one checker unless told otherwise; it is stopped after the test."""
+    """Start such a service, with one checker and its own times unless told otherwise; it is stopped after the test."""
     monkeypatch.setitem(Checking.__init__.__kwdefaults__, "command", CHECKER)
     running = []
 
-    async def checking(checkers=1, **settings):
+    async def checking(checkers=1, times=None, **settings):
+        if times is not None:
+            monkeypatch.setitem(Checking.__init__.__kwdefaults__, "times", QueueTimes(**times))
         if not running:
             truncate(shared_dsn)
         running.append(await start(reactor, shared_dsn, settings={"SOLISYNC_CHECKERS": str(checkers), **settings}))

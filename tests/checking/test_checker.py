@@ -146,7 +146,7 @@ def test_a_search_is_interrupted_for_literal_checks(checker, figure):
     figure(f"a literal check during a search: {slowest * 1000:.0f} ms; all of it took {used:.1f} s of processor time")
     assert (found.search, found.verdict.reason) == (True, Reason.BUDGET)
     assert used < CPU_SECONDS + 2
-    assert checker.popen.wait(60) == 0
+    assert checker.popen.wait(PATIENCE) == 0
 
 
 def test_a_checker_can_gain_no_privileges(checker):

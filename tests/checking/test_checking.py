@@ -1,5 +1,6 @@
 """Uploads get their verdicts in the background (docs/verification.md "How replays get checked")."""
 
+import errno
 import os
 import signal
 import sys
@@ -8,14 +9,14 @@ from pathlib import Path
 
 from twisted.internet.task import deferLater
 
-from solisync.checking import process as processes
-from solisync.checking import service as checking_service
+from solisync.checking import checker_process, queue_worker
 from solisync.errors import DatabaseError
 from solisync.klondike import check, make_timeline
 from solisync.storage import checks
 from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
 from tests.harness.concurrency import until
 from tests.harness.constants import SECRET
+from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.players import players
 from tests.harness.processes import PROC, alive
@@ -122,11 +123,9 @@ async def test_the_account_goes_at_once_during_a_check(checking, reactor):
     assert server.sql("SELECT count(*) FROM replays") == [(1,)]
 
 
-async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor, monkeypatch):
+async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor):
     """Another one takes its place, and the claim lapses."""
-    monkeypatch.setattr(checking_service, "CLAIM_SECONDS", 1.0)
-    monkeypatch.setattr(checking_service, "RESTART_SECONDS", 0.1)
-    server = await checking()
+    server = await checking(times={"claim": 1.0, "restart": 0.1})
     ann = await server.player()
     first = await freeze(reactor, server, ann)
     replay_id = await upload(server, ann, game())
@@ -136,12 +135,26 @@ async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor, monk
     assert first not in checkers(os.getpid())
 
 
-async def test_the_third_claim_that_lapses_is_the_last(checking, reactor, monkeypatch):
+def forbid(number):
+    """Answer a signal as the kernel does to a process that may not send it."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monkeypatch):
+    """Root without the capability CAP_KILL can't signal a checker, which is nobody's: so it ends with its input."""
+    process = checker_process.CheckerProcess(reactor, CHECKER)
+    assert await process.ready
+    answered = process.check(encoded(endless()), search=True)
+    monkeypatch.setattr(process.transport, "signalProcess", forbid)
+    process.kill()
+    assert await process.ended == 0
+    assert await answered is None
+    process.kill()
+
+
+async def test_the_third_claim_that_lapses_is_the_last(checking, reactor):
     """A replay at which three checkers died is undecided."""
-    monkeypatch.setattr(checking_service, "CLAIM_SECONDS", 0.3)
-    monkeypatch.setattr(checking_service, "RENEW_SECONDS", 0.1)
-    monkeypatch.setattr(checking_service, "RESTART_SECONDS", 0.1)
-    server = await checking()
+    server = await checking(times={"claim": 0.3, "renew": 0.1, "restart": 0.1})
     bob = await server.player("bob")
     replay_id = await upload(server, bob, endless())
     for attempt in (1, 2, 3):
@@ -155,9 +168,7 @@ async def test_the_third_claim_that_lapses_is_the_last(checking, reactor, monkey
 
 async def test_what_can_not_be_read_is_nobody_elses_trouble(checking, reactor, monkeypatch, logs):
     """Replays that can't even be read are undecided in the end; others are checked meanwhile, by the same process."""
-    monkeypatch.setattr(checking_service, "CLAIM_SECONDS", 0.5)
-    monkeypatch.setattr(checking_service, "POLL_SECONDS", 0.1)
-    server = await checking()
+    server = await checking(times={"claim": 0.5, "poll": 0.1})
     [(bob, _, _)] = players(server.dsn, 1)
     await until(reactor, lambda: checkers(os.getpid()))
     before = checkers(os.getpid())
@@ -197,16 +208,9 @@ async def test_a_checker_that_has_become_large_is_replaced(checking, reactor, lo
     assert (logs / "tests.log").read_text().count("a checker ended") == before
 
 
-async def test_a_checker_that_hangs_is_killed(checking, reactor, monkeypatch):
+async def test_a_checker_that_hangs_is_killed(checking, reactor):
     """One that doesn't answer in time, though it lives."""
-    for name, seconds in {
-        "CLAIM_SECONDS": 0.5,
-        "RENEW_SECONDS": 0.1,
-        "LITERAL_SECONDS": 0.5,
-        "RESTART_SECONDS": 0.1,
-    }.items():
-        monkeypatch.setattr(checking_service, name, seconds)
-    server = await checking()
+    server = await checking(times={"claim": 0.5, "renew": 0.1, "literal": 0.5, "restart": 0.1})
     ann = await server.player()
     frozen = await freeze(reactor, server, ann)
     replay_id = await upload(server, ann, game())
@@ -216,10 +220,9 @@ async def test_a_checker_that_hangs_is_killed(checking, reactor, monkeypatch):
 
 async def test_what_is_no_checker_is_started_over_and_over(checking, reactor, monkeypatch, logs):
     """Nothing is claimed for a process that never says that it is ready, and the log has what it said."""
-    monkeypatch.setattr(checking_service, "RESTART_SECONDS", 0.1)
     broken = (sys.executable, "-c", "raise SystemExit('no engine here')")
-    monkeypatch.setitem(checking_service.Checking.__init__.__kwdefaults__, "command", broken)
-    server = await checking()
+    monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", broken)
+    server = await checking(times={"restart": 0.1})
     replay_id = await upload(server, await server.player("ann"), game())
     await until(reactor, lambda: (logs / "tests.log").read_text().count("with status 1: no engine here") > 2)
     assert claims(server) == [(False, 0, False)]
@@ -241,7 +244,7 @@ async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
 
 async def test_a_checker_knows_no_secret(checking, reactor, monkeypatch):
     """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
-    monkeypatch.setitem(checking_service.Checking.__init__.__kwdefaults__, "command", processes.COMMAND)
+    monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", checker_process.COMMAND)
     await checking()
     await until(reactor, lambda: checkers(os.getpid()))
     (pid,) = checkers(os.getpid())
@@ -271,18 +274,16 @@ async def test_nodes_share_the_queue(checking, reactor, figure):
 
 async def test_replays_from_before_are_checked_when_there_is_nothing_else(checking, reactor, monkeypatch):
     """Those that no trigger put into the queue, whatever their number; then what an older engine did not verify."""
-    monkeypatch.setattr(checking_service, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(checking_service, "LOOK_SOON_SECONDS", 0.1)
-    monkeypatch.setattr(checking_service, "PAGE", 3)
+    monkeypatch.setattr(queue_worker, "PAGE", 3)
     server = await checking(checkers=0)
     [(ann, _, _)] = players(server.dsn, 1)
     ids = insert(server, ann, count=10, body=encoded(refuted()).decode(), age="1 h")
     server.sql("DELETE FROM replay_checks")
     server.sql("INSERT INTO replay_sweep DEFAULT VALUES")
-    monkeypatch.setattr(checking_service, "ENGINE_VERSION", 2)
+    monkeypatch.setattr(queue_worker, "ENGINE_VERSION", 2)
     undecided = "INSERT INTO verdicts (replay_id, status, checked_at, engine) VALUES (%s, 'undecided', now(), 1)"
     server.sql(undecided, ids[:1])
-    other = await checking()
+    other = await checking(times={"look": 0.1, "look_soon": 0.1})
     await checked(reactor, other, *ids)
     await until(reactor, lambda: tuple(server.sql("SELECT DISTINCT status FROM verdicts")) == (("refuted",),))
 

@@ -18,6 +18,7 @@ from solisync.commands.backup import programs, rotation
 from solisync.commands.backup.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
 from solisync.errors import FatalError
+from solisync.postgres import introspection
 from solisync.postgres.binaries import find_binaries
 from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
@@ -101,11 +102,14 @@ async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
     administrate, filled, empty_database, place
 ):
     """--keep counts the command's own files alone: a link, a directory and other names stay, and so does the newest."""
-    others = ["notes.txt", "solisync-20200101T000000.000000Z.dump.gz", "solisync.dump", "solisync-2020.dump"]
+    first = Path((await administrate("backup", "--into", place, "--json")).json["file"])
+    rest = first.name.rpartition("-")[2]
+    first.unlink()
+    others = ["notes.txt", "solisync.dump", f"solisync-20200101T000000.000000Z-{rest}.gz", f"solisync-2020-{rest}"]
     for name in others:
         (place / name).write_text("precious")
-    (place / "solisync-20200101T000000.000001Z.dump").mkdir()
-    (place / "solisync-20200101T000000.000002Z.dump").symlink_to(place / "notes.txt")
+    (place / f"solisync-20200101T000000.000001Z-{rest}").mkdir()
+    (place / f"solisync-20200101T000000.000002Z-{rest}").symlink_to(place / "notes.txt")
     before = {each.name for each in place.iterdir()}
     made = []
     for _ in range(4):
@@ -119,6 +123,21 @@ async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
     assert content(empty_database) == content(filled.dsn)
     await administrate("backup", "--into", place)
     assert len([*place.iterdir()]) == len(before) + 3
+
+
+async def test_backups_of_two_databases_in_a_directory_cost_none_of_each_other(
+    administrate, filled, empty_database, place, reactor
+):
+    """--keep counts those of the same database alone, whoever asks: a role needs no rights for that."""
+    await migrate(reactor, empty_database, load_migrations())
+    made = {}
+    for dsn in (filled.dsn, empty_database, filled.dsn, empty_database):
+        done = await administrate("backup", "--into", place, "--keep", "1", "--json", DATABASE_URL=dsn)
+        made[dsn] = Path(done.json["file"])
+    assert {*place.iterdir()} == {*made.values()}
+    run_sql(empty_database, "DROP ROLE IF EXISTS without_rights; CREATE ROLE without_rights")
+    run_sql(empty_database, f"SET ROLE without_rights; {introspection._IDENTITY}")
+    run_sql(empty_database, "DROP ROLE without_rights")
 
 
 async def test_a_backup_that_fails_midway_costs_no_older_one(administrate, filled, place):

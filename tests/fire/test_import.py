@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.rules import seed
+from solisync.rules import sample_data
 from tests.fire.measured import measure
 from tests.harness import original_server as there
 from tests.harness.constants import PATIENCE
@@ -31,8 +31,8 @@ def fill(directory, players, replays, avatars):
     ids = [f"{number:08x}-1111-4111-8111-111111111111" for number in range(players)]
     for user_id in ids[:avatars]:
         (images / f"{user_id}.png").write_bytes(IMAGES["png"] + random.Random(user_id).randbytes(AVATAR_BYTES))
-    made = [seed.player(number, NOW) for number in range(min(players, 500))]
-    bodies = [seed.replay(number, NOW).decode() for number in range(min(replays, 1_000))]
+    made = [sample_data.player(number, NOW) for number in range(min(players, 500))]
+    bodies = [sample_data.replay(number, NOW).decode() for number in range(min(replays, 1_000))]
     there.write(
         path,
         users=(

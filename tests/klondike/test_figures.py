@@ -10,12 +10,13 @@ from collections import Counter
 
 import pytest
 
-from solisync.klondike import check, check_literally, make_timeline
+from solisync.klondike import PREFERRED, check, check_literally, make_timeline
 from solisync.klondike.deal import shuffled_deck
 from solisync.klondike.scoring import RULESETS
+from tests.klondike.test_search import deepened
 from tests.klondike.test_traces import follow
 from tests.klondike.test_verdict import FORGERIES, forge
-from tests.klondike.vectors import BY_NAME, DIRECTORY, encoded, is_explained, lines, read, wins
+from tests.klondike.vectors import BY_NAME, DIRECTORY, encoded, is_explained, lines, read, recorded, wins
 
 pytestmark = pytest.mark.long
 SECONDS = 5  # in which a checker must be done
@@ -55,18 +56,27 @@ def test_deals_and_traces():
 
 @pytest.mark.parametrize("ruleset", BY_NAME)
 def test_games_without_undos(ruleset):
-    """All are verified literally, in under 5 ms; a timeline has under 150 bytes a move."""
+    """The literal check takes under 5 ms; it leaves games of the older ruleset to a search, in under a second.
+
+    A timeline has under 150 bytes a move.
+    """
     replays = [win["replay"] for win in wins(ruleset, undo=False, directory=DIRECTORY)]
-    seconds, sizes = [], []
+    literal, searched, sizes = [], [], []
     for replay in replays:
         body = encoded(replay)
         verdict = check_literally(body)
+        literal.append(min(timed(check_literally, body)[1] for _ in range(3)))
+        if verdict.status == "pending":
+            verdict, seconds = checked(replay)
+            searched.append(seconds)
         assert (verdict.status, verdict.undos) == ("verified", 0)
-        seconds.append(min(timed(check_literally, body)[1] for _ in range(3)))
         sizes.append(len(make_timeline(body, verdict)) / len(replay["moves"]))
-    print(f"\n{ruleset}: {len(replays)} games, {spread([each * 1000 for each in seconds], 'ms')};", end=" ")
-    print(f"timeline at most {max(sizes):.0f} bytes a move")
-    assert max(seconds) < 0.005 * BUSY
+    print(f"\n{ruleset}: {len(replays)} games, {spread([each * 1000 for each in literal], 'ms')};", end=" ")
+    print(f"timeline at most {max(sizes):.0f} bytes a move", end="")
+    print(f"; {len(searched)} searches, {spread(searched)}" if searched else "")
+    assert bool(searched) == (ruleset != PREFERRED.name)
+    assert max(literal) < 0.005 * BUSY
+    assert max(searched, default=0) < BUSY
     assert max(sizes) < 150
 
 
@@ -84,6 +94,26 @@ def test_games_with_undos(ruleset):
     assert statistics.median(seconds for *_, seconds in outcomes) < 0.1 * BUSY
     assert max(differences) <= 0
     assert all(verdict.score == win["replay"]["final_score"] for win, verdict, _ in verified)
+
+
+@pytest.mark.parametrize(("count", "depth"), [(3, 12), (2, 25)])
+@pytest.mark.parametrize("ruleset", BY_NAME)
+def test_games_with_branches_many_moves_deep(ruleset, count, depth):
+    """At least nine of ten are verified in time, with undos that lead to that score."""
+    chance = random.Random(f"{count} {depth}")
+    replays = [win["replay"] for win in wins(ruleset, undo=False, directory=DIRECTORY)]
+    seconds, verified = [], 0
+    for replay in [each for each in replays if each["mode"] not in ("Zen", "Challenge")]:
+        deep, _ = deepened(read(replay), BY_NAME[ruleset], chance, count=count, depth=depth)
+        changed = replay | {"moves": list(map(recorded, deep.moves)), "final_score": deep.final_score}
+        verdict, took = checked(changed)
+        verified += verdict.status == "verified" and took < SECONDS * BUSY
+        seconds.append(took)
+    print(
+        f"\n{ruleset}: {len(seconds)} games, {count} branches up to {depth} moves deep: {verified} verified,", end=" "
+    )
+    print(spread(seconds))
+    assert verified >= 0.9 * len(seconds)
 
 
 @pytest.mark.parametrize("how", FORGERIES)

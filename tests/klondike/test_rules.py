@@ -9,7 +9,6 @@ from solisync.klondike.rules import (
     STOCK_CLICK,
     Move,
     MoveEvent,
-    board_text,
     can_be_legal,
     is_won,
     needs_leniency,
@@ -234,9 +233,3 @@ def test_zen_scores_nothing():
     assert playing.score == 0
     playing.undo()
     assert playing.score == 0
-
-
-def test_a_board_as_text():
-    """Piles in alphabetical order; face-down cards, so all of the stock, in parentheses."""
-    text = board_text(board(f0=[0], s=[5, 9], t0=[7 + FACE_DOWN, 3], w=[8]))
-    assert text == "f0:0|f1:|f2:|f3:|s:(5) (9)|t0:(7) 3|t1:|t2:|t3:|t4:|t5:|t6:|w:8"

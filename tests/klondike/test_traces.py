@@ -4,9 +4,8 @@ import pytest
 
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
-from solisync.klondike.rules import board_text
 from solisync.klondike.scoring import RULESETS
-from tests.klondike.vectors import fnv, lines, move_of
+from tests.klondike.vectors import board_text, fnv, lines, move_of
 
 
 def follow(trace, ruleset):

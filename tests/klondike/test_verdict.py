@@ -129,6 +129,26 @@ def test_the_older_ruleset_has_its_turn_when_the_preferred_one_takes_too_long():
     assert 0 < verdict.undos == len(verdict.undo_places)
 
 
+@pytest.mark.parametrize(("lacking", "status"), [(NAMES[:1], "verified"), (NAMES, "undecided")])
+def test_the_older_ruleset_has_its_turn_when_memory_runs_out_under_the_preferred_one(monkeypatch, lacking, status):
+    """A search without memory is one that ends without a result, also the last one."""
+
+    class Greedy(Search):
+        def __init__(self, recording, first, ruleset, spend):
+            super().__init__(recording, first, ruleset, spend)
+            self._is_greedy = ruleset.name in lacking
+
+        def run(self):
+            if self._is_greedy:
+                raise MemoryError
+            return super().run()
+
+    monkeypatch.setattr(verdicts, "Search", Greedy)
+    verdict = check(encoded(wins("2026-05-01", undo=True)[0]["replay"]))
+    ruleset, reason = ("2026-05-01", None) if status == "verified" else (None, Reason.BUDGET)
+    assert (verdict.status, verdict.ruleset, verdict.reason) == (status, ruleset, reason)
+
+
 def test_farmed_points_make_a_game_of_the_older_ruleset_alone():
     """An ace that hops from foundation to foundation scores each time there, without end."""
     replay = wins("2026-05-01", undo=False)[0]["replay"]

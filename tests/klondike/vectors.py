@@ -11,7 +11,7 @@ from solisync.klondike import check
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.recording import read_recording
-from solisync.klondike.rules import FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, is_won, play
+from solisync.klondike.rules import FACE_DOWN, FOUNDATIONS, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, is_won, play
 from solisync.klondike.scoring import RULESETS
 
 HERE = Path(__file__).resolve().parent / "vectors"
@@ -63,6 +63,16 @@ def recorded(move):
         for pile in (move.source, move.target)
     )
     return {"Move": {"from": source, "to": target, "count": move.size}}
+
+
+def board_text(board):
+    """A board in one line, piles by name, cards bottom to top, face-down ones in parentheses: `f0:0 1|…|t0:(7) 3|…`."""
+    piles = []
+    for name, pile in sorted(zip(PILE_NAMES, board, strict=True)):
+        least = 0 if name == "s" else FACE_DOWN
+        cards = (f"({card % FACE_DOWN})" if card >= least else str(card) for card in pile)
+        piles.append(f"{name}:{' '.join(cards)}")
+    return "|".join(piles)
 
 
 def started(recording, ruleset, board=None):

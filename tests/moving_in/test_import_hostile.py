@@ -103,3 +103,42 @@ async def test_a_value_that_is_too_large_costs_only_itself(server, administrate,
     ]
     counts = {each["table"]: (each["read"], each["imported"]) for each in done.records if each.get("read")}
     assert counts == {"users": (2, 2), "sync_state": (2, 1), "leaderboard": (2, 2), "replays": (3, 1)}
+
+
+async def test_two_players_with_one_id_cost_no_row_that_is_too_large(server, administrate, file, monkeypatch):
+    """The rows of such a player are read twice, by each; a value that is too large is refused in either."""
+    monkeypatch.setattr(original_file, "VALUE_MAX_BYTES", 100_000)
+    there.change(file, "CREATE TABLE doubled AS SELECT * FROM users UNION ALL SELECT * FROM users")
+    there.change(file, "DROP TABLE users")
+    there.change(file, "ALTER TABLE doubled RENAME TO users")
+    there.change(file, "UPDATE replays SET replay_json = ? WHERE rowid = 2", "x" * 100_001)
+    there.change(file, "DELETE FROM leaderboard")
+    done = await administrate("import-original", file, "--json", "--allow-refused")
+    problems = {(each["table"], each["id"], each["reason"]) for each in done.records if "problem" in each}
+    assert problems == {("replays", there.replay(2)["id"], "replay_json is too large")}
+    assert server.sql("SELECT id FROM replays ORDER BY 1") == [(there.replay(number)["id"],) for number in (1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("statements", "why"),
+    [
+        (["ALTER TABLE replays ADD COLUMN ROWID TEXT"], "replays has a column rowid"),
+        (
+            [
+                "INSERT INTO sqlite_master VALUES"
+                " ('index', CAST(x'ff' AS TEXT), CAST(x'ff' AS TEXT), 2, 'CREATE INDEX nonsense')"
+            ],
+            "malformed, with names that are not text",
+        ),
+    ],
+    ids=["a column rowid", "names"],
+)
+async def test_a_file_of_which_no_row_can_be_told_is_refused_in_one_line(server, administrate, file, statements, why):
+    """Whatever SQLite makes of it."""
+    with there.open_by_server(file) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    with pytest.raises(FatalError, match=rf"^solisync: .*: {why}$"):
+        await administrate("import-original", file)

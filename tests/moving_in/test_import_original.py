@@ -270,6 +270,47 @@ async def test_what_came_to_an_end_here_stays_so(server, bring, avatars, file):
     assert len(await ann.sessions()) == 1
 
 
+async def test_an_avatar_that_was_removed_here_stays_so(server, bring, avatars):
+    """Whether its player had it from the import or put another one in its place first; and a dry run says the same."""
+    await bring("--avatars", avatars)
+    ann = server.client()
+    await ann.login("ann", there.PASSWORD)
+    for image in (None, IMAGES["gif89a"]):
+        if image is not None:
+            await ann.upload_avatar(image, "image/gif")
+        await ann.delete_avatar()
+        for words in (["--dry-run"], []):
+            done = await bring("--avatars", avatars, *words)
+            assert (problems(done), counts(done)["avatars"]) == ([], (1, 0, 1, 0, 0))
+        assert (await ann.me()).avatar_url is None
+        assert server.sql("SELECT count(*) FROM avatars") == [(0,)]
+
+
+async def test_an_avatar_that_an_older_version_has_brought_counts_as_brought(reactor, empty_database):
+    """The migration notes those that are still there, of players who came by an import."""
+    migrations = load_migrations()
+    (number,) = [each.number for each in migrations if each.name.endswith("_imported_avatars.sql")]
+    await migrate(reactor, empty_database, migrations[: number - 1])
+    for user_id, name in ((ANN, "ann"), (BEN, "ben"), (CEM, "cem")):
+        user = "INSERT INTO users (id, username, password_hash, created_at) VALUES (%s, %s, 'none', now())"
+        run_sql(empty_database, user, (user_id, name))
+    run_sql(empty_database, "INSERT INTO imported SELECT 'user', id FROM users WHERE username <> 'cem'")
+    run_sql(empty_database, "INSERT INTO avatars (user_id, image) SELECT id, 'x' FROM users WHERE username <> 'ben'")
+    await migrate(reactor, empty_database, migrations)
+    assert run_sql(empty_database, "SELECT id FROM imported WHERE kind = 'avatar'") == [(ANN,)]
+
+
+async def test_an_avatar_that_an_import_has_not_brought_yet_comes_later(server, bring, avatars, file):
+    """As after an import that ended before it came to them, or one that lacked the file."""
+    there.change(file, "UPDATE users SET avatar_url = ? WHERE id = ?", f"/avatars/{BEN}.gif", BEN)
+    await bring()
+    done = await bring("--avatars", avatars, "--allow-refused")
+    assert counts(done)["avatars"] == (2, 1, 0, 1, 0)
+    (avatars / f"{BEN}.gif").write_bytes(IMAGES["gif89a"])
+    assert counts(await bring("--avatars", avatars))["avatars"] == (2, 1, 1, 0, 0)
+    assert server.sql("SELECT username FROM users JOIN avatars ON id = user_id ORDER BY 1") == [("ann",), ("ben",)]
+
+
 async def test_a_session_that_went_on_there_ends_here(server, bring, file):
     """Its token was spent there; one that was spent here goes on here."""
     await bring()

@@ -36,9 +36,13 @@ UPLOAD = (
   }"""
 )
 
-ADVICE = "async asked => {" + PRELUDE + (
-    "return asked.map(({ position, draw }) => ({ useful: engine.useful(position, draw).length,"
-    " finish: engine.finish(position) })); }"
+ADVICE = (
+    "async asked => {"
+    + PRELUDE
+    + (
+        "return asked.map(({ position, draw }) => ({ useful: engine.useful(position, draw).length,"
+        " finish: engine.finish(position) })); }"
+    )
 )
 
 
@@ -47,7 +51,5 @@ def position_of(board):
     piles = dict(zip(PILE_NAMES, board, strict=True))
     return {
         "piles": {name: [card % FACE_DOWN for card in pile] for name, pile in piles.items()},
-        "down": {
-            PILE_NAMES[pile]: sum(card >= FACE_DOWN for card in board[pile]) for pile in COLUMNS
-        },
+        "down": {PILE_NAMES[pile]: sum(card >= FACE_DOWN for card in board[pile]) for pile in COLUMNS},
     }

@@ -26,7 +26,9 @@ def won_game(number=0):
 
     Aces go to the first empty foundation, as a player's do; the vectors' go anywhere.
     """
-    known = [win["replay"] for win in wins("2026-05-19", undo=False) if win["replay"]["mode"] in ("Classic", "TimeAttack")]
+    known = [
+        win["replay"] for win in wins("2026-05-19", undo=False) if win["replay"]["mode"] in ("Classic", "TimeAttack")
+    ]
     replay = {**known[number], "mode": "Classic"}
     game = Game(deal(replay["seed"]), MAY_19, draw=read(replay).draw)
     places = {pile: pile for pile in FOUNDATIONS}
@@ -40,7 +42,9 @@ def won_game(number=0):
         assert game.play(move)
         moves.append(move)
     assert game.score == replay["final_score"]
-    named = [None if move == STOCK_CLICK else (PILE_NAMES[move.source], PILE_NAMES[move.target], move.size) for move in moves]
+    named = [
+        None if move == STOCK_CLICK else (PILE_NAMES[move.source], PILE_NAMES[move.target], move.size) for move in moves
+    ]
     return {**replay, "moves": [recorded(move) for move in moves]}, named
 
 

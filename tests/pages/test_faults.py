@@ -205,7 +205,7 @@ def test_25_the_keyboard_reaches_everything_and_sees_where_it_is(visitor, ann):
     for path in ("/", "/replays", "/leaderboard", "/daily", "/account", f"/replays/{replay_id}"):
         page = visitor.open(path)
         wanted = page.evaluate("""() => [...document.querySelectorAll(
-          "a[href], button:enabled, input:enabled, select:enabled, [tabindex='0']")]
+          "a[href], summary, button:enabled, input:enabled, select:enabled, [tabindex='0']")]
           .filter(each => each.checkVisibility() && !each.closest("#transcript") && each.tabIndex === 0).length""")
         reached = set()
         for _ in range(wanted + 230):

@@ -20,7 +20,9 @@ ENTER = """async ([seconds, won]) => {
   await enter({ id, at: localTime(new Date()), won, score: won ? 100 : 0, seconds, draw: 1, undone: false, day: null }, null);
   settle();
 }"""
-WITH_GAMES = "async ([base, games]) => (await import('/web/progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
+WITH_GAMES = (
+    "async ([base, games]) => (await import('/web/progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
+)
 SETTLED = "!Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent)"
 DAY = {"date": "2026-11-22", "description": "", "target_score": None, "max_time_secs": 480}
 
@@ -144,7 +146,9 @@ def test_a_win_while_signed_out_can_be_kept(visit, site):
     page.fill("#new-password", PASSWORD)
     page.click("#new-form button.main")
     page.wait_for_url(lambda url: url.startswith(f"{site}/play"))
-    until(page, "document.getElementById('offer')?.textContent.includes('1 win and 1 other game played here signed out')")
+    until(
+        page, "document.getElementById('offer')?.textContent.includes('1 win and 1 other game played here signed out')"
+    )
     page.click("#offer button.main")
     until(page, SETTLED)
     assert counted(site) == (2, 1)
@@ -370,7 +374,13 @@ def test_a_newer_clients_fields_stay(visit, site):
     payload["stats"]["newer"] = 12345678901234567890
     payload["progress"]["newer"] = [1.50]
     payload["achievements"] = [
-        {"id": "first_win", "unlocked": True, "unlock_date": "2026-01-02T10:00:00Z", "reward_granted": True, "newer": {}}
+        {
+            "id": "first_win",
+            "unlocked": True,
+            "unlock_date": "2026-01-02T10:00:00Z",
+            "reward_granted": True,
+            "newer": {},
+        }
     ]
     device.call("POST", "/api/sync/push", payload)
     page = opened(ann)

@@ -8,9 +8,9 @@ import pytest
 from solisync.klondike import Status, check_literally
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
-from solisync.klondike.rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move, board_text, play
+from solisync.klondike.rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move, play
 from solisync.klondike.scoring import MAY_19
-from tests.klondike.vectors import fnv, lines, read, recorded, wins
+from tests.klondike.vectors import board_text, fnv, lines, read, recorded, wins
 from tests.pages.engine import ADVICE, DECKS, FOLLOW, UPLOAD, position_of
 
 RULESET = MAY_19.name
@@ -209,4 +209,3 @@ def test_finishing_always_succeeds(visitor):
                 assert all(move["to"][0] == "f" and move["count"] == 1 for move in answer["finish"])
                 assert len(answer["finish"]) == 52 - sum(len(board[pile]) for pile in FOUNDATIONS)
     assert offered
-

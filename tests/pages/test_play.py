@@ -285,7 +285,9 @@ def test_links_to_deals(visitor, query):
     if LINKS[query]:
         seed, draw = LINKS[query]
         assert page.url.endswith(f"/play?deal={seed}&draw={draw}")
-        labels = page.locator("#board ol").evaluate_all("lists => lists.slice(6).map(l => l.getAttribute('aria-label'))")
+        labels = page.locator("#board ol").evaluate_all(
+            "lists => lists.slice(6).map(l => l.getAttribute('aria-label'))"
+        )
         top = deal(int(seed))[4][-1]
         ranks = ("ace", *map(str, range(2, 11)), "jack", "queen", "king")
         assert labels[0] == f"Column 1: {ranks[top % 13]} of {('clubs', 'diamonds', 'hearts', 'spades')[top // 13]}"
@@ -422,7 +424,11 @@ def test_settings_stay(visit):
     until(page, "document.getElementById('drawn').textContent === 'Draw three'")
     page.check("[name=winnable]")
     page.click("#new")
-    until(page, "document.getElementById('moves').textContent === '0 moves' && !document.querySelector('#notice .bar')", 60)
+    until(
+        page,
+        "document.getElementById('moves').textContent === '0 moves' && !document.querySelector('#notice .bar')",
+        60,
+    )
 
 
 def test_two_tabs(visit):

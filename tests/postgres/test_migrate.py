@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
-from solisync import service
+from solisync import serving
 from solisync.client import ApiError
 from solisync.errors import ConnectionFailed, ConnectionLost, FatalError
 from solisync.postgres import migrate as runner
@@ -126,7 +126,7 @@ async def test_a_kill_in_the_middle_leaves_a_database_that_can_be_migrated(react
 
 async def test_a_database_that_comes_late(reactor, postgres, monkeypatch):
     """Until the database is there the service answers 503; soon after it has appeared, it is ready."""
-    monkeypatch.setattr(service, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(serving, "QUIET_SECONDS", 0.1)
     monkeypatch.setattr(app, "HANDLER_SECONDS", 0.2)
     with capturedLogs() as events:
         node = begin(reactor, postgres.dsn.replace("dbname=postgres", "dbname=late"))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.analytics import UndecodedBatch, canonical_uuid, splittable, validate
-from solisync.rules.escapes import contains_nul, without_lone_surrogates
+from solisync.rules.analytics import UndecodedBatch, canonical_uuid, contains_nul, splittable, validate
+from solisync.rules.surrogates import without_lone_surrogates
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ID = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"

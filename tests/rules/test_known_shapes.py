@@ -6,19 +6,19 @@ import msgspec
 import pytest
 from msgspec import inspect, structs
 
-from solisync.rules import sync
-from solisync.rules.pushed import read_pushed
-from solisync.rules.sync import Achievement, Payload, Progress, Stats, read_known
+from solisync.rules import pushed
+from solisync.rules.pushed import read_known, read_pushed
+from solisync.rules.sync import Achievement, Payload, Progress, Stats
 from tests.harness.payloads import encode, progress_of
 
 
 @pytest.mark.parametrize(
     ("shape", "known"),
     [
-        (Stats, sync._KnownStats),
-        (Achievement, sync._KnownAchievement),
-        (Progress, sync._KnownProgress),
-        (Payload, sync._KnownPayload),
+        (Stats, pushed._KnownStats),
+        (Achievement, pushed._KnownAchievement),
+        (Progress, pushed._KnownProgress),
+        (Payload, pushed._KnownPayload),
     ],
 )
 def test_both_have_the_same_fields_in_the_same_order(shape, known):

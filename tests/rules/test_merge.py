@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from solisync.rules.merge import PROGRESS, STATS, level, merge
+from solisync.rules.pushed import read_unknown
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sync import (
     HISTORY_DAYS,
@@ -18,7 +19,6 @@ from solisync.rules.sync import (
     Payload,
     Progress,
     Stats,
-    read_unknown,
 )
 from tests.harness import strategies
 from tests.harness.payloads import NOW, U32, U64, encode

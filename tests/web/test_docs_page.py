@@ -74,11 +74,10 @@ async def test_a_browser_that_has_it_is_not_sent_it_again(server, path):
     head = await server.ask("HEAD", path)
     assert (head.status, head.content) == (200, b"")
     assert head.headers["etag"] == answer.headers["etag"]
-    assert head.headers["content-length"] == str(len(answer.content))
 
 
 @pytest.mark.parametrize(
-    "name", ["nope.js", "", "swagger_bundle.js", "..", "%2e%2e%2fsetup.py", "page.js/", "page.js/x"]
+    "name", ["nope.js", "page.html", "", "swagger_bundle.js", "..", "%2e%2e%2fsetup.py", "page.js/", "page.js/x"]
 )
 async def test_the_page_has_no_other_parts(server, name):
     """No file of the machine can be had by this way."""

@@ -19,12 +19,16 @@ class Work:
 
     def __init__(self):
         self.clock = Clock()
-        self.queue = OneAtATime(reactor=self.clock)
+        self.refused = 0
+        self.queue = OneAtATime(reactor=self.clock, on_refusal=self._refuse)
         self.running = {}
         self.begun = []
 
     def ask(self, name, key="ann"):
         return Deferred.fromCoroutine(self.queue.run(key, self._work, name=name))
+
+    def _refuse(self):
+        self.refused += 1
 
     async def _work(self, name):
         self.begun.append(name)
@@ -73,11 +77,12 @@ def test_who_has_gone_leaves_the_queue(work):
 
 
 def test_a_queue_has_a_bound(work):
-    """One more than may wait is refused, and so are others until one has left."""
+    """One more than may wait is refused, which is reported, and so are others until one has left."""
     work.ask("first")
     waiting = [work.ask(number) for number in range(WAITING)]
     refused = work.ask("one more")
     assert refused.addErrback(lambda failure: failure.trap(TooMany)).result is TooMany
+    assert work.refused == 1
     waiting[0].addErrback(lambda failure: failure.trap(CancelledError))
     waiting[0].cancel()
     assert not work.ask("another").called

@@ -17,8 +17,8 @@ from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.page_texts import card_text
 from solisync.rules.verdicts import VerdictAnswer
-from solisync.web.documents import takes_gzip
-from solisync.web.resources.html_pages import FOLDER, Pages
+from solisync.web.documents import FOLDER, takes_gzip
+from solisync.web.resources.html_pages import Pages
 from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies
 from tests.harness.http_requests import Connection
@@ -237,7 +237,9 @@ async def test_a_page_leads_nowhere_else(server):
         assert (answer.status, "location" in answer.headers) == (200, False), reference
 
 
-@pytest.mark.parametrize("path", [*STATIC, DAY, "shared", "/web/style.css", "/web/home.js", "/web/icon.svg"])
+@pytest.mark.parametrize(
+    "path", [*STATIC, DAY, "shared", "/web/style.css", "/web/home.js", "/web/icon.svg", "/api/docs"]
+)
 @pytest.mark.parametrize("coding", [None, "gzip"])
 async def test_whoever_has_it_is_not_sent_it_again(server, path, coding):
     """The tag is made of the bytes that are sent; HEAD says the same."""
@@ -266,7 +268,8 @@ async def ask(server, method, path, body, headers):
 async def test_pages_and_files_are_compressed_for_those_who_take_it(server):
     """The same bytes either way, and never more of them."""
     shared = await share(server)
-    for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}", "/web/style.css", "/web/replay.js", "/web/icon.svg"):
+    files = ("/web/style.css", "/web/replay.js", "/web/icon.svg", "/api/docs", "/api/docs/swagger-ui.js")
+    for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}", *files):
         plain = await ask(server, "GET", path, None, {})
         packed = await ask(server, "GET", path, None, {"Accept-Encoding": "br, gzip;q=0.5"})
         assert "content-encoding" not in plain.headers

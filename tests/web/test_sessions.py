@@ -56,6 +56,31 @@ async def test_wrong_credentials_cost_one_verification_and_say_nothing(server, m
     assert costs == [b"$2b$04$"]
 
 
+async def test_a_login_that_is_run_again_after_a_deadlock_counts_once(server):
+    """However often the database had to try: the metric, the session and the answer are those of one login."""
+    await server.player("ann")
+    counted = server.service._metrics.registry.get_sample_value
+    before = {outcome: counted("solisync_logins_total", {"outcome": outcome}) for outcome in ("ok", "wrong")}
+    server.sql(
+        """
+        CREATE SEQUENCE attempts;
+        CREATE FUNCTION deadlock_twice() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('attempts') < 3 THEN RAISE 'deadlock' USING ERRCODE = '40P01'; END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER deadlock_twice AFTER INSERT ON refresh_tokens EXECUTE FUNCTION deadlock_twice();
+        """
+    )
+    try:
+        await server.client().login("ann", PASSWORD)
+    finally:
+        server.sql("DROP FUNCTION deadlock_twice CASCADE; DROP SEQUENCE attempts")
+    assert counted("solisync_logins_total", {"outcome": "ok"}) == before["ok"] + 1
+    assert counted("solisync_logins_total", {"outcome": "wrong"}) == before["wrong"]
+    assert server.sql("SELECT count(*) FROM refresh_tokens") == [(2,)]
+
+
 async def test_a_name_that_no_column_can_hold_is_a_bad_request(server):
     """U+0000 in a username is a 400, never a 500."""
     assert await refused(server.client().login("a\0b", PASSWORD)) == (400, "username must not contain U+0000")

@@ -11,8 +11,8 @@ from twisted.web.server import NOT_DONE_YET
 from solisync.process.metrics import Metrics
 from solisync.rules.shapes import MAX_BODY
 from solisync.web.wire.backpressure import PIECE_BYTES
+from solisync.web.wire.refusal import BODY_TOO_LARGE
 from solisync.web.wire.reply import Reply
-from solisync.web.wire.request import BODY_TOO_LARGE
 from solisync.web.wire.site import Site
 
 
@@ -71,7 +71,7 @@ class Pages(Resource):
         return NOT_DONE_YET
 
     def render_POST(self, request):
-        request.answer(Reply(body=str(len(request.body())).encode()))
+        request.answer(Reply(body=str(len(request.body.read())).encode()))
         return NOT_DONE_YET
 
     def answer(self):

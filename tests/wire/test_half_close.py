@@ -52,9 +52,13 @@ async def until(condition):
         await turn()
 
 
+def is_probing(channel):
+    return channel._probe is not None and channel._probe._timer is not None
+
+
 async def probe(bench):
     """Let half a second pass once the service has met the end of the input; false if the connection is gone by then."""
-    await until(lambda: not bench.connections.open or next(iter(bench.connections.open))._probe is not None)
+    await until(lambda: not bench.connections.open or is_probing(*bench.connections.open))
     bench.clock.advance(PROBE_SECONDS)
     for _ in range(3):  # for what is sent to go out
         await turn()

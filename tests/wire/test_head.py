@@ -103,7 +103,7 @@ def talk(pieces):
     def render(request):
         headers = sorted((name.lower(), values) for name, values in request.requestHeaders.getAllRawHeaders())
         assert all(request.values(name) == values for name, values in headers)
-        body = request.body() if request._unwanted is None else None
+        body = request.body.read() if request.body.unwanted is None else None
         seen.append((request.method, request.uri, request.path, request.target, request.clientproto, headers, body))
         return type(bench.pages).render(bench.pages, request)
 

@@ -1,8 +1,9 @@
 """Large bodies, which each account sends within a budget (docs/security.md "Bounds")."""
 
 from solisync.access import large_bodies
-from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES
+from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES, LargeBodies
 from solisync.rules.shapes import MAX_BODY
+from solisync.web.one_at_a_time import OneAtATime
 from tests.harness.payloads import IMAGES, encode, progress_of
 
 BURST = BURST_BYTES // MAX_BODY
@@ -11,6 +12,12 @@ BURST = BURST_BYTES // MAX_BODY
 def image(size):
     """A body of so many bytes that is cheap to read."""
     return IMAGES["png"].ljust(size, b"x")
+
+
+def refusals(server, limit):
+    """How many requests this limit has refused."""
+    counted = server.service._metrics.registry.get_sample_value
+    return counted("solisync_rate_limit_refusals_total", {"limit": limit}) or 0
 
 
 async def send(server, player, size):
@@ -51,8 +58,12 @@ async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
 
 
 async def test_a_small_push_onto_large_progress_costs_as_much_as_a_large_one(server, monkeypatch):
-    """The larger of both is charged, once; then 429 with Retry-After, nothing is stored, and pull answers as ever."""
+    """The larger of both is charged, once; then 429 with Retry-After, nothing is stored, and pull answers as ever.
+
+    The refusal counts as one of this budget, and not as one of writes that wait for each other too.
+    """
     monkeypatch.setattr(large_bodies, "BYTES_PER_SECOND", 1)
+    before = [refusals(server, name) for name in (LargeBodies.name, OneAtATime.name)]
     ann, bob = await server.player("ann"), await server.player("bob")
     large = encode(progress_of(zz="x" * (MAX_BODY - 2 * LARGE_BYTES)))
 
@@ -67,6 +78,7 @@ async def test_a_small_push_onto_large_progress_costs_as_much_as_a_large_one(ser
     assert {answer.status for answer in answers} == {200}
     assert (refused.status, refused.json) == (429, {"error": "too many requests"})
     assert int(refused.headers["retry-after"]) >= 1
+    assert [refusals(server, name) for name in (LargeBodies.name, OneAtATime.name)] == [before[0] + 1, before[1]]
     assert (await ann.pull()).merged.stats.games_won == most - 1
     assert (await push(bob, progress_of())).status == 200
     assert (await send(server, ann, LARGE_BYTES)).status == 200

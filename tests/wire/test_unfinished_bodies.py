@@ -98,7 +98,7 @@ async def test_a_body_that_nobody_will_read_is_not_kept(connect, shared_service,
         lines += b"Authorization: Bearer %b\r\n" % token.encode()
     wire.send(begun(target.encode(), method.encode(), lines, length))
     site = shared_service.service._site
-    while not any(channel.requests and channel.requests[-1].received for channel in site.connections.open):
+    while not any(channel.requests and channel.requests[-1].body.received for channel in site.connections.open):
         await turn()
     assert site.connections.unfinished.used == 0
     assert wire.received == b""

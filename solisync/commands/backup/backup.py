@@ -50,12 +50,13 @@ async def backup(task: Task) -> None:
         raise FatalError("solisync: --keep is for backups in a directory: give it with --into")
     if into is not None and task.chosen.force:
         raise FatalError("solisync: --force replaces a FILE: with --into each backup has a name of its own")
-    file = (Path(into, new_name(datetime.now(UTC))) if into is not None else Path(task.chosen.file)).absolute()
     async with reached(settings, task.reactor, partial(Connection.open, task.reactor)) as (dsn, connection):
         with closing(connection):
             if not await schema.number(Statements(connection)):
                 raise FatalError("solisync: this is not a solisync database")
             program = await find_closest("pg_dump", settings, task.environ, connection)
+            name = None if into is None else new_name(datetime.now(UTC), await introspection.identity(connection))
+        file = (Path(task.chosen.file) if name is None else Path(into, name)).absolute()
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
             without = [f"--exclude-table-data={table}" for table in LEFT_OUT]

@@ -1,5 +1,6 @@
-"""The backups in one directory: their names, which have the time in them, and which of them are deleted."""
+"""The backups in one directory: their names, which have the time and the database in them, and which are deleted."""
 
+import hashlib
 import os
 import re
 import time
@@ -10,23 +11,23 @@ from pathlib import Path
 
 ABANDONED_SECONDS = 86_400.0  # pg_dump writes more often than that, so a file that stays as it is has lost its writer
 
-_BACKUP = r"solisync-\d{8}T\d{6}\.\d{6}Z\.dump"
-_UNFINISHED = rf"\.{_BACKUP}\..+\.part"
+_TIME = r"solisync-\d{8}T\d{6}\.\d{6}Z"  # and then a dash, the database and ".dump"
 
 
-def new_name(now: datetime) -> str:
-    """The name of a backup that begins at this time in UTC; names sort by time."""
-    return f"solisync-{now:%Y%m%dT%H%M%S.%f}Z.dump"
+def new_name(now: datetime, identity: str) -> str:
+    """The name of a backup of the database with this identity that begins at this time in UTC; names sort by time."""
+    return f"solisync-{now:%Y%m%dT%H%M%S.%f}Z-{hashlib.sha256(identity.encode()).hexdigest()[:8]}.dump"
 
 
 def prune(directory: Path, keep: int, *, made: str) -> list[str]:
-    """Delete all backups but the newest `keep` and the one just `made`, and what killed runs left unfinished.
+    """Delete all backups of a database but the newest `keep` and the one just `made`, and what killed runs of it left.
 
     Returns the names of the deleted backups. Files with other names stay, whatever they are.
     """
     _sync(directory)  # the new backup must survive a crash before an old one goes
-    old = sorted(_files(directory, _BACKUP), reverse=True)[keep:]
-    left = [name for name in _files(directory, _UNFINISHED) if _is_abandoned(directory / name)]
+    backup = _TIME + re.escape(made[made.rindex("-") :])
+    old = sorted(_files(directory, backup), reverse=True)[keep:]
+    left = [name for name in _files(directory, rf"\.{backup}\..+\.part") if _is_abandoned(directory / name)]
     deleted = [name for name in old if name != made]
     for name in deleted + left:
         (directory / name).unlink(missing_ok=True)  # another run may do the same

@@ -3,7 +3,8 @@
 
 import { read } from "./api.js";
 import { username } from "./http.js";
-import { byId, fill, h, replayTable, timeLeft } from "./page.js";
+import { byId, fill, h, timeLeft } from "./page.js";
+import { replayTable } from "./replay_table.js";
 
 const day = JSON.parse(byId("data").textContent);
 const pitch = [...byId("pitch").childNodes];

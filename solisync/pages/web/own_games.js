@@ -3,7 +3,8 @@
 
 import { ask, readOwn } from "./api.js";
 import { attempt } from "./forms.js";
-import { byId, clock, h, played, score, table, tell, verdictMark, words } from "./page.js";
+import { byId, clock, h, played, score, table, tell, words } from "./page.js";
+import { verdictMark } from "./replay_table.js";
 
 /** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
  *   recorded_at: string, listed: boolean, size: number, verdict: string}} Game */

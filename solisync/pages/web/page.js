@@ -67,11 +67,6 @@ export function played(recorded) {
   return h("time", { datetime: recorded, title }, AGO.format(Math.round((days * 86_400) / size), unit));
 }
 
-const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …" });
-
-/** What is known of a replay's score, in a word or two. @param {string} verdict */
-export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");
-
 /** Say in an element how much is left of a day, in UTC. @param {HTMLElement} place @param {string} date */
 export function timeLeft(place, date) {
   const tell = () => {
@@ -168,21 +163,6 @@ export async function fill(place, load) {
   } finally {
     place.removeAttribute("aria-busy");
   }
-}
-
-/** The table of some replays. @param {any[]} replays @param {string | null} [today] today's deal */
-export function replayTable(replays, today = null) {
-  const row = (/** @type {any} */ replay) =>
-    h("tr", {},
-      h("th", {}, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
-      h("td", { class: "number" }, score(replay.final_score)),
-      h("td", { class: "number" }, clock(replay.time_seconds)),
-      h("td", {}, verdictMark(replay.verdict)),
-      h("td", {}, words(replay.draw_mode)),
-      h("td", {}, words(replay.mode), today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal")),
-      h("td", {}, played(replay.recorded_at)));
-  const heads = ["Player", "Score", "Time", "Check", "Draw", "Mode", "Played"];
-  return table("Replays, the newest first", heads, replays.map(row), true);
 }
 
 /** A table; of `links`, the link in a row is that of the whole row. @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */

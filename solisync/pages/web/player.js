@@ -3,7 +3,8 @@
 
 import { read } from "./api.js";
 import { attempt } from "./forms.js";
-import { byId, clock, face, h, played, score, verdictMark, words } from "./page.js";
+import { byId, clock, face, h, played, score, words } from "./page.js";
+import { verdictMark } from "./replay_table.js";
 
 const { username: name, avatar_url: path, next: first } = JSON.parse(byId("data").textContent);
 const rows = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));

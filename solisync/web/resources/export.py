@@ -3,12 +3,13 @@
 from collections.abc import AsyncGenerator
 
 from ...errors import NotFound
+from ...export_document import export_document
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.export import filename
 from ...storage import accounts, export
-from ...storage.export import Beginning
+from ...storage.export import ExportStart
 from ..wire.reply import Reply
 
 
@@ -25,18 +26,18 @@ class Export:
             if profile is None:
                 raise NotFound("user_not_found")
             return _download(profile.username, _nothing())
-        beginning = await self._database.autocommit(self._begin, player)
-        if beginning is None:
+        start = await self._database.autocommit(self._begin, player)
+        if start is None:
             raise NotFound("user_not_found")
-        return _download(beginning.account.username, export.document(self._database.autocommit, player, beginning))
+        return _download(start.account.username, export_document(self._database.autocommit, start))
 
     # The database runs this to its end even if the client has gone, so the audit trail is written here.
 
-    async def _begin(self, statements: Statements, player: str) -> Beginning | None:
-        beginning = await export.begin(statements, player)
-        if beginning is not None:
+    async def _begin(self, statements: Statements, player: str) -> ExportStart | None:
+        start = await export.begin(statements, player)
+        if start is not None:
             audit("exported", user_id=player)
-        return beginning
+        return start
 
 
 def _download(username: str | None, pieces: AsyncGenerator[bytes, None]) -> Reply:

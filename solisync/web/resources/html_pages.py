@@ -42,16 +42,12 @@ from ...rules.page_texts import (
     winners_text,
 )
 from ...storage import html_pages as pages
-from ..documents import document, unless_known
+from ..documents import FILE_HEADERS, FOLDER, MEDIA_TYPES, both_ways, document, unless_known
 from ..html_parts import Links, deal_drawing, footer_links, replay_table
-from ..page_headers import FILE_HEADERS, PAGE_HEADERS
+from ..page_headers import PAGE_HEADERS
 from ..wire.reply import Reply
 
-FOLDER = Path(__file__).resolve().parents[2] / "pages"
-
-MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 REMEMBERED = 100  # pages, of some 10 KiB each
-EITHER_WAY = (False, True)  # as it is, and compressed
 SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
@@ -88,10 +84,11 @@ class Pages:
             for name in get_args(PageName)
         }
         self._links = footer_links(site_links)
-        heads = STATIC.items()
-        self._static = {name: [_page(self._html(name, head), gzip) for gzip in EITHER_WAY] for name, head in heads}
+        self._static = {
+            name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
+        }
         self._files = {
-            file.name: [_part(file, gzip) for gzip in EITHER_WAY]
+            file.name: both_ways(file.name, file.read_bytes(), FILE_HEADERS)
             for file in sorted((folder / "web").iterdir())
             if file.suffix in MEDIA_TYPES
         }
@@ -250,10 +247,6 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
 
 def _page(html: bytes, gzip: bool) -> Reply:
     return document(html, "text/html", PAGE_HEADERS, gzipped=gzip)
-
-
-def _part(file: Path, gzip: bool) -> Reply:
-    return document(file.read_bytes(), MEDIA_TYPES[file.suffix], FILE_HEADERS, gzipped=gzip)
 
 
 def _without_markup(json: str) -> str:

@@ -108,8 +108,8 @@ class Sessions:
 
     # The database runs these to their end even if the client has gone, so the audit trail is written here.
 
-    async def _begin(self, transaction: Statements, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
-        expiry = await sessions.begin(transaction, stored.user_id, record, verified_hash=stored.password_hash)
+    async def _begin(self, statements: Statements, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
+        expiry = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
         self._attempted("wrong" if expiry is None else "ok", stored.user_id)
         return expiry
 
@@ -135,18 +135,18 @@ class Sessions:
             audit("refresh", user_id=claims.user_id)
         return expiry
 
-    async def _log_out(self, transaction: Statements, claims: RefreshClaims) -> None:
-        if await sessions.log_out(transaction, claims.user_id, claims.jti):
+    async def _log_out(self, statements: Statements, claims: RefreshClaims) -> None:
+        if await sessions.log_out(statements, claims.user_id, claims.jti):
             audit("logged out", user_id=claims.user_id)
 
-    async def _end(self, transaction: Statements, player: str, session_id: str | None) -> bool | None:
-        ended = await sessions.end(transaction, player, session_id)
+    async def _end(self, statements: Statements, player: str, session_id: str | None) -> bool | None:
+        ended = await sessions.end(statements, player, session_id)
         if ended:
             audit("session ended", user_id=player)
         return ended
 
-    async def _end_all(self, transaction: Statements, player: str) -> int | None:
-        count = await sessions.end_all(transaction, player)
+    async def _end_all(self, statements: Statements, player: str) -> int | None:
+        count = await sessions.end_all(statements, player)
         if count is not None:
             audit("sessions ended", user_id=player, reason=f"all {count} of them")
         return count

@@ -9,7 +9,7 @@ from ...rules.shapes import Ok
 from ..resources import Resources
 from ..resources.accounts import REGISTER_ERRORS
 from ..route import Content, Json, Route, Upload, aliased
-from ..wire.reply import Refusal
+from ..wire.refusal import Refusal
 
 
 def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) -> tuple[Route, ...]:

@@ -1,6 +1,6 @@
 """HTTP/1.1 on a connection: parsing, limits, deadlines, back-pressure, the encoding of replies.
 
-What an upgrade of Twisted must check, for which setup.py bounds its version from above. Private names:
+What an upgrade of Twisted must check; CONTRIBUTING.md has the steps. Private names:
 
 - http.HTTPChannel: _abortingCall, _command, _dataBuffer, _finishRequestBody, _handlingRequest,
   _maybeChooseTransferDecoder, _networkProducer, _path, _receivedHeaderCount, _receivedHeaderSize,

@@ -3,34 +3,26 @@
 Twisted answers pipelined requests whether or not the client reads the replies, and keeps unread replies in memory.
 """
 
-import socket
 from collections import deque
-from struct import error as struct_error
-from struct import unpack_from
 from typing import Any
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web import http
 
 from .connections import Connections
+from .unread_timer import UnreadTimer
 
-UNREAD_SECONDS = 30.0
-TAKEN_BYTES = 65_536  # what a client must take in that time
-_ACKED_AT = 120  # in struct tcp_info
 PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes, and the piece that makes it full
 
 
 class BackpressureChannel(http.HTTPChannel):
-    """Sends one reply at a time, in pieces; a client must take TAKEN_BYTES in each UNREAD_SECONDS."""
+    """Sends one reply at a time, in pieces, with a timer that runs while the client is behind."""
 
     transport: Any  # TCP, TLS or a unix socket: each can abort, but no interface of Twisted's says so
     _discarded = False
-    _unread: IDelayedCall | None = None
-    _acknowledged = 0  # bytes, when the timer was started
     _answered: http.Request | None = None  # the request whose reply is not all sent
     _taken: Deferred[None] | None = None  # what `taken` has returned last
 
@@ -41,12 +33,13 @@ class BackpressureChannel(http.HTTPChannel):
         self._unsent: deque[bytes] = deque()
 
     def connectionMade(self) -> None:
+        self._unread_timer = UnreadTimer(self.transport, call_later=self.callLater)
         super().connectionMade()
         self._connections.end_of_turn.adopt(self.transport)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._connections.end_of_turn.release(self.transport)
-        self._stop_unread_timer()
+        self._unread_timer.stop()
         self._unsent.clear()  # at once: request and channel are a cycle, which the collector frees much later
         super().connectionLost(reason)
 
@@ -83,7 +76,7 @@ class BackpressureChannel(http.HTTPChannel):
     def pauseProducing(self) -> None:
         # The transport calls this when its buffer is full, and resumeProducing when the buffer is empty.
         super().pauseProducing()
-        self._start_unread_timer()
+        self._unread_timer.start()
         self._hold_unsent()
 
     def _hold_unsent(self) -> None:
@@ -94,7 +87,7 @@ class BackpressureChannel(http.HTTPChannel):
             self.cut()
             return
         self._connections.unread.release(self)
-        self._stop_unread_timer()
+        self._unread_timer.stop()
         super().resumeProducing()
         self._send()
         if self._unsent or self._waitingForTransport:
@@ -107,27 +100,8 @@ class BackpressureChannel(http.HTTPChannel):
             super().requestDone(request)
 
     def loseConnection(self) -> None:
-        self._start_unread_timer()  # a client that does not read the last bytes keeps the connection open, too
+        self._unread_timer.start()  # a client that does not read the last bytes keeps the connection open, too
         super().loseConnection()  # which may end it at once, and the timer with it
-
-    def _start_unread_timer(self) -> None:
-        if self._unread is None:
-            self._acknowledged = acknowledged_bytes(self.transport)
-            self._unread = self.callLater(UNREAD_SECONDS, self._check_progress)
-
-    def _check_progress(self) -> None:
-        # The kernel takes more from the transport only when a third of its own buffer is free, which may be a MiB: for
-        # a client on a slow line that can take longer than UNREAD_SECONDS.
-        self._unread = None
-        if acknowledged_bytes(self.transport) - self._acknowledged < TAKEN_BYTES:
-            self.cut()
-        else:
-            self._start_unread_timer()
-
-    def _stop_unread_timer(self) -> None:
-        if self._unread is not None and self._unread.active():
-            self._unread.cancel()
-        self._unread = None
 
     def discard_unsent(self) -> None:
         """Drop the unsent rest of a reply; the connection is cut once the client reads on, or at UNREAD_SECONDS.
@@ -137,20 +111,19 @@ class BackpressureChannel(http.HTTPChannel):
         self._discarded = True
         self._unsent.clear()
 
+    def end_sending(self) -> None:
+        """Close the sending half, if the transport has one; the client may go on sending."""
+        # TLS has no half-closed connections: loseWriteConnection would end the TCP connection below.
+        half_close = None if self.isSecure() else getattr(self.transport, "loseWriteConnection", None)
+        if half_close is None:
+            self.loseConnection()
+        else:
+            self.transport.unregisterProducer()
+            half_close()
+
+    def writeConnectionLost(self) -> None:
+        """The sending side has been closed, by the service itself."""
+
     def cut(self) -> None:
         """Close the connection at once, whatever is still unsent."""
         self.transport.abortConnection()
-
-
-def acknowledged_bytes(transport: Any) -> int:
-    """How many bytes the client has acknowledged on this connection; 0 where that can't be told, as of a unix socket.
-
-    The field tcpi_bytes_acked of Linux' struct tcp_info.
-    """
-    try:
-        handle = getattr(transport, "transport", transport).getHandle()  # below TLS is a transport, too
-        info = handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ACKED_AT + 8)
-        (count,) = unpack_from("Q", info, _ACKED_AT)
-    except (AttributeError, OSError, struct_error):
-        return 0
-    return int(count)

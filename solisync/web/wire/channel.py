@@ -8,20 +8,23 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.interfaces import IAddress
+from twisted.internet.interfaces import IAddress, IHalfCloseableProtocol
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.web import http
+from zope.interface import implementer
 
 from ...errors import Unavailable
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
+from .backpressure import BackpressureChannel
 from .connections import Connections
 from .deadlines import OneTimer
-from .half_close import HalfCloseChannel
+from .half_close import HalfCloseProbe
 from .head import MAX_HEADER_BYTES, MAX_HEADERS, RequestHead, read_head
-from .reply import Refusal, Reply, encode_head
+from .refusal import BAD_REQUEST, HEADER_TOO_LARGE, TIMED_OUT, Refusal
+from .reply import encode_head
 from .request import Request
 from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
 
@@ -32,14 +35,9 @@ LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
 ANSWERS_PER_TURN = 16
 
-BAD_REQUEST = Refusal("bad_request", "bad request")
-TIMED_OUT = Refusal("request_timeout", "request timed out")
-HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
-OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
-RETRY_SECONDS = 1
 
-
-class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin has other types
+@implementer(IHalfCloseableProtocol)
+class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMixin has other types
     """One connection, with one timer for reading: from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
@@ -49,6 +47,7 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
     _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
     _refused = False
     _dropped = 0  # bytes that came after a refusal
+    _probe: HalfCloseProbe | None = None
 
     def __init__(
         self,
@@ -73,8 +72,20 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._connections.unregister(self)
+        if self._probe is not None:
+            self._probe.stop()
         super().connectionLost(reason)
         self.stop_timer()
+
+    def readConnectionLost(self) -> None:
+        """The input has ended. The transport says so again whenever it is asked to read on."""
+        if self._handlingRequest:
+            if not self._dataBuffer:
+                self.persistent = False
+            self._probe = self._probe or HalfCloseProbe(self)
+            self._probe.start()
+        elif not self.paused:
+            self.loseConnection()
 
     def getHost(self) -> IAddress:
         return self._host
@@ -210,13 +221,10 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
             return
         request = self.requests[-1]
         hosts = request.values(b"host")
+        if not hosts and self._version != b"HTTP/1.1":
+            hosts = [b""]
         path = target_path(self._path)
-        if (
-            path is None
-            or len(hosts) > 1
-            or (not hosts and self._version == b"HTTP/1.1")
-            or not all(map(is_host, hosts))
-        ):
+        if path is None or len(hosts) != 1 or not is_host(hosts[0]):
             self.refuse(BAD_REQUEST)
         else:
             request.method, request.target = self._command, path
@@ -240,10 +248,6 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
         """Count `size` bytes of an unfinished body. This may refuse it, or an older one of another connection."""
         self._connections.unfinished.hold(self, size)
 
-    def refuse_for_memory(self) -> None:
-        """Refuse a request of which the body has arrived in part, because too much is unfinished in this process."""
-        self.refuse(OUT_OF_MEMORY)
-
     def refuse(self, refusal: Refusal) -> None:
         """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
 
@@ -256,27 +260,19 @@ class Channel(OneTimer, HalfCloseChannel):  # type: ignore[misc]  # TimeoutMixin
         self.persistent = False
         self.setTimeout(None)
         self._connections.unfinished.release(self)
-        reply = Reply.error(*refusal, {"Connection": "close"})
-        if refusal.status == 503:
-            reply = reply.with_headers({"Retry-After": str(RETRY_SECONDS)})
+        reply = refusal.reply()
+        client: object = self._peer
+        request_id, more = "", list[tuple[str, str]]()
         if self.requests:
             request = self.requests[-1]
-            request.drop_body(Unavailable())
-            self._access_log.refused(refusal, client=request.caller.name, request_id=request.request_id)
-            head = encode_head(reply, request.request_id, request.cors_headers())
-        else:
-            self._access_log.refused(refusal, client=self._peer, request_id="")
-            head = encode_head(reply, uuid4().hex, [])
+            request.body.drop(Unavailable())
+            client, request_id, more = request.caller.name, request.request_id, request.cors_headers()
+        self._access_log.refused(refusal, client=client, request_id=request_id)
+        head = encode_head(reply, request_id or uuid4().hex, more)
         head_only = getattr(self, "_command", b"") == b"HEAD"
         self.transport.write(head if head_only else head + reply.body)
-        # TLS has no half-closed connections: loseWriteConnection would end the TCP connection below.
-        half_close = None if self.isSecure() else getattr(self.transport, "loseWriteConnection", None)
         self._abortingCall = self.callLater(LINGER_SECONDS, self.forceAbortClient)
-        if half_close is None:
-            self.loseConnection()
-        else:
-            self.transport.unregisterProducer()
-            half_close()
+        self.end_sending()
 
     def forceAbortClient(self) -> None:
         self._abortingCall = None

@@ -9,6 +9,7 @@ from twisted.logger import Logger
 
 from .byte_budget import ByteBudget
 from .end_of_turn import EndOfTurn
+from .refusal import OUT_OF_MEMORY, Refusal
 from .turns import Pipelining, Turns
 
 GRACE_SECONDS = 1.0
@@ -26,8 +27,8 @@ class Sender(Protocol):
 class OpenConnection(Sender, Pipelining, Protocol):
     """What `Connections` asks of a connection."""
 
-    def refuse_for_memory(self) -> None:
-        """Refuse the request of which a part of the body has arrived, and drop that part."""
+    def refuse(self, refusal: Refusal) -> None:
+        """Send an error instead of a reply, drop the body, and close."""
 
     def drain(self) -> None:
         """Close once the current request, if any, is answered."""
@@ -52,7 +53,7 @@ class Connections:
         self._reactor = reactor
         self.open: set[OpenConnection] = set()
         self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
-        self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse_for_memory())
+        self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY))
         self.turns = Turns(reactor=reactor)
         self.end_of_turn = EndOfTurn(reactor=reactor)
         self._drained: Deferred[None] | None = None

@@ -20,6 +20,7 @@ class LeanRequest(server.Request):
 
     channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
     queued = False
+    content = None
     given: dict[bytes, list[bytes]] | None = None
     on_gone: Callable[[], None] | None = None
 
@@ -90,9 +91,6 @@ class LeanRequest(server.Request):
         self.on_gone = None
         self.channel.requestDone(self)
         del self.channel
-        content, self.content = self.content, None
-        if content is not None:
-            content.close()
         for waiting in self.notifications:
             waiting.callback(None)
         self.notifications = []

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from functools import lru_cache
 from time import time
-from typing import NamedTuple
 
 import msgspec
 from twisted.web import http
@@ -58,18 +57,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     def with_headers(self, headers: Mapping[str, str]) -> "Reply":
         """The same reply with these headers as well."""
         return msgspec.structs.replace(self, headers={**self.headers, **headers})
-
-
-class Refusal(NamedTuple):
-    """The error after which a connection is closed, before its request is whole."""
-
-    code: Code
-    message: str
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return STATUS[self.code]
 
 
 def preflight(methods: str) -> Reply:

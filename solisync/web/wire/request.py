@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractContextManager
-from io import BytesIO
 from random import getrandbits
 from typing import Any
 
@@ -21,12 +19,12 @@ from ...errors import Refused, Unauthorized
 from ...process.logs import serving
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
+from .body import Body
 from .lean_request import LeanRequest
 from .pieces import send_pieces
-from .reply import NO_STORE, Refusal, Reply, encode_head
+from .refusal import Refusal
+from .reply import NO_STORE, Reply, encode_head
 
-BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
-PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
 INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
 EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition"
@@ -47,16 +45,11 @@ class Request(LeanRequest):
     chunked body is None. Once that is large, `admit` is called with MAX_BODY, and once it is too large, with its size.
     """
 
-    content: BytesIO
     target: bytes  # the path in the request target, set by the channel
     route: Any = None  # a solisync.web.route.Route, set by `admit`
     variables: dict[str, str]  # in the path of its route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
     claims: AccessClaims | None = None  # of its access token, set by the app
-    parsing: AbstractContextManager[None] | None = None  # charges the sender of a large body, set by `admit`
-    received = 0  # bytes of the body
-    _pieces: tuple[bytes, ...] = ()  # of the body, before what is in `content`
-    _unwanted: Refused | None = None  # why the body is not kept
     token_read = False  # whether it had a bearer token that was asked for, valid or not
     _whole = False  # whether the body has arrived
     _sending: Deferred[None] | None = None  # of a reply in pieces
@@ -77,7 +70,7 @@ class Request(LeanRequest):
         admit: Callable[["Request", int | None], Refusal | None],
     ) -> None:
         super().__init__(channel)
-        self.content = BytesIO()
+        self.body = Body()
         self._resource = resource
         self._access_log = access_log
         self._resolver = resolver
@@ -90,31 +83,21 @@ class Request(LeanRequest):
         try:
             refusal = self._admit(self, length)
         except Refused as reason:
-            self.drop_body(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
+            self.body.drop(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
         else:
             if refusal is not None:
                 self.channel.refuse(refusal)
 
     def handleContentChunk(self, data: bytes) -> None:
-        before = self.received
-        self.received += len(data)
-        if self.received > MAX_BODY:
-            self.gotLength(self.received)
-            return
-        if before <= LARGE_BYTES < self.received and self.channel.length is None and self._unwanted is None:
+        body, length = self.body, self.channel.length
+        before = body.received
+        body.add(data)
+        if body.received > MAX_BODY:
+            self.gotLength(body.received)
+        elif before <= LARGE_BYTES < body.received and length is None and body.unwanted is None:
             self.gotLength(MAX_BODY)
-        if self._unwanted is None:
-            self.content.write(data)
-            if self.content.tell() >= PIECE_BYTES:
-                self._pieces = (*self._pieces, self.content.getvalue())
-                self.content = BytesIO()
-            if self.received != self.channel.length:
-                self.channel.hold_body(self.received)
-
-    def drop_body(self, reason: Refused) -> None:
-        """Forget what has arrived of the body, and keep nothing of the rest; `reason` is what `body` raises."""
-        self.content, self._pieces = BytesIO(), ()
-        self._unwanted = reason
+        if body.unwanted is None and body.received != length:
+            self.channel.hold_body(body.received)
 
     def process(self) -> None:
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
@@ -145,7 +128,7 @@ class Request(LeanRequest):
 
     def connectionLost(self, reason: Failure) -> None:
         unanswered = self._whole and not self.finished
-        self._pieces = ()  # Twisted closes the content, likewise
+        self.body.clear()
         super().connectionLost(reason)
         if unanswered:
             if not self.startedWriting:
@@ -159,12 +142,6 @@ class Request(LeanRequest):
     def getRequestHostname(self) -> bytes:
         """A constant for klein, which fails on some values of Host. No route depends on that header."""
         return b"localhost"
-
-    def body(self) -> bytes:
-        """The whole body; raises the reason if it was not kept."""
-        if self._unwanted is not None:
-            raise self._unwanted
-        return b"".join((*self._pieces, self.content.getvalue()))
 
     # Fast path: functools.cached_property, which takes a lock in Python 3.11, 3,000 instructions for each of these two,
     # see docs/performance.md
@@ -257,7 +234,7 @@ class Request(LeanRequest):
             return
         self.code = reply.status
         self.startedWriting = True
-        self._pieces = ()
+        self.body.clear()
         self._seconds_to_reply = self._seconds() - self._began
         more = self.cors_headers()
         if self.route is not None and self.route.private and "Cache-Control" not in reply.headers:

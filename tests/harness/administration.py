@@ -1,4 +1,4 @@
-"""Administration is tested on the database of the shared service, and mostly in this process."""
+"""Subcommands run in the process of the tests."""
 
 import contextlib
 import io
@@ -29,11 +29,10 @@ class Done(str):
         return [json.loads(line) for line in self.lines]
 
 
-@pytest.fixture
-def administrate(reactor, shared_dsn):
-    """Run a subcommand in this process, on the shared database unless the environment says otherwise.
+def administration(reactor, dsn):
+    """A function that runs a subcommand in this process, on this database unless the environment says otherwise.
 
-    Returns what it wrote, also when it `fails` with such an error as it should.
+    It returns what the subcommand wrote, also when it `fails` with such an error as it should.
     """
 
     async def administrate(*words, fails=None, **environ):
@@ -42,7 +41,7 @@ def administrate(reactor, shared_dsn):
         task = Task(
             chosen=chosen,
             options={},
-            environ={"DATABASE_URL": shared_dsn} | {name: str(value) for name, value in environ.items()},
+            environ={"DATABASE_URL": dsn} | {name: str(value) for name, value in environ.items()},
             reactor=reactor,
             output=Output(out, json=chosen.json),
             progress=ProgressLine(errors, wanted=getattr(chosen, "progress", False)),

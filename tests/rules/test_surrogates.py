@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.escapes import sealed, unsealed, without_lone_surrogates
+from solisync.rules.surrogates import sealed, unsealed, without_lone_surrogates
 
 PARTS = ["a", "\ud800", "\udbff", "\udc00", "\\", "\\u", "ud800", '"', "😀", "\0"]
 

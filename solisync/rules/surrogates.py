@@ -1,18 +1,44 @@
-r"""Escape sequences in JSON that is not decoded yet.
+r"""Halves of surrogate pairs in JSON, such as "\ud800" alone, which are no characters (RFC 8259 §8.2).
 
-JSON can spell half of a surrogate pair, such as "\ud800" alone, which is no character (RFC 8259 §8.2). msgspec refuses
-a whole body in which there is one, anywhere.
+msgspec refuses a whole body in which there is one, anywhere.
 """
 
 import re
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
 
 # A half that no other half makes a pair. Only in text without escaped backslashes: there, each "\u" begins an escape.
 _LONE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB]..\\u....))",
     re.DOTALL,
 )
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _ESCAPED_BACKSLASH, _PLACEHOLDER = b"\\\\", b"\0\0"  # no JSON contains the latter
+
+
+def decode(json: bytes, shape: type[T]) -> T:
+    """Decode JSON that may have halves of surrogate pairs, though not in fields of `shape`; raises msgspec's errors."""
+    decode = _decoder(shape).decode  # type: ignore[arg-type]
+    try:
+        value: T = decode(json)
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError) or not has_surrogates(json):
+            raise
+        # msgspec refuses halves even where it skips. What comes out the same, whatever stands for them, has none.
+        value = decode(without_surrogates(json, digit=b"e"))
+        if value != decode(without_surrogates(json, digit=b"f")):  # there are pairs in it, or halves
+            value = decode(without_lone_surrogates(json, instead=rb"\ufffd"))
+            if value != decode(without_lone_surrogates(json, instead=rb"\ufffe")):
+                raise
+    return value
+
+
+@cache
+def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(shape)
 
 
 def has_surrogates(json: bytes) -> bool:
@@ -42,6 +68,8 @@ def sealed(json: bytes) -> bytes:
 
     "\ud800" becomes "\u0000d800", which is U+0000 and four more characters; so "\u0000" becomes "\u00000000".
     """
+    if rb"\u" not in json:
+        return json
     text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER).replace(rb"\u0000", rb"\u00000000")
     text = text.replace(rb"\ud", rb"\u0000d").replace(rb"\uD", rb"\u0000D")
     return text.replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
@@ -53,8 +81,3 @@ def unsealed(json: bytes) -> bytes:
         return json
     text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER).replace(rb"\u0000", rb"\u")
     return text.replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
-
-
-def contains_nul(json: bytes) -> bool:
-    """Whether a string in valid JSON contains U+0000, which JSON can only spell as an escape."""
-    return b"\\u0000" in json and _NUL.search(json) is not None

@@ -4,60 +4,35 @@ It keeps the player's pair of tokens. When an access token is refused, it refres
 """
 
 from datetime import date
-from typing import Any, TypeVar, cast
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
-import treq
 
-from .klondike import Timeline
-from .rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
-from .rules.analytics import Batch, Receipt
-from .rules.boards import BoardPage
-from .rules.browser_sessions import BrowserLogin, BrowserSession
-from .rules.challenge import DailyChallenge
-from .rules.health import Alive, Ready
-from .rules.json_body import decode
-from .rules.leaderboard import Entry, OptIn, OwnEntry
-from .rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
-from .rules.replays import Uploaded
-from .rules.sessions import PasswordChange, Session
-from .rules.shapes import ErrorBody, Ok
-from .rules.sync import Payload, SyncAnswer
-from .rules.verdicts import VerdictAnswer
+from ..klondike import Timeline
+from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.analytics import Batch, Receipt
+from ..rules.boards import BoardPage
+from ..rules.browser_sessions import BrowserLogin, BrowserSession
+from ..rules.challenge import DailyChallenge
+from ..rules.health import Alive, Ready
+from ..rules.leaderboard import Entry, OptIn, OwnEntry
+from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
+from ..rules.replays import Uploaded
+from ..rules.sessions import PasswordChange, Session
+from ..rules.shapes import Ok
+from ..rules.sync import Payload, SyncAnswer
+from ..rules.verdicts import VerdictAnswer
+from .transport import ApiError, Transport
 
-T = TypeVar("T")
-Body = msgspec.Struct | msgspec.Raw | bytes
-
-JSON = "application/json"
-REQUEST_SECONDS = 20.0
+__all__ = ["ApiError", "Client"]
 
 
-class ApiError(Exception):
-    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds when the service gave one.
-
-    `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
-    """
-
-    def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
-        super().__init__(f"{status} {message}")
-        self.status = status
-        self.code = code
-        self.message = message
-        self.retry_after = retry_after
-
-
-class Client:
+class Client(Transport):
     """The client of one player, anonymous until `register` or `login`; `url` is the root of the service.
 
     Methods raise ApiError for an error answer, and what treq raises when there is no answer.
     """
-
-    def __init__(self, url: str, *, http: Any = treq, headers: dict[str, str] | None = None) -> None:
-        self._url = url.rstrip("/")
-        self._http = http
-        self._headers = headers or {}
-        self.tokens: TokenPair | None = None
 
     async def register(self, username: str, password: str) -> TokenPair:
         """Create an account; the client is this player's from then on."""
@@ -66,11 +41,6 @@ class Client:
     async def login(self, username: str, password: str) -> TokenPair:
         """Begin a session; the client is this player's from then on."""
         return await self._begin("/api/auth/login", AuthRequest(username, password))
-
-    async def refresh(self) -> TokenPair:
-        """Exchange the refresh token for a new pair."""
-        assert self.tokens is not None, "register or log in first"
-        return await self._begin("/api/auth/refresh", RefreshRequest(self.tokens.refresh_token))
 
     async def logout(self) -> Ok:
         """End the session and forget its tokens."""
@@ -229,63 +199,3 @@ class Client:
     async def openapi(self) -> dict[str, Any]:
         """The OpenAPI document."""
         return await self._call("GET", "/api/openapi.json", dict[str, Any])
-
-    async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
-        self.tokens = await self._call("POST", path, TokenPair, body=body)
-        return self.tokens
-
-    async def _as_player(
-        self, method: str, path: str, shape: type[T], body: Body | None = None, content_type: str = JSON
-    ) -> T:
-        assert self.tokens is not None, "register or log in first"
-        try:
-            return await self._call(
-                method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
-            )
-        except ApiError as error:
-            if error.status != 401 or error.code == "invalid_credentials":  # the password that was sent, not the token
-                raise
-        tokens = await self.refresh()
-        return await self._call(method, path, shape, body=body, content_type=content_type, token=tokens.access_token)
-
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        shape: type[T],
-        *,
-        body: Body | None = None,
-        content_type: str = JSON,
-        token: str | None = None,
-    ) -> T:
-        """Send one request; returns the answer decoded into `shape`, or undecoded when that is bytes.
-
-        A body of bytes is sent as it is, any other as JSON.
-        """
-        headers = dict(self._headers)
-        if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
-        data = None
-        if body is not None:
-            headers["Content-Type"] = content_type
-            data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        response = await self._http.request(
-            method, self._url + path, headers=headers, data=data, timeout=REQUEST_SECONDS
-        )
-        content = await response.content()
-        if response.code == 200 and shape is bytes:
-            return cast(T, content)
-        if response.code == 200:
-            return decode(content, shape)
-        code = response.headers.getRawHeaders("Error-Code", [None])[0]
-        retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]
-        raise ApiError(
-            response.code, _message(content), code=code, retry_after=int(retry_after) if retry_after else None
-        )
-
-
-def _message(content: bytes) -> str:
-    try:
-        return msgspec.json.decode(content, type=ErrorBody).error
-    except msgspec.MsgspecError:
-        return "not an answer of solisync's: " + content[:100].decode("utf-8", "replace").strip().partition("\n")[0]

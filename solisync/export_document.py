@@ -1,0 +1,49 @@
+"""The document of all that is stored about a player, for the service and `solisync users export`."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from .rules import export as rules
+from .storage import export as storage
+from .storage.export import START, ExportStart, Page
+
+T = TypeVar("T")
+
+
+class Read(Protocol):
+    """Runs work that is a single statement, as Database.autocommit does."""
+
+    def __call__(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> Awaitable[T]: ...
+
+
+async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[bytes, None]:
+    """The document, part by part, each of which is read from the database when it is asked for.
+
+    No connection is held in between. What is deleted meanwhile may be missing; each record is whole. No part is kept
+    here when it is taken: a client may take a minute to read it.
+    """
+    user_id = start.account.id
+    yield rules.opening(start.exported_at, start.account, start.avatar_extension)
+    yield rules.avatar(await read(storage.avatar, user_id))
+    yield rules.BEFORE_PROGRESS
+    yield await read(storage.progress, user_id)
+    for before, read_page, keys in (
+        (rules.middle(start.leaderboard, start.sessions), storage.replays, [user_id]),
+        (rules.BEFORE_ANALYTICS, storage.events, start.names),
+    ):
+        yield before
+        first = True
+        for key in keys:
+            page = await read(read_page, key, START, start.until)
+            while page is not None:
+                yield _taken(page, first=first)
+                first = False
+                page = await read(read_page, key, page.last, start.until)
+    yield rules.END
+
+
+def _taken(page: Page[Any], *, first: bool) -> bytes:
+    """The records of a page as JSON; the page is empty then."""
+    joined = rules.joined(page.records, first=first)
+    page.records.clear()
+    return joined
