@@ -10,7 +10,8 @@ from tests.klondike.vectors import read, recorded, wins
 from tests.pages.visitor import until
 
 CENTRE = """([pile, count]) => {
-  const list = [...document.querySelectorAll("#board ol")][["s","w","f0","f1","f2","f3","t0","t1","t2","t3","t4","t5","t6"].indexOf(pile)];
+  const piles = ["s", "w", "f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6"];
+  const list = document.querySelectorAll("#board ol")[piles.indexOf(pile)];
   const card = list.children[list.children.length - count];
   const box = (card ?? list).getBoundingClientRect();
   const strip = card?.nextElementSibling ? card.nextElementSibling.getBoundingClientRect().top - box.top : box.height;

@@ -17,7 +17,8 @@ ENTER = """async ([seconds, won]) => {
   const { enter, localTime } = await import("/web/journal.js");
   const { settle } = await import("/web/outbox.js");
   const { id } = new Game("1", 1);
-  await enter({ id, at: localTime(new Date()), won, score: won ? 100 : 0, seconds, draw: 1, undone: false, day: null }, null);
+  const at = localTime(new Date());
+  await enter({ id, at, won, score: won ? 100 : 0, seconds, draw: 1, undone: false, day: null }, null);
   settle();
 }"""
 WITH_GAMES = (

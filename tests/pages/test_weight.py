@@ -82,13 +82,15 @@ def test_dragging_takes_less_than_a_frame(visit, figure):
           const { Table } = await import("/web/table.js");
           const { deal } = await import("/web/klondike.js");
           const { piles, down } = deal(42n);
-          const others = Object.fromEntries(Object.entries(piles).map(([pile, cards]) => [pile, cards.filter((card) => !run.includes(card))]));
+          const rest = (cards) => cards.filter((card) => !run.includes(card));
+          const others = Object.fromEntries(Object.entries(piles).map(([pile, cards]) => [pile, rest(cards)]));
+          const up = Object.fromEntries(Object.keys(down).map((pile) => [pile, 0]));
           const quiet = () => {};
           const board = document.createElement("div");
           Object.assign(board, { id: "board", className: "board" });
           document.getElementById("board").replaceWith(board);
           window.table = new Table(board, { move: quiet, refuse: quiet, tell: quiet });
-          window.table.show({ piles: { ...others, t0: run }, down: Object.fromEntries(Object.keys(down).map((pile) => [pile, 0])) }, 1, 0);
+          window.table.show({ piles: { ...others, t0: run }, down: up }, 1, 0);
         }""",
         run,
     )

@@ -7,7 +7,18 @@
 const MOUSE_PX = 3;
 const TOUCH_PX = 8;
 
-/** @typedef {{left: number, top: number, right: number, bottom: number}} Box */
+/**
+ * @typedef {{left: number, top: number, right: number, bottom: number}} Box
+ * @typedef {{pile: string, index: number}} Spot a card, or with an index of 0 an empty place
+ * @typedef {object} Surface what cards are dragged on
+ * @property {import("./board.js").Board} board
+ * @property {import("./board.js").Position} position
+ * @property {Record<string, HTMLElement>} slots the empty places
+ * @property {(target: EventTarget | null) => Spot | null} spotOf
+ * @property {(spot: Spot) => number[]} cardsAt those that can be moved together
+ * @property {(spot: Spot | null) => void} select
+ * @property {(spot: Spot, piles: string[]) => void} drop
+ */
 
 /** How much of two boxes is the same place. @param {Box} one @param {Box} other */
 const overlap = (one, other) => Math.max(0, Math.min(one.right, other.right) - Math.max(one.left, other.left))
@@ -17,7 +28,7 @@ const overlap = (one, other) => Math.max(0, Math.min(one.right, other.right) - M
 const shifted = (box, x, y) => ({ left: box.left + x, top: box.top + y, right: box.right + x, bottom: box.bottom + y });
 
 export class Drag {
-  /** @param {HTMLElement} element @param {import("./table.js").Table} table */
+  /** @param {HTMLElement} element @param {Surface} table */
   constructor(element, table) {
     this.element = element;
     this.table = table;

@@ -12,7 +12,7 @@ import { counted, h } from "./page.js";
 /**
  * @typedef {import("./board.js").Position} Position
  * @typedef {import("./klondike.js").Move} Move
- * @typedef {{pile: string, index: number}} Spot a card, or with an index of 0 an empty place
+ * @typedef {import("./drag.js").Spot} Spot
  * @typedef {{move: (move: Move) => void, refuse: (text: string) => void, tell: (text: string) => void}} Page
  */
 

@@ -241,7 +241,7 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
         "played": recorded_on(replay.recorded_at),
         "deal": replay.deal or "unknown",
         "play": f"/play?deal={replay.deal}&draw={'three' if replay.draw_mode == 'DrawThree' else 'one'}",
-        "no_play": "" if replay.deal else "hidden",
+        "no_play": "hidden" if replay.deal is None else "",
     }
 
 
