@@ -127,7 +127,8 @@ def kept(page):
 
 
 def keep(page, replay, moves, *, ms=200_000, undos=()):
-    """Put a game into the browser, as if it had been played so far."""
+    """Put a game into the browser, as if it had been played so far; from a page that doesn't play itself."""
+    page.goto("/replays")
     letters = "abcdefghijkl"
     piles = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w")
     text = "".join(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.pages.player import Hand, keep, opened, won_game
 from tests.pages.visitor import Game, until
 
@@ -57,7 +57,6 @@ def losing(context, pattern, *, after):
 def finished(ann, replay, moves, *, undos=()):
     """Open a game that is one move from its win, and win it."""
     page = ann.page
-    page.goto("/replays")
     keep(page, replay, moves[:-1], undos=undos)
     opened(ann)
     Hand(page).drag(moves[-1])
@@ -259,7 +258,7 @@ def test_a_forged_win_is_refuted(visit, site):
 
     ann.context.route("**/api/replays", forge)
     page = finished(ann, replay, moves)
-    until(page, "document.getElementById('result').textContent.includes('could not confirm')", 60)
+    until(page, "document.getElementById('result').textContent.includes('could not confirm')", PATIENCE)
     assert "✓" not in page.inner_text("#won")
 
 
@@ -406,7 +405,7 @@ def test_without_locks_nothing_is_counted_twice(visit, site):
     for tab in (page, other, page):
         tab.evaluate(ENTER, [100, True])
     for tab in (page, other):
-        until(tab, SETTLED, 60)
+        until(tab, SETTLED, PATIENCE)
     assert counted(site) == (3, 3)
 
 

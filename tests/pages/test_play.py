@@ -8,6 +8,7 @@ from solisync.klondike.deal import deal
 from solisync.klondike.game import Game as Engine
 from solisync.klondike.rules import STOCK_CLICK
 from solisync.klondike.scoring import MAY_19
+from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import read
 from tests.pages.player import Hand, address, keep, kept, opened, won_game
 from tests.pages.visitor import Game, until
@@ -28,7 +29,7 @@ def check_upload(site, page, replay):
     """It is verified without undos, on the deal's board, and has the moves that were played."""
     ann = Game(site, login=True)
     replay_id = uploaded(page)
-    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", 30)
+    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
     verdict = ann.call("GET", f"/api/replays/{replay_id}/verdict")
     assert (verdict["status"], verdict["undos"], verdict["score"]) == ("verified", 0, replay["final_score"])
     assert ann.call("GET", f"/api/replays/{replay_id}")["moves"] == replay["moves"]
@@ -169,7 +170,7 @@ def test_undo_costs_and_counts(visit, site):
     replay_id = uploaded(page)
     body = ann_api.call("GET", f"/api/replays/{replay_id}")
     assert body["undo_places"] == places
-    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", 30)
+    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
     verdict = ann_api.call("GET", f"/api/replays/{replay_id}/verdict")
     assert (verdict["undos"], verdict["score"]) == (5, body["final_score"])
     assert "5 undos" in page.inner_text("#won-heading")
@@ -242,7 +243,6 @@ def test_edited_storage_does_no_harm(visit, change):
     visitor = visit()
     replay, moves = won_game(0)
     page = opened(visitor, "/play?deal=1&draw=one")
-    page.goto("/replays")
     keep(page, replay, moves[:10])
     page.evaluate(
         "change => localStorage.setItem('solisync.game',"
@@ -468,7 +468,6 @@ def test_a_loaded_page_plays_without_a_network(visit, site):
     replay, moves = won_game(0)
     page = opened(ann)
     ann.settle()
-    page.goto("/replays")
     keep(page, replay, moves[:-3])
     opened(ann)
     ann.settle()

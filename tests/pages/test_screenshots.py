@@ -5,10 +5,15 @@ import os
 from pathlib import Path
 
 from tests.checking.uploads import game
+from tests.harness.constants import PATIENCE
 from tests.pages.player import keep, won_game
 from tests.pages.visitor import Game, picture, until
 
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
+
+
+def proved(page):
+    until(page, "document.getElementById('result').innerText.includes('✓')", PATIENCE)
 
 
 def test_pictures_of_all_pages(visit, site, tmp_path):
@@ -49,7 +54,7 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         keep(visitor.page, replay, moves[:150], ms=192_000)
         take("play", "/play", lambda page: page.click("#hint"))
         keep(visitor.page, replay, moves, ms=312_000)
-        take("play-won", "/play", lambda page: until(page, "document.getElementById('result').innerText.includes('✓')"))
+        take("play-won", "/play", proved)
         take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")

@@ -21,7 +21,7 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         ("/account", 34, 7),
         ("/daily", 34, 6),
         ("ID", 64, 10),
-        ("/play", 110, 17),
+        ("/play", 118, 17),
     ],
 )
 def test_a_page_is_light(visitor, site, figure, path, kib, requests):
