@@ -69,7 +69,15 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     replay_id, taken_back = ann.upload(game(0)), ann.upload(game(0, undo=True))
     for number in range(1, 6):
         ann.upload(game(number))
-    for path in ("/", "/replays", "/daily", "/daily/2026-04-26", "/replays/nothing"):
+    for path in (
+        "/",
+        "/replays?check=all",
+        "/daily",
+        "/daily/2026-04-26",
+        "/replays/nothing",
+        "/nothing",
+        "/players/ann",
+    ):
         look(out, path, f"{path}, signed out")
     look(out, f"/replays/{ann.upload(refuted())}", "refuted")
     player = "#player.ready"
@@ -95,7 +103,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
 
     inside = visit(width=width, scheme=scheme, reduced_motion="reduce")
     inside.sign_in()
-    for path in ("/", "/daily", "/leaderboard", "/account", f"/replays/{replay_id}"):
+    for path in ("/", "/daily", "/leaderboard", "/account", "/players/ann", f"/replays/{replay_id}"):
         look(inside, path, f"{path}, signed in")
     look(
         inside,

@@ -58,6 +58,7 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")
+        take("player", "/players/ann")
         take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))
-    assert len(list(target.glob("*.webp"))) == 20
+    assert len(list(target.glob("*.webp"))) == 22
     assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000

@@ -87,6 +87,7 @@ export class Table {
     const cards = piles[pile];
     const slot = this.slots[pile];
     slot.hidden = cards.length > 0;
+    slot.classList.toggle("over", pile === "s" && !piles.w.length);
     slot.setAttribute("aria-label", emptyName(pile, this.position));
     cards.forEach((card, index) => {
       const last = index === cards.length - 1;
