@@ -77,6 +77,15 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION forget_reset_token() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE FROM reset_tokens WHERE user_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION forget_states() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -89,6 +98,43 @@ BEGIN
         DELETE FROM known_states WHERE user_id = NEW.user_id;
         NEW.counted := NULL;
     END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION hold_upload() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM profile_locks WHERE user_id = NEW.user_id) THEN
+        NEW.held := true;
+        NEW.unlisted := true;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION issue_above_cutoff() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    free bigint := (SELECT cutoff + 1 FROM access_cutoffs WHERE user_id = NEW.id);
+BEGIN
+    IF NEW.access_expiries[1] < free THEN
+        WHILE free = ANY (OLD.access_expiries) LOOP
+            free := free + 1;
+        END LOOP;
+        NEW.access_expiries := free || NEW.access_expiries[2:];
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION keep_unlisted() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.unlisted := true;
     RETURN NEW;
 END
 $$;
@@ -140,6 +186,16 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION raise_restriction_number() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO restriction_number AS known (number) VALUES (1 + floor(random() * 1000000)::bigint)
+    ON CONFLICT (id) DO UPDATE SET number = known.number + excluded.number;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION rank_player(player uuid, changed text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -181,6 +237,22 @@ BEGIN
         WHERE evidence.replay_id = best.replay_id AND evidence.board = best.board;
     END IF;
     RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'the record of acts can''t be changed' USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+
+CREATE FUNCTION refuse_session() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (SELECT FROM suspensions WHERE user_id = NEW.user_id) THEN NULL ELSE NEW END;
 END
 $$;
 
@@ -248,6 +320,24 @@ CREATE FUNCTION replay_charge(size integer) RETURNS bigint
     LANGUAGE sql IMMUTABLE
     AS $$SELECT greatest(size, 4096)::bigint$$;
 
+CREATE FUNCTION restrict_entry() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM suspensions WHERE user_id = NEW.user_id) THEN
+        NEW.visible := false;
+    END IF;
+    IF coalesce(current_setting('solisync.act', true), '') = ''
+            AND EXISTS (SELECT FROM profile_locks WHERE user_id = NEW.user_id) THEN
+        NEW.visible := NEW.visible AND TG_OP = 'UPDATE' AND OLD.visible;
+        IF TG_OP = 'UPDATE' THEN
+            NEW.display_name := OLD.display_name;
+        END IF;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
 CREATE FUNCTION with_access_expiry(taken bigint[], wanted bigint) RETURNS bigint[]
     LANGUAGE plpgsql
     AS $$
@@ -263,6 +353,63 @@ BEGIN
     RETURN free || ARRAY(SELECT each FROM unnest(taken) AS each WHERE each > wanted - 360);
 END
 $$;
+
+CREATE TABLE access_cutoffs (
+    user_id uuid NOT NULL,
+    cutoff bigint NOT NULL
+);
+
+CREATE TABLE account_history (
+    id bigint NOT NULL,
+    happened_at timestamp with time zone NOT NULL,
+    user_id uuid,
+    event text NOT NULL COLLATE pg_catalog."C",
+    reason text COLLATE pg_catalog."C",
+    client text COLLATE pg_catalog."C",
+    times integer NOT NULL
+);
+
+ALTER TABLE account_history ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME account_history_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE admin_acts (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    actor_kind text NOT NULL,
+    actor text NOT NULL,
+    act text NOT NULL,
+    target text NOT NULL,
+    reason text,
+    client text,
+    request_id text,
+    CONSTRAINT admin_acts_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['admin'::text, 'shell'::text, 'service'::text]))),
+    CONSTRAINT admin_acts_reason_check CHECK ((reason = ANY (ARRAY['name'::text, 'avatar'::text, 'cheating'::text, 'spam'::text, 'takeover'::text, 'request'::text, 'legal'::text, 'other'::text]))),
+    CONSTRAINT admin_acts_target_check CHECK ((target = ANY (ARRAY['player'::text, 'replay'::text])))
+);
+
+ALTER TABLE admin_acts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME admin_acts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE admin_notes (
+    act_id bigint NOT NULL,
+    user_id uuid NOT NULL,
+    replay_id uuid,
+    note text,
+    before text,
+    after text
+);
 
 CREATE TABLE analytics_events (
     id uuid NOT NULL,
@@ -329,6 +476,11 @@ CREATE TABLE leaderboard (
     CONSTRAINT leaderboard_best_time_secs_check CHECK ((best_time_secs > 0))
 );
 
+CREATE TABLE profile_locks (
+    user_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL
+);
+
 CREATE UNLOGGED TABLE rate_limits (
     bucket text NOT NULL COLLATE pg_catalog."C",
     hits timestamp with time zone[] NOT NULL,
@@ -338,6 +490,12 @@ CREATE UNLOGGED TABLE rate_limits (
 CREATE UNLOGGED TABLE recent_searches (
     user_id uuid NOT NULL,
     ended_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE recovery_codes (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    made_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE refresh_tokens (
@@ -387,7 +545,28 @@ CREATE TABLE replays (
     seed text,
     recorded_at text NOT NULL,
     unlisted boolean,
-    game_digest bytea
+    game_digest bytea,
+    held boolean
+);
+
+CREATE TABLE reset_tokens (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE restriction_number (
+    id integer DEFAULT 1 NOT NULL,
+    number bigint NOT NULL,
+    CONSTRAINT restriction_number_id_check CHECK ((id = 1))
+);
+
+CREATE TABLE suspensions (
+    user_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone,
+    message text,
+    was_visible boolean NOT NULL
 );
 
 CREATE TABLE sync_states (
@@ -426,6 +605,18 @@ CREATE TABLE verdicts (
 );
 ALTER TABLE ONLY verdicts ALTER COLUMN timeline SET STORAGE EXTERNAL;
 
+ALTER TABLE ONLY access_cutoffs
+    ADD CONSTRAINT access_cutoffs_pkey PRIMARY KEY (user_id);
+
+ALTER TABLE ONLY account_history
+    ADD CONSTRAINT account_history_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY admin_acts
+    ADD CONSTRAINT admin_acts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY admin_notes
+    ADD CONSTRAINT admin_notes_pkey PRIMARY KEY (act_id);
+
 ALTER TABLE ONLY analytics_events
     ADD CONSTRAINT analytics_events_pkey PRIMARY KEY (id);
 
@@ -450,8 +641,14 @@ ALTER TABLE ONLY known_states
 ALTER TABLE ONLY leaderboard
     ADD CONSTRAINT leaderboard_pkey PRIMARY KEY (user_id);
 
+ALTER TABLE ONLY profile_locks
+    ADD CONSTRAINT profile_locks_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY rate_limits
     ADD CONSTRAINT rate_limits_pkey PRIMARY KEY (bucket);
+
+ALTER TABLE ONLY recovery_codes
+    ADD CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, digest);
 
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_pkey PRIMARY KEY (jti);
@@ -468,6 +665,18 @@ ALTER TABLE ONLY replay_usage
 ALTER TABLE ONLY replays
     ADD CONSTRAINT replays_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_pkey PRIMARY KEY (user_id);
+
+ALTER TABLE ONLY restriction_number
+    ADD CONSTRAINT restriction_number_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY suspensions
+    ADD CONSTRAINT suspensions_pkey PRIMARY KEY (user_id);
+
 ALTER TABLE ONLY sync_states
     ADD CONSTRAINT sync_states_pkey PRIMARY KEY (user_id);
 
@@ -479,6 +688,12 @@ ALTER TABLE ONLY users
 
 ALTER TABLE ONLY verdicts
     ADD CONSTRAINT verdicts_pkey PRIMARY KEY (replay_id);
+
+CREATE INDEX account_history_client ON account_history USING btree (client, id) WHERE (client IS NOT NULL);
+
+CREATE INDEX account_history_user ON account_history USING btree (user_id, id) WHERE (user_id IS NOT NULL);
+
+CREATE INDEX admin_notes_player ON admin_notes USING btree (user_id, act_id);
 
 CREATE INDEX analytics_events_of_name ON analytics_events USING btree (name_id, received_at, id) WHERE (name_id IS NOT NULL);
 
@@ -520,17 +735,33 @@ CREATE INDEX replays_recent ON replays USING btree (received_at DESC, id DESC);
 
 CREATE INDEX replays_user ON replays USING btree (user_id) INCLUDE (size);
 
+CREATE INDEX suspensions_until ON suspensions USING btree (until) WHERE (until IS NOT NULL);
+
+CREATE INDEX users_folded ON users USING btree (lower(username));
+
 CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (status <> 'verified'::text);
 
 CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
 
 CREATE INDEX verdicts_without_undo_places ON verdicts USING btree (replay_id) WHERE ((ruleset = '2026-05-19'::text) AND (engine < 2));
 
+CREATE TRIGGER access_issued BEFORE UPDATE OF access_expiries ON users FOR EACH ROW EXECUTE FUNCTION issue_above_cutoff();
+
+CREATE TRIGGER acts_kept BEFORE DELETE OR UPDATE OR TRUNCATE ON admin_acts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER cutoff_changed AFTER INSERT OR DELETE OR UPDATE ON access_cutoffs FOR EACH ROW EXECUTE FUNCTION raise_restriction_number();
+
+CREATE TRIGGER entry_restricted BEFORE INSERT OR UPDATE OF visible, display_name ON leaderboard FOR EACH ROW EXECUTE FUNCTION restrict_entry();
+
 CREATE TRIGGER foreign_delete BEFORE DELETE ON sync_states FOR EACH ROW EXECUTE FUNCTION forget_states();
 
 CREATE TRIGGER foreign_insert BEFORE INSERT ON sync_states FOR EACH ROW WHEN ((new.revision IS NULL)) EXECUTE FUNCTION forget_states();
 
 CREATE TRIGGER foreign_update BEFORE UPDATE ON sync_states FOR EACH ROW WHEN ((NOT (new.revision IS DISTINCT FROM old.revision))) EXECUTE FUNCTION forget_states();
+
+CREATE TRIGGER held_unlisted BEFORE UPDATE OF unlisted ON replays FOR EACH ROW WHEN ((new.held AND (new.unlisted IS NULL))) EXECUTE FUNCTION keep_unlisted();
+
+CREATE TRIGGER password_changed AFTER UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_hash IS DISTINCT FROM new.password_hash)) EXECUTE FUNCTION forget_reset_token();
 
 CREATE TRIGGER password_replaced BEFORE UPDATE OF password_hash ON users FOR EACH ROW WHEN ((old.password_cut AND (new.password_hash IS DISTINCT FROM old.password_hash))) EXECUTE FUNCTION forget_cut();
 
@@ -554,6 +785,24 @@ CREATE TRIGGER replay_uploaded AFTER INSERT ON replays FOR EACH ROW EXECUTE FUNC
 
 CREATE TRIGGER search_ended AFTER DELETE ON replay_checks FOR EACH ROW WHEN ((old.search AND (old.attempts > 0) AND (old.ahead < 1000000))) EXECUTE FUNCTION remember_search();
 
+CREATE TRIGGER session_refused BEFORE INSERT ON refresh_tokens FOR EACH ROW EXECUTE FUNCTION refuse_session();
+
+CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE OR UPDATE ON suspensions FOR EACH ROW EXECUTE FUNCTION raise_restriction_number();
+
+CREATE TRIGGER upload_held BEFORE INSERT ON replays FOR EACH ROW EXECUTE FUNCTION hold_upload();
+
+ALTER TABLE ONLY access_cutoffs
+    ADD CONSTRAINT access_cutoffs_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY account_history
+    ADD CONSTRAINT account_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY admin_notes
+    ADD CONSTRAINT admin_notes_act_id_fkey FOREIGN KEY (act_id) REFERENCES admin_acts(id);
+
+ALTER TABLE ONLY admin_notes
+    ADD CONSTRAINT admin_notes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY avatars
     ADD CONSTRAINT avatars_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
@@ -566,8 +815,14 @@ ALTER TABLE ONLY board_evidence
 ALTER TABLE ONLY leaderboard
     ADD CONSTRAINT leaderboard_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY profile_locks
+    ADD CONSTRAINT profile_locks_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY recent_searches
     ADD CONSTRAINT recent_searches_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY recovery_codes
+    ADD CONSTRAINT recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY refresh_tokens
     ADD CONSTRAINT refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
@@ -580,6 +835,12 @@ ALTER TABLE ONLY replay_usage
 
 ALTER TABLE ONLY replays
     ADD CONSTRAINT replays_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY reset_tokens
+    ADD CONSTRAINT reset_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY suspensions
+    ADD CONSTRAINT suspensions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY sync_states
     ADD CONSTRAINT sync_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

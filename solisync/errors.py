@@ -24,6 +24,7 @@ Code = Literal[
     "header_too_large",
     "internal",
     "invalid_credentials",
+    "locked",
     "method_not_allowed",
     "day_not_found",
     "not_found",
@@ -35,6 +36,7 @@ Code = Literal[
     "replay_storage_full",
     "request_timeout",
     "session_not_found",
+    "suspended",
     "sync_too_large",
     "sync_too_many",
     "unauthorized",
@@ -67,10 +69,17 @@ class Unauthorized(Refused):
 
 
 class Forbidden(Refused):
-    """The request may not come from the page that sent it."""
+    """The request may not come from the page that sent it, or the player is suspended."""
+
+    def __init__(self, code: Code = "forbidden", message: str = "forbidden") -> None:
+        super().__init__(code, message)
+
+
+class Locked(Forbidden):
+    """An operator keeps the player from changing what others see of them."""
 
     def __init__(self) -> None:
-        super().__init__("forbidden", "forbidden")
+        super().__init__("locked", "an operator has locked this")
 
 
 class NotFound(Refused):

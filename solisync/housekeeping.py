@@ -1,6 +1,7 @@
 """Deleting what has expired in the background, in small batches, so that no request takes longer for it."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from uuid import uuid4
 
@@ -10,11 +11,14 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from .access.rate_limit import LIMITS, Limit
-from .errors import DatabaseError, Unavailable
+from .acts.act import Acting
+from .acts.players import UNSUSPEND
+from .errors import DatabaseError, NotFound, Unavailable
 from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Statements
-from .storage import analytics, boards, rate_limits, recent_searches, sessions, sync
+from .storage import analytics, boards, history, rate_limits, recent_searches, recovery, restricting, sessions, sync
+from .storage.acts import Actor
 from .storage.boards import Verified
 
 EVERY_SECONDS = 60.0
@@ -23,10 +27,12 @@ PAGE = 200  # of verdicts; if all are of one player, they are one transaction
 
 
 class Housekeeping:
-    """Every minute deletes expired refresh tokens, what was known of their sessions, unused rate limits, old analytics.
+    """Every minute ends suspensions that are over, and deletes what is of no use any more.
 
-    Once after a start, takes games of older rulesets off the boards, where they stand from before migrations/0017. A
-    round that fails is logged, and the next one tries again.
+    That is expired sessions and reset links, unused rate limits, cutoffs below which there are no access tokens any
+    more, old analytics and history. Tells `links_open` how many reset links are left. Once after a start, takes games
+    of older rulesets off the boards, where they stand from before migrations/0017. What fails is logged, and the next
+    round tries it again.
     """
 
     _log = Logger()
@@ -38,12 +44,17 @@ class Housekeeping:
         reactor: ReactorBase,
         now: Callable[[], datetime],
         analytics_days: int | None,
+        history_days: int,
         limits: Sequence[Limit] = LIMITS,
+        links_open: Callable[[int], None] = lambda count: None,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
+        self._history_days = history_days
+        self._links_open = links_open
         self._limits = limits
         self._now = now
+        self._acting = Acting(database=database, by=Actor("service", "housekeeping"))
         self._withdrawn: Verified | None = Verified()
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -64,20 +75,34 @@ class Housekeeping:
         )
 
     async def prune(self) -> None:
-        """Run one round: batch after batch, until there is nothing left to delete."""
+        """Run one round: batch after batch, until there is nothing left to do."""
+        for work in (self._lift_suspensions, self._prune_tables):
+            try:
+                await work()
+            except (DatabaseError, Unavailable) as error:
+                self._log.warn("housekeeping is put off for a minute: {error}", error=error)
+
+    async def _lift_suspensions(self) -> None:
+        """End those that are over; first of all, because players have been told until when they last."""
+        for player in await self._database.autocommit(restricting.expired, most=BATCH):
+            with suppress(NotFound):  # deleted meanwhile
+                await self._acting.perform(UNSUSPEND, player, only_ended=True)
+
+    async def _prune_tables(self) -> None:
         longest = max(limit.seconds for limit in self._limits)
-        try:
-            await self._prune_all(lambda statements: sessions.prune(statements, self._now(), most=BATCH))
-            await self._prune_all(lambda statements: rate_limits.prune(statements, idle_seconds=longest, most=BATCH))
-            await self._prune_all(lambda statements: recent_searches.prune(statements, most=BATCH))
-            await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
-            if self._analytics_days is not None:
-                old = {"days": self._analytics_days, "most": BATCH}
-                await self._prune_all(lambda statements: analytics.prune(statements, self._now(), **old))
-                await self._prune_all(lambda statements: analytics.prune_names(statements, self._now(), **old))
-            await self._withdraw_evidence()
-        except (DatabaseError, Unavailable) as error:
-            self._log.warn("housekeeping is put off for a minute: {error}", error=error)
+        await self._prune_all(lambda statements: sessions.prune(statements, self._now(), most=BATCH))
+        await self._prune_all(lambda statements: rate_limits.prune(statements, idle_seconds=longest, most=BATCH))
+        await self._prune_all(lambda statements: recent_searches.prune(statements, most=BATCH))
+        await self._prune_all(lambda statements: restricting.prune(statements, most=BATCH))
+        await self._prune_all(lambda statements: recovery.prune(statements, most=BATCH))
+        self._links_open(await self._database.autocommit(recovery.count_open))
+        await self._prune_all(lambda statements: history.prune(statements, days=self._history_days, most=BATCH))
+        await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
+        if self._analytics_days is not None:
+            old = {"days": self._analytics_days, "most": BATCH}
+            await self._prune_all(lambda statements: analytics.prune(statements, self._now(), **old))
+            await self._prune_all(lambda statements: analytics.prune_names(statements, self._now(), **old))
+        await self._withdraw_evidence()
 
     async def _withdraw_evidence(self) -> None:
         """Go on to the end, one player after the other; what is done is done whenever this ends, and on any node."""

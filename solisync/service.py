@@ -4,6 +4,7 @@
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
     ├── Database           the connection pool, which all below share
     ├── Housekeeping       deletes expired rows
+    ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
@@ -31,6 +32,7 @@ from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
+from .history import History
 from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
@@ -110,6 +112,9 @@ def make_service(
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
+    history = History(
+        database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
+    )
     site = make_site(
         settings,
         reactor,
@@ -117,6 +122,7 @@ def make_service(
         recent=recent,
         passwords=hashing,
         metrics=metrics,
+        observer=history.observe,
         schema=migrations[-1].number,
         now=now,
         new_id=new_id,
@@ -135,8 +141,11 @@ def make_service(
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,
+            history_days=settings.history_days,
             limits=(settings.auth_limit, *LIMITS),
+            links_open=metrics.reset_links.set,
         ),
+        history=history,
         checking=Checking(
             database=database, reactor=reactor, metrics=metrics, count=settings.checkers, changed=recent.invalidate
         ),

@@ -11,6 +11,7 @@ from twisted.logger import Logger
 
 from .checking.queue_worker import Checking
 from .errors import ConnectionFailed, TransactionAborted
+from .history import History
 from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
@@ -24,6 +25,7 @@ from .web.wire.site import Site
 
 DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
 CHECKING_STOP_SECONDS = 1.0  # beyond the draining of requests, for a database that is slow to answer; likewise a part
+HISTORY_STOP_SECONDS = 1.0  # for the last events of accounts; likewise
 QUIET_SECONDS = 3.0  # how long the database may be unreachable at a start before that is logged
 
 
@@ -44,6 +46,7 @@ class Solisync(Daemon):
         migrations: tuple[Migration, ...],
         database: Database,
         housekeeping: Housekeeping,
+        history: History,
         checking: Checking,
         site: Site,
         metrics: Metrics,
@@ -58,6 +61,7 @@ class Solisync(Daemon):
         self._migrations = migrations
         self._database = database
         self._housekeeping = housekeeping
+        self._history = history
         self._checking = checking
         self._site = site
         self._metrics = metrics
@@ -94,6 +98,7 @@ class Solisync(Daemon):
         await self._site.connections.drain(self._settings.stop_seconds)
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
+        await self._history.stop(HISTORY_STOP_SECONDS)
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()
@@ -120,6 +125,7 @@ class Solisync(Daemon):
         if not self._stopping:
             self._database.open(dsn)
             self._housekeeping.start()
+            self._history.start()
             self._checking.start()
             self._log.info("the database is open")
             self._when_open()

@@ -199,12 +199,13 @@ def no_deadlocks(logs):
     Neither pg_stat_database, which learns of it later, nor the server's log, which says nothing of it, would do.
     """
 
-    def count():
-        return sum(file.read_text("utf-8", "replace").count("deadlock detected") for file in logs.glob("*.log"))
+    def broken():
+        lines = (line for file in logs.glob("*.log") for line in file.read_text("utf-8", "replace").splitlines())
+        return sorted(line for line in lines if "deadlock detected" in line)
 
-    before = count()
+    before = broken()
     yield
-    assert count() == before
+    assert broken() == before
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,8 @@ FLOORS = (
     {"postgres"},
     {"storage"},
     {"access"},
-    {"settings", "housekeeping", "export_document", "checking", "moving_in"},
+    {"acts"},
+    {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},
     {"web.wire"},
     {"web"},
     {"supervisor", "serving", "service", "client"},
@@ -53,7 +54,7 @@ KNOWN_TO = {
 }
 
 # Handlers that wrap those of other nouns.
-WRAPPED = {"browser_sessions": {"accounts", "sessions"}}  # the same sessions, with a cookie
+WRAPPED = {"browser_sessions": {"accounts", "sessions", "new_passwords"}}  # the same sessions, with a cookie
 
 # SQL stands in storage/, and here, each for a reason.
 SQL_MODULES = {

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from bench import model
-from solisync import __version__
+from solisync import __version__, history
 from solisync.access import passwords
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
 from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
@@ -105,7 +105,8 @@ def test_every_option_that_a_document_names_exists(command):
         shown = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
         known |= set(re.findall(r"--[a-z][a-z-]+", shown))
     if command == "solisync":  # tests/commands/test_table.py is more exact about those
-        known |= {argument.name for each in COMMANDS for argument in each.arguments} | {"--json", "--yes"}
+        known |= {argument.name for each in COMMANDS for argument in each.arguments}
+        known |= {"--json", "--yes", "--reason", "--note"}
     for name, text in DOCS.items():
         for line in re.findall(rf"(?:^    (?:\$ )?|`){re.escape(command)}( [^`\n]*)?", text, re.M):
             assert set(re.findall(r"--[a-z][a-z-]+", line)) <= known, name
@@ -132,7 +133,8 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{TIMES.borrow:g} s, and {pool.BORROWERS:,} at once",
         "a statement, a lock, a transaction": f"5 s, 4 s, {TIMES.work:g} s",
-        "register, login, refresh": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
+        "register, login, refresh, recover, reset": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
+        "history of accounts": f"one row for all that is the same within a second; {history.QUEUE:,} rows wait",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",

@@ -45,6 +45,8 @@ NOT_PLAYED = {
     "DELETE /api/session",
     "POST /api/session/refresh",
     "PUT /api/session/password",
+    "POST /api/session/recover",
+    "POST /api/session/reset",
     "GET /api/boards/daily/{day}",  # boards, of which it reads one
     "GET /api/boards/deals/{seed}/{draw_mode}",
 }

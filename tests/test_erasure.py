@@ -5,11 +5,14 @@ Source: docs/protocol.md "Goodbye".
 
 from uuid import UUID
 
+import pytest
 from psycopg2 import sql
 
 from solisync.access.rate_limit import LIMITS_OF_PLAYERS, buckets_of
+from solisync.acts import players
+from tests.harness.acting import act
 from tests.harness.error_codes import table
-from tests.harness.footprint import COLUMNS, play
+from tests.harness.footprint import COLUMNS, play, restrict
 from tests.harness.postgres import connect
 
 FOUND = sql.SQL("SELECT count(*) FROM {} WHERE strpos(lower({}::text), lower(%s)) > 0")
@@ -32,8 +35,12 @@ def search(dsn, needles):
         connection.close()
 
 
-async def test_nothing_in_the_database_names_a_deleted_player(server):
-    """No column of any table holds the id or the username any more; another player keeps everything."""
+@pytest.mark.parametrize("restricted", [False, True])
+async def test_nothing_in_the_database_names_a_deleted_player(server, reactor, restricted):
+    """No column of any table holds the id or the username any more; another player keeps everything.
+
+    Players delete themselves, and operators those who are suspended.
+    """
     client, other = server.client(), server.client()
     player, neighbour = await play(server.dsn, client, "zz_erased_zz"), await play(server.dsn, other, "zz_kept_zz")
     for each in (client, other):
@@ -42,18 +49,28 @@ async def test_nothing_in_the_database_names_a_deleted_player(server):
         answer = await server.ask("PUT", "/api/me/password", body=wrong, bearer=each.tokens.access_token)
         assert answer.status == 401
     needles = (player, UUID(player).hex, "zz_erased_zz")
+    restrict(server.dsn, neighbour)
+    if restricted:
+        restrict(server.dsn, player)
+    acts = "SELECT count(*) FROM admin_acts"
+    ((recorded,),) = server.sql(acts)
     tables = {table for table, _ in server.sql(COLUMNS)}
     empty = {table for table in tables if not server.sql(f'SELECT 1 FROM "{table}" LIMIT 1')}
     assert not empty, f"play() leaves nothing in {empty}"
     kept = search(server.dsn, (neighbour, "zz_kept_zz"))
-    assert search(server.dsn, needles) == kept
+    if restricted:
+        assert search(server.dsn, needles) == kept
     counted = server.sql("SELECT bucket FROM rate_limits WHERE bucket LIKE %s ORDER BY 1", (f"%{player}",))
     assert [bucket for (bucket,) in counted] == sorted(buckets_of(player))
     documents = {("replays", "body"), ("sync_states", "payload"), ("analytics_names", "name")}
     assert kept >= {("rate_limits", "bucket"), ("users", "username"), *documents}
-    await client.delete_account()
+    if restricted:
+        await act(reactor, server.dsn, players.DELETE, player)
+    else:
+        await client.delete_account()
     assert not search(server.dsn, needles)
     assert search(server.dsn, (neighbour, "zz_kept_zz")) == kept
+    assert server.sql(acts) == [(recorded + restricted,)]
     assert server.sql("SELECT count(*) FROM analytics_events WHERE event_type = 'won'") == [(8,)]
 
 

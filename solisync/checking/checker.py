@@ -188,6 +188,9 @@ def main(priority: int = LOWEST_PRIORITY) -> None:
     gc.disable()  # there are no cycles, and many tuples to look through
     with suppress(BrokenPipeError):
         Checker().run()
+    # Freeing a search's memory object by object may exceed the limit of processor time, and a signal is not an orderly
+    # end: what was sent to this process meanwhile would count as tried.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from ..rules.browser_sessions import BrowserLogin, BrowserSession
 from ..rules.challenge import DailyChallenge
 from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
+from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
 from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
 from ..rules.replays import Uploaded
 from ..rules.sessions import PasswordChange, Session
@@ -77,6 +78,22 @@ class Client(Transport):
         """Replace the password; ends every session, and begins a new one."""
         self.tokens = await self._as_player("PUT", "/api/me/password", TokenPair, body=PasswordChange(current, new))
         return self.tokens
+
+    async def make_recovery_codes(self, current: str) -> RecoveryCodes:
+        """Make new recovery codes, given the current password; former ones are of no use any more."""
+        return await self._as_player("POST", "/api/me/recovery-codes", RecoveryCodes, body=CodesRequest(current))
+
+    async def recovery_codes_left(self) -> CodesLeft:
+        """How many recovery codes the player has."""
+        return await self._as_player("GET", "/api/me/recovery-codes", CodesLeft)
+
+    async def recover(self, username: str, code: str, new: str) -> TokenPair:
+        """Set a new password by a recovery code; the client is this player's from then on."""
+        return await self._begin("/api/auth/recover", Recovery(username, code, new))
+
+    async def reset(self, token: str, new: str) -> TokenPair:
+        """Set a new password by the token of a reset link; likewise."""
+        return await self._begin("/api/auth/reset", Reset(token, new))
 
     async def upload_avatar(self, image: bytes, media_type: str) -> Me:
         """Replace the player's avatar by this image."""

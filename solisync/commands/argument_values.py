@@ -8,7 +8,7 @@ import msgspec
 
 from ..rules.fields import Time
 
-_AGO = re.compile(r"([0-9]{1,4})([mhdw])")
+_SPAN = re.compile(r"([0-9]{1,4})([mhdw])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
@@ -38,14 +38,35 @@ def moment(text: str) -> datetime:
     now = datetime.now(UTC)
     if text in ("today", "yesterday"):
         return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=text == "yesterday")
-    if ago := _AGO.fullmatch(text):
-        return now - int(ago[1]) * _UNITS[ago[2]]
+    found = now - ago if (ago := _span(text)) else _time(text)
+    if found is None:
+        raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}")
+    return found
+
+
+def time_to_come(text: str) -> datetime:
+    """A time in UTC that is yet to come: a day or a time as such, or in how long, such as 7d."""
+    now = datetime.now(UTC)
+    found = now + ahead if (ahead := _span(text)) else _time(text)
+    if found is None:
+        raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z or 7d, not {text!r}")
+    if found <= now:
+        raise ArgumentTypeError(f"must be yet to come, not {text!r}")
+    return found
+
+
+def _span(text: str) -> timedelta | None:
+    """How long: 30m, 12h, 7d, 2w; None for any other text."""
+    found = _SPAN.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _time(text: str) -> datetime | None:
+    """A day or a time as such, of the years 1970 to 9998; None for any other text."""
     try:
         if len(text) == len("2026-11-20"):
             text += "T00:00:00Z"
         moment = msgspec.convert(text, Time).astimezone(UTC)
     except (msgspec.ValidationError, OverflowError):
         moment = None
-    if moment is None or not 1970 <= moment.year < 9999:
-        raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}")
-    return moment
+    return moment if moment is not None and 1970 <= moment.year < 9999 else None

@@ -1,25 +1,52 @@
 """`solisync leaderboard`: hiding a player's entry, and showing it again."""
 
-from ..errors import NotFound
-from ..storage import leaderboard
+from dataclasses import asdict
+
+from ..acts import shown
+from ..storage import history
+from .output import Column
 from .task import Task, player
+
+COLUMNS = (
+    Column("at", 19),
+    Column("username", 32),
+    Column("visible", 7),
+    Column("display_name", 32),
+)
+
+
+async def show_list(task: Task) -> None:
+    """List the names that players have lately chosen, the newest first."""
+    async with task.connection() as statements:
+        write = task.output.table(COLUMNS)
+        for each in await history.changed(statements, "opted in", most=task.chosen.limit):
+            write(asdict(each))
 
 
 async def hide(task: Task) -> None:
     """Hide a player's entry; the bests in it are kept."""
-    await _set_visible(task, False)
+    lock = task.chosen.lock
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
+        done = await acting.perform(shown.HIDE, found.id, lock=lock)
+        lasting = "and the profile is locked" if lock else "until the player opts in again"
+        text = f"the entry '{done.result}' of '{found.username}' is hidden, {lasting}"
+        task.output.say(text, username=found.username, visible=False, changed=done.changed)
 
 
 async def show(task: Task) -> None:
     """Show a player's entry again."""
-    await _set_visible(task, True)
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
+        done = await acting.perform(shown.SHOW, found.id)
+        text = f"the entry '{done.result}' of '{found.username}' can be seen"
+        task.output.say(text, username=found.username, visible=True, changed=done.changed)
 
 
-async def _set_visible(task: Task, visible: bool) -> None:
-    async with task.database() as database:
-        found = await database.autocommit(player, task.chosen.user)
-        name = await database.autocommit(leaderboard.set_visible, found.id, visible)
-        if name is None:
-            raise NotFound("not_found", f"'{found.username}' has no entry on the leaderboard")
-        done = "can be seen" if visible else "is hidden, until the player opts in again"
-        task.output.say(f"the entry '{name}' of '{found.username}' {done}", username=found.username, visible=visible)
+async def name(task: Task) -> None:
+    """Give a player's entry another display name."""
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
+        done = await acting.perform(shown.NAME, found.id, display_name=task.chosen.name)
+        text = f"the entry of '{found.username}' is called '{done.result}' now"
+        task.output.say(text, username=found.username, display_name=done.result, changed=done.changed)

@@ -97,6 +97,11 @@ class ProgressLine:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
+    def remark(self, text: str) -> None:
+        """Write a line, whether or not progress is shown."""
+        self.clear()
+        self._stream.write(f"{harmless(text)}\n")
+
     def end(self, text: str) -> None:
         """Show the last report, which stays on the terminal."""
         self.report(text, now=True)

@@ -5,11 +5,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
+from ..rules.administration import NOTE_MAX, REASONS
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP
 from ..settings.table import TABLE
+from .command import Command
 from .output import Output, ProgressLine, confirm
 from .running import run
-from .table import COMMANDS, NOUNS, Command
+from .table import COMMANDS, NOUNS
 from .task import Task
 
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
@@ -48,6 +50,10 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
     for argument in command.arguments:
         place = choice if argument.name in command.either else parser
         place.add_argument(argument.name, help=argument.help, **argument.how)
+    if command.acts:
+        reasons = f"why, for the record of acts: {', '.join(REASONS)}"
+        parser.add_argument("--reason", help=reasons, choices=REASONS, metavar="REASON")
+        parser.add_argument("--note", help=f"a note for the record, up to {NOTE_MAX} characters", metavar="TEXT")
     parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
     if command.question is not None:
         parser.add_argument("--yes", action="store_true", help="don't ask")
@@ -63,8 +69,8 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
 def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
     """Run the subcommand that was chosen, and exit."""
     command: Command = chosen.command
-    if command.question is not None and not chosen.yes:
-        confirm(command.question(chosen))
+    if command.question is not None and not chosen.yes and (question := command.question(chosen)) is not None:
+        confirm(question)
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
 
     async def work(reactor: Any) -> None:

@@ -1,47 +1,72 @@
-"""`solisync replays`: deleting replays, having them checked, and looking at their verdicts."""
+"""`solisync replays`: unlisting and deleting replays, having them checked, and looking at their verdicts."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from typing import Any
 
+from ..acts import replays
+from ..acts.act import Act, Acting, Done
 from ..errors import NotFound
 from ..klondike import UnreadableError, draw_game, read_recording, undo_places
 from ..rules.ids import canonical_uuid
-from ..storage import rechecks, replays, verdicts
+from ..storage import listed_replays, rechecks, verdicts
+from ..storage.listed_replays import SameGame
 from ..storage.verdicts import CheckedReplay
+from .output import shown
 from .task import Task
 
 
 async def delete(task: Task) -> None:
     """Delete those of the given replays that exist; raises NotFound for the others."""
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
-    async with task.database() as database:
-        deleted = await database.autocommit(replays.delete, sorted({*filter(None, wanted.values())}))
-        missing = [text for text, replay_id in wanted.items() if replay_id not in deleted]
+    async with task.acting() as acting:
+        deleted = await _each(acting, replays.DELETE, wanted)
         if deleted:
-            count = f"{len(deleted)} replay{'' if len(deleted) == 1 else 's'}"
-            task.output.say(
-                f"deleted {count}; bests that came from them stay on the leaderboard", deleted=sorted(deleted)
-            )
-        _refuse(missing)
+            text = f"deleted {_replays(deleted)}; bests that came from them stay on the leaderboard"
+            task.output.say(text, deleted=sorted(deleted))
+        _refuse(wanted, deleted)
+
+
+async def unlist(task: Task) -> None:
+    """Take replays off the public lists, and keep their players from listing them."""
+    await _hold(task, replays.UNLIST, "not listed")
+
+
+async def list_again(task: Task) -> None:
+    """List replays that an operator has taken off the lists, or that were uploaded under a lock."""
+    await _hold(task, replays.LIST_AGAIN, "listed")
+
+
+async def _hold(task: Task, act: Act, state: str) -> None:
+    wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
+    async with task.acting() as acting:
+        found = await _each(acting, act, wanted)
+        if found:
+            changed = sorted(replay_id for replay_id, done in found.items() if done.changed)
+            text = f"{_replays(changed)} {state} now"
+            left = len(found) - len(changed)
+            task.output.say(text + (f"; {left} left alone" if left else ""), changed=changed)
+        _refuse(wanted, found)
 
 
 async def check(task: Task) -> None:
     """Have replays checked, `again` those too that have a verdict: the given ones soon, without any all of them."""
     again = task.chosen.again
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
-    async with task.database() as database:
+    async with task.acting() as acting:
         if not wanted:
-            await database.autocommit(rechecks.sweep_again, again=again)
+            await acting.database.autocommit(rechecks.sweep_again, again=again)
             which = "all replays" if again else "all replays that have no verdict"
             task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
             return
-        found = await database.autocommit(rechecks.enqueue, sorted({*filter(None, wanted.values())}), again=again)
-        added = sorted(replay_id for replay_id, was_added in found.items() if was_added)
+        found = await _each(acting, replays.CHECK, wanted, again=again)
+        added = sorted(replay_id for replay_id, done in found.items() if done.changed)
         left = len(found) - len(added)
-        text = f"{len(added)} replay{'' if len(added) == 1 else 's'} will be checked now"
+        text = f"{_replays(added)} will be checked now"
         task.output.say(text + (f"; {left} with a verdict left alone" if left else ""), added=added)
-        _refuse([text for text, replay_id in wanted.items() if replay_id not in found])
+        _refuse(wanted, found)
 
 
 async def show(task: Task) -> None:
@@ -53,9 +78,15 @@ async def show(task: Task) -> None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
         facts = asdict(found)
         del facts["body"], facts["timeline"]
+        same = await listed_replays.same_game(statements, found.id)
+        facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
         task.output.facts(facts)
         if not task.output.json:
             _draw(task, found)
+
+
+def _in_words(same: Sequence[SameGame]) -> str | None:
+    return ", ".join(f"{each.replay_id} of '{each.username}', {shown(each.received_at)}" for each in same) or None
 
 
 def _draw(task: Task, replay: CheckedReplay) -> None:
@@ -70,6 +101,21 @@ def _draw(task: Task, replay: CheckedReplay) -> None:
             return
 
 
-def _refuse(missing: Sequence[str]) -> None:
+async def _each(acting: Acting, act: Act, wanted: Mapping[str, str | None], **given: Any) -> dict[str, Done]:
+    """Perform an act on each of these replays, in a transaction each; what was done to those that exist, by id."""
+    found = {}
+    for replay_id in sorted({*filter(None, wanted.values())}):
+        with suppress(NotFound):
+            found[replay_id] = await acting.perform(act, replay_id, **given)
+    return found
+
+
+def _replays(ids: Collection[str]) -> str:
+    return f"{len(ids)} replay{'' if len(ids) == 1 else 's'}"
+
+
+def _refuse(wanted: Mapping[str, str | None], found: Collection[str]) -> None:
+    """Raise NotFound for those wanted that were not found."""
+    missing = [text for text, replay_id in wanted.items() if replay_id not in found]
     if missing:
         raise NotFound("replay_not_found", f"no such replay: {', '.join(missing)}")

@@ -14,12 +14,14 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..access.passwords import Passwords
 from ..errors import BadRequest
-from ..process.audit import audit
+from ..postgres.transaction import Transaction
+from ..process.audit import Happened, audit
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
 from ..settings.table import TABLE
 from ..settings.values import without_line_end
-from ..storage import accounts
+from ..storage import accounts, history
+from ..storage.history import Occurrence
 from .running import database, run
 from .task import no_such_player
 
@@ -62,11 +64,18 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
         if name is None or not await opened.autocommit(accounts.is_taken, name):
             raise no_such_player(username)
         password_hash = await hashing.hash(password)
-        user_id = await opened.transact(accounts.reset_password, name, password_hash)
+        user_id = await opened.transact(_replace, name, password_hash)
         if user_id is None:
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
     return f"password of '{username}' replaced, all sessions ended"
+
+
+async def _replace(transaction: Transaction, name: str, password_hash: str) -> str | None:
+    user_id = await accounts.reset_password(transaction, name, password_hash)
+    if user_id is not None:
+        await history.store(transaction, [Occurrence(Happened("password reset", user_id, "by an operator", None))])
+    return user_id
 
 
 def _read_password() -> str:

@@ -1,5 +1,7 @@
 """`solisync sessions`: listing and ending the sessions of players."""
 
+from ..acts import players
+from ..errors import FatalError
 from ..postgres.database import Database
 from ..storage import sessions
 from .output import Column
@@ -26,15 +28,19 @@ async def show_list(task: Task) -> None:
 
 async def revoke(task: Task) -> None:
     """End the sessions of one player, or of all."""
-    async with task.database() as database:
+    access = task.chosen.access
+    if task.chosen.everyone and access:
+        raise FatalError("solisync: --access is for one player; a new JWT_SECRET ends the access of everybody")
+    async with task.acting() as acting:
         if task.chosen.everyone:
-            count = await _revoke_everyone(task, database)
+            count = await _revoke_everyone(task, acting.database)
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
-            found = await database.autocommit(player, task.chosen.user)
-            ended = await database.autocommit(sessions.end_all, found.id)
-            count = ended or 0  # None: the player has gone meanwhile
-            task.output.say(f"ended {_sessions(count)} of '{found.username}'", username=found.username, revoked=count)
+            found = await acting.database.autocommit(player, task.chosen.user)
+            done = await acting.perform(players.END_SESSIONS, found.id, access=access)
+            text = f"ended {_sessions(done.result)} of '{found.username}'"
+            text += "; access tokens are refused within a second" if access else ""
+            task.output.say(text, username=found.username, revoked=done.result)
 
 
 async def _revoke_everyone(task: Task, database: Database) -> int:

@@ -78,6 +78,12 @@ class _Smoke:
         former, password = password, secrets.token_urlsafe(16)
         await self._step("change password", lambda: client.change_password(former, password))
         await self._refused("wrong password", 401, lambda: client.login(name, password + "!"))
+        codes = (await self._step("recovery codes", lambda: client.make_recovery_codes(password))).codes
+        password = secrets.token_urlsafe(16)
+        await self._step("recover", lambda: client.recover(name, codes[0].lower(), password))
+        left = await self._step("recovery codes left", client.recovery_codes_left)
+        _expect(left.left == len(codes) - 1, "it was not one recovery code that was spent")
+        await self._refused("unknown reset link", 401, lambda: client.reset(codes[0], password))
         await self._step("login of a page", lambda: self._log_in_as_a_page(name, password))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")

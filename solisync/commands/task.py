@@ -1,5 +1,7 @@
 """The context of one run of a subcommand: arguments, settings, database and output."""
 
+import os
+import pwd
 from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -7,6 +9,7 @@ from dataclasses import dataclass
 
 from twisted.internet.base import ReactorBase
 
+from ..acts.act import Acting, Why
 from ..errors import NotFound
 from ..postgres.database import Database
 from ..postgres.transaction import Statements
@@ -15,6 +18,7 @@ from ..rules.ids import canonical_uuid
 from ..settings.settings import Settings
 from ..storage import accounts
 from ..storage.accounts import Player
+from ..storage.acts import Actor
 from . import running
 from .output import Output, ProgressLine
 
@@ -49,6 +53,20 @@ class Task:
         With `create`, an embedded database is made if there is none, and the schema brought up to date.
         """
         return running.database(self.settings, self.reactor, migrating=create, create=create)
+
+    @asynccontextmanager
+    async def acting(self) -> AsyncIterator[Acting]:
+        """What performs acts, as whoever runs the command, for the reason that the command was given."""
+        why = Why(self.chosen.reason, self.chosen.note)
+        async with self.database() as database:
+            yield Acting(database=database, by=Actor("shell", self._login_name()), why=why)
+
+    def _login_name(self) -> str:
+        """Who runs the command: before sudo, if that has run it."""
+        try:
+            return self.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:  # as in some containers
+            return str(os.getuid())
 
 
 def no_such_player(text: str) -> NotFound:

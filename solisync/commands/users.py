@@ -2,16 +2,14 @@
 
 from dataclasses import asdict
 
-from ..access.rate_limit import buckets_of
+from ..acts import players as acts
 from ..errors import Conflict, DatabaseError, FatalError
-from ..postgres.transaction import Transaction
 from ..process.audit import audit
 from ..rules.accounts import avatar_url, check_username
-from ..rules.analytics import name_of
-from ..rules.ids import canonical_uuid
 from ..rules.saved import read_saved
-from ..storage import accounts, players
+from ..storage import accounts, moderation, players
 from ..storage.accounts import Summary
+from ..storage.moderation import CurrentRestrictions
 from ..storage.paging import FIRST_TIME
 from ..storage.players import ListedPlayer
 from .output import Column, bytes_shown
@@ -58,40 +56,42 @@ async def show_one(task: Task) -> None:
         summary = await accounts.summary(statements, found.id)
         if summary is None:
             raise no_such_player(task.chosen.user)
-        task.output.facts({"username": found.username, "id": found.id, **_facts(found.id, summary)})
+        held = await moderation.restrictions(statements, found.id)
+        facts = {"username": found.username, "id": found.id, **_facts(found.id, summary)}
+        task.output.facts(facts | ({} if held is None else _restrictions(held)))
 
 
 async def rename(task: Task) -> None:
     """Change a player's username, by the rules of registering."""
     username = check_username(task.chosen.username)
-    async with task.database() as database:
-        found = await database.autocommit(player, task.chosen.user)
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
         try:
-            former = await database.transact(_rename, found.id, username)
+            done = await acting.perform(acts.RENAME, found.id, username=username)
         except DatabaseError:
-            if username != found.username and await database.autocommit(accounts.is_taken, username):
+            if username != found.username and await acting.database.autocommit(accounts.is_taken, username):
                 raise Conflict("username_taken", "username already taken") from None
             raise
-        if former is None:
-            raise no_such_player(task.chosen.user)
+        former = done.before or username
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
-
-
-async def _rename(transaction: Transaction, user_id: str, username: str) -> str | None:
-    former = await accounts.lock_name(transaction, user_id)
-    if former is not None and former != username:
-        names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
-        await accounts.rename(transaction, user_id, username, names)
-    return former
 
 
 async def delete(task: Task) -> None:
     """Delete a player, as DELETE /api/account does."""
-    async with task.database() as database:
-        found = await database.autocommit(player, task.chosen.user)
-        if await database.autocommit(accounts.delete, found.id, buckets_of(found.id)):
-            audit("account deleted", user_id=found.id)
+    async with task.acting() as acting:
+        found = await acting.database.autocommit(player, task.chosen.user)
+        await acting.perform(acts.DELETE, found.id)
+        audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
+
+
+def _restrictions(held: CurrentRestrictions) -> dict[str, object]:
+    return {
+        "suspended_since": held.since,
+        "suspended_until": held.until,
+        "suspension_message": held.message,
+        "locked_since": held.locked_since,
+    }
 
 
 def _line(each: ListedPlayer, task: Task) -> dict[str, object]:

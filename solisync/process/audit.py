@@ -1,9 +1,11 @@
 """The audit trail: one log line for each event of an account, written when the event has been committed.
 
-See docs/security.md "Logs".
+While a request is being handled, its observer gets each event too. See docs/security.md "Logs".
 """
 
-from typing import Literal
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Literal, NamedTuple
 
 from twisted.logger import Logger
 
@@ -21,14 +23,43 @@ Event = Literal[
     "password changed",
     "password change refused",
     "password reset",
+    "password recovered",
+    "recovery refused",
+    "recovery codes made",
     "account deleted",
     "replay deleted",
+    "replay listed",
+    "replay unlisted",
+    "opted in",
+    "opted out",
+    "avatar changed",
+    "avatar removed",
     "exported",
+    "act",
 ]
 
 NAMESPACE = "solisync.audit"
 
 _log = Logger(namespace=NAMESPACE)
+
+
+class Happened(NamedTuple):
+    """An event of an account, and the client that caused it, as rate limits count clients; None for a command."""
+
+    event: Event
+    user_id: str | None
+    reason: str | None
+    client: str | None
+
+
+class Observed(NamedTuple):
+    """A request that is being handled: where it comes from, and who is told what happens in it."""
+
+    client: str
+    observer: Callable[[Happened], None]
+
+
+observed: ContextVar[Observed | None] = ContextVar("observed", default=None)
 
 
 def audit(event: Event, *, user_id: str | None = None, reason: str | None = None) -> None:
@@ -38,3 +69,6 @@ def audit(event: Event, *, user_id: str | None = None, reason: str | None = None
     """
     about = "".join(f", {what}" for what in (user_id and f"user {user_id}", reason) if what)
     quick_info(_log, "{event}{about}", event=event, about=about, user_id=user_id, reason=reason)
+    request = observed.get()
+    if request is not None:
+        request.observer(Happened(event, user_id, reason, request.client))

@@ -80,7 +80,10 @@ class Metrics:
         self.waiting = gauge("database_waiting", "Requests that wait for a connection.")
         self.connections_lost = counter("database_connections_lost", "Connections that were lost and replaced.")
         self.refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
-        self.logins = counter("logins", "Logins attempted, by game or page.", "outcome")
+        self.logins = counter("logins", "Logins attempted, and passwords recovered or reset.", "outcome")
+        self.suspended = gauge("suspended_players", "Players who are suspended.", mode=MAX)
+        self.reset_links = gauge("reset_links_open", "Reset links that somebody can still use.", mode=MAX)
+        self.history_lost = counter("history_lost", "Events of accounts that could not be stored.")
         self.refresh_token_reuse = counter("refresh_token_reuse", "Refresh tokens presented that were spent already.")
         self.merges = counter("sync_merges", "Pushes merged, by how their games were.", "basis")
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")
@@ -100,7 +103,7 @@ class Metrics:
             self.conflicts.labels(field)
         for basis in merge_bases:
             self.merges.labels(basis)
-        for outcome in ("ok", "wrong"):
+        for outcome in ("ok", "wrong", "suspended", "recovered", "reset", "recovery_refused"):
             self.logins.labels(outcome)
         for outcome in ("accepted", "duplicate", "rejected"):
             self.events.labels(outcome)

@@ -1,7 +1,8 @@
 """The export of all that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, END; with SEPARATOR between two replays or events.
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two records
+of a list.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from msgspec import Meta, Raw, Struct, structs
 
 from .accounts import avatar_url
 from .avatars import media_type
+from .recovery import CodesLeft
 
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
@@ -20,6 +22,7 @@ RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
 BEFORE_ANALYTICS = b'],\n"analytics":['
+BEFORE_HISTORY = b'],\n"history":['
 END = b"]}\n"
 
 _encode = msgspec.json.Encoder().encode
@@ -66,12 +69,43 @@ class ExportedSession(Struct, frozen=True):
     access_expiry: int | None
 
 
+class ExportedSuspension(Struct, frozen=True):
+    """Since when, until when and with which message the player is suspended."""
+
+    since: datetime
+    until: datetime | None
+    message: str | None
+    was_visible: Annotated[bool, Meta(description="whether the entry on the leaderboard will be visible again")]
+
+
+class ExportedAct(Struct, frozen=True):
+    """What an operator has done to the player, or to a replay of theirs."""
+
+    at: datetime
+    act: str
+    replay_id: Id | None
+    reason: str | None
+    note: str | None
+    before: str | None
+    after: str | None
+
+
+class ExportedModeration(Struct, frozen=True):
+    """What operators have done: `access_cutoff` is the `exp` up to which access tokens are refused."""
+
+    suspension: ExportedSuspension | None
+    locked_since: datetime | None
+    access_cutoff: int | None
+    acts: list[ExportedAct]
+
+
 class ReplayHead(Struct, frozen=True):
     """What is stored of a replay beside it."""
 
     id: Id
     received_at: datetime
     listed: bool
+    held: Annotated[bool, Meta(description="whether an operator keeps it unlisted")]
 
 
 class ExportedReplay(ReplayHead, frozen=True):
@@ -96,6 +130,20 @@ class ExportedEvent(Struct, frozen=True):
         return (_encode(self),)
 
 
+class ExportedHappening(Struct, frozen=True):
+    """An event of the account."""
+
+    at: datetime
+    event: str
+    reason: str | None
+    client: Annotated[str | None, Meta(description="the address that it came from; null for a command")]
+    times: Annotated[int, Meta(description="how often, within a moment")]
+
+    def parts(self) -> tuple[bytes, ...]:
+        """The event as JSON, in one part."""
+        return (_encode(self),)
+
+
 class Exported(Struct, frozen=True, kw_only=True):
     """The whole document, which is never in memory as a whole; `progress` is JSON as it is stored."""
 
@@ -105,8 +153,11 @@ class Exported(Struct, frozen=True, kw_only=True):
     progress: RawObject | None
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
+    recovery_codes: CodesLeft
+    moderation: ExportedModeration
     replays: list[ExportedReplay]
     analytics: list[ExportedEvent]
+    history: list[ExportedHappening]
 
 
 class StoredReplay(NamedTuple):
@@ -141,10 +192,15 @@ def avatar(stored: StoredAvatar | None) -> bytes:
     return b"".join((b'{"content_type":', content_type, b',"base64":"', stored.base64.encode("ascii"), b'"}'))
 
 
-def middle(leaderboard: ExportedEntry | None, sessions: list[ExportedSession]) -> bytes:
+def middle(
+    leaderboard: ExportedEntry | None,
+    sessions: list[ExportedSession],
+    codes: CodesLeft,
+    moderation: ExportedModeration,
+) -> bytes:
     """The document from the progress to the first replay."""
-    parts = (b',\n"leaderboard":', _encode(leaderboard), b',\n"sessions":', _encode(sessions), b',\n"replays":[')
-    return b"".join(parts)
+    parts = {b"leaderboard": leaderboard, b"sessions": sessions, b"recovery_codes": codes, b"moderation": moderation}
+    return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
 def joined(records: Sequence[StoredReplay | ExportedEvent], *, first: bool) -> bytes:

@@ -16,7 +16,18 @@ from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .verdicts import VerdictAnswer
 
 PageName = Literal[
-    "home", "play", "replays", "replay", "leaderboard", "daily", "player", "account", "missing", "failed", "away"
+    "home",
+    "play",
+    "replays",
+    "replay",
+    "leaderboard",
+    "daily",
+    "player",
+    "account",
+    "reset",
+    "missing",
+    "failed",
+    "away",
 ]
 
 
@@ -106,6 +117,7 @@ STATIC: dict[PageName, PageMeta] = {
     "replays": PageMeta("Replays", "The newest wins, to watch move by move."),
     "leaderboard": PageMeta("Leaderboard", "The best games, each proved by its replay."),
     "account": PageMeta("Account", "Sign in, register, and look after your account."),
+    "reset": PageMeta("New password", "Set a new password with the link that you were given."),
     "missing": PageMeta("Not found", "There is nothing at this address."),
     "failed": PageMeta("Something went wrong", "The server could not make this page."),
     "away": PageMeta("Back in a moment", "The service is restarting or busy."),

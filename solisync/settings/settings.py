@@ -93,6 +93,7 @@ class ServingSettings(Settings):
     metrics_listen: str | None
     replay_quota_mib: int
     analytics_days: int | None
+    history_days: int
 
     @classmethod
     def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:

@@ -239,6 +239,13 @@ TABLE = (
         read=values.whole(1, 36_500),
         help="after how many days analytics events are deleted; unset, they are kept",
     ),
+    Setting(
+        field="history_days",
+        variable="SOLISYNC_HISTORY_DAYS",
+        read=values.whole(0, 3_650),
+        default="30",
+        help="after how many days what happened to accounts is deleted; 0 to keep no history",
+    ),
 )
 
 

@@ -130,6 +130,8 @@ REVOKE = Statement(
     DELETE FROM refresh_tokens WHERE user_id = $1::uuid
     """,
 )
+# A thief may have made them. A reset link goes with the former password, by a trigger.
+FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid", prepared=False)
 
 FIND = Query(
     "admin_find_player",
@@ -159,9 +161,6 @@ SUMMARY = Query(
 NamesOfEvents = tuple[str | None, str | None, str | None, str | None]
 """The old name as events have it, and the id that it spells, if any; the same of the new name."""
 
-LOCK_NAME = Query(
-    "admin_lock_player", "SELECT username FROM users WHERE id = $1::uuid FOR UPDATE", prepared=False, row=str
-)
 RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
@@ -226,14 +225,14 @@ async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bo
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password and end every session; the player's id, or None when there is none.
+    """Replace a password, end all sessions, and delete recovery codes; the player's id, or None when there is none.
 
-    Two statements on purpose: the first waits for the lock of the player's row, and only a statement that begins after
-    that wait sees the refresh token that a login stored meanwhile.
+    Several statements on purpose: the first waits for the lock of the player's row, and only a statement that begins
+    after that wait sees the refresh token that a login stored meanwhile.
     """
     user_id = maybe(SET_PASSWORD, await transaction.run(SET_PASSWORD, username, password_hash))
     if user_id is not None:
-        await transaction.run(REVOKE, user_id)
+        await transaction.run_all((REVOKE, user_id), (FORGET_CODES, user_id))
     return user_id
 
 
@@ -247,11 +246,9 @@ async def summary(statements: Statements, user_id: str) -> Summary | None:
     return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
 
 
-async def lock_name(transaction: Transaction, user_id: str) -> str | None:
-    """Lock the player's row; returns the username, or None when the player is gone."""
-    return maybe(LOCK_NAME, await transaction.run(LOCK_NAME, user_id))
-
-
 async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:
-    """Give a player another name, and the events that name them; fails with a DatabaseError when it is taken."""
+    """Give a player another name, and the events that name them; fails with a DatabaseError when it is taken.
+
+    Needs a lock of their row.
+    """
     await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

@@ -7,9 +7,9 @@ long to write and PostgreSQL longer to read. On the way back plain bytea is as q
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from .accounts import LOCK, Profile
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
+from .accounts import LOCK
 from .rows import converted, maybe
 
 
@@ -21,35 +21,46 @@ class Avatar:
     etag: str
 
 
-# The first part waits for the lock of the player's row before the second part begins. The insert then finds the image
-# that was committed meanwhile, although this statement's snapshot is older.
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The profile with the new avatar, unless the profile is `locked`."""
+
+    locked: bool
+    username: str | None
+    avatar_extension: str | None
+
+
+# After the lock: only so does it see that the profile has been locked.
 REPLACE = Query(
     "replace_avatar",
     """
-    WITH player AS (
-        UPDATE users SET avatar_extension = $2::text WHERE id = $1::uuid
-        RETURNING id, username, avatar_extension
+    WITH former AS (
+        SELECT id, EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid) AS locked FROM users WHERE id = $1::uuid
+    ), player AS (
+        UPDATE users SET avatar_extension = $2::text FROM former WHERE users.id = former.id AND NOT locked
+        RETURNING users.id, username, avatar_extension
     ), image AS (
         INSERT INTO avatars (user_id, image) SELECT id, decode($3::text, 'base64') FROM player
         ON CONFLICT (user_id) DO UPDATE SET image = excluded.image
     )
-    SELECT username, avatar_extension FROM player
+    SELECT locked, username, avatar_extension FROM former LEFT JOIN player ON true
     """,
-    row=Profile,
+    row=Replaced,
 )
 
 # A statement of its own, after the lock: its snapshot has the image that an upload committed meanwhile. There is a row
 # whenever there is such a player, image or not.
-REMOVE = Statement(
+REMOVE = Query(
     "remove_avatar",
     """
     WITH profile AS (
         UPDATE users SET avatar_extension = NULL WHERE id = $1::uuid AND avatar_extension IS NOT NULL
     ), image AS (
-        DELETE FROM avatars WHERE user_id = $1::uuid
+        DELETE FROM avatars WHERE user_id = $1::uuid RETURNING true
     )
-    SELECT true FROM users WHERE id = $1::uuid
+    SELECT EXISTS (SELECT FROM image) FROM users WHERE id = $1::uuid
     """,
+    row=bool,
 )
 
 ETAG = Query(
@@ -71,15 +82,15 @@ AVATAR = Query(
 )
 
 
-async def replace(statements: Statements, user_id: str, extension: str, image: bytes) -> Profile | None:
-    """Store the player's avatar, in place of an older one; the new profile, or None when the player is gone."""
+async def replace(statements: Statements, user_id: str, extension: str, image: bytes) -> Replaced | None:
+    """Store the player's avatar, in place of an older one; None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
-    return maybe(REPLACE, await statements.run(REPLACE, user_id, extension, encoded))
+    return maybe(REPLACE, await statements.run_all((LOCK, user_id), (REPLACE, user_id, extension, encoded)))
 
 
-async def remove(transaction: Transaction, user_id: str) -> bool:
-    """Delete the player's avatar if there is one; False when there is no such player."""
-    return bool(await transaction.run_all((LOCK, user_id), (REMOVE, user_id)))
+async def remove(statements: Statements, user_id: str) -> bool | None:
+    """Delete the player's avatar; False when there is none, None when there is no such player."""
+    return maybe(REMOVE, await statements.run_all((LOCK, user_id), (REMOVE, user_id)))
 
 
 async def etag(statements: Statements, user_id: str, extension: str) -> str | None:

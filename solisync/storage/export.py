@@ -16,18 +16,21 @@ from ..rules.export import (
     ExportedAccount,
     ExportedEntry,
     ExportedEvent,
+    ExportedHappening,
     ExportedSession,
     ReplayHead,
     StoredAvatar,
     StoredReplay,
 )
 from ..rules.list_position import ListPosition
+from ..rules.recovery import CodesLeft
 from . import paging
 from .rows import converted, many, maybe, nested
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
 PAGE_EVENTS = 128  # whose payloads may take 4 KiB each
+PAGE_HISTORY = 1_000
 START = ListPosition(*paging.position(None, paging.FIRST_TIME))
 
 T = TypeVar("T")
@@ -42,6 +45,7 @@ class ExportStart:
     avatar_extension: str | None
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
+    codes: CodesLeft
     names: list[int]
     until: datetime
 
@@ -67,6 +71,8 @@ def _start(
     expiries: list[datetime] | None,
     agents: list[str | None] | None,
     access: list[int | None] | None,
+    codes_left: int,
+    codes_made_at: datetime | None,
     names: list[int] | None,
     until: datetime,
 ) -> ExportStart:
@@ -85,12 +91,19 @@ def _start(
     )
     columns = (session_ids, begun, used, expiries, agents, access)
     sessions = [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
-    return ExportStart(exported_at, account, avatar_extension, entry, sessions, names or [], until)
+    codes = CodesLeft(codes_left, codes_made_at)
+    return ExportStart(exported_at, account, avatar_extension, entry, sessions, codes, names or [], until)
 
 
 def _bytes(text: str | None, encoded: str | None) -> bytes:
     """Text that a statement has returned in one of these two ways, as UTF-8."""
     return a2b_base64(encoded or "") if text is None else text.encode()
+
+
+def _happening(
+    id: int, at: datetime, event: str, reason: str | None, client: str | None, times: int
+) -> tuple[int, ExportedHappening]:
+    return id, ExportedHappening(at, event, reason, client, times)
 
 
 # Names are those that DELETE of solisync.storage.accounts erases. Replays and events up to `until` are exported: clocks
@@ -101,7 +114,7 @@ BEGIN = Query(
     SELECT now AS exported_at, users.id, username, created_at, avatar_extension, access_expiries, used_bytes, revision,
         counted, display_name, best_score, best_time_secs, recorded_at, visible,
         session.ids AS session_ids, session.begun, session.used, session.expiries, session.agents, session.access,
-        named.ids AS names, greatest(
+        codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
             now,
             (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
             (SELECT received_at FROM analytics_events ORDER BY received_at DESC LIMIT 1)
@@ -122,6 +135,9 @@ BEGIN = Query(
             FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY 3 DESC, jti
         ) AS each
     ) AS session
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS left, max(made_at) AS made_at FROM recovery_codes WHERE user_id = users.id
+    ) AS codes
     CROSS JOIN LATERAL (
         SELECT array_agg(analytics_names.id) AS ids
         FROM analytics_names, (
@@ -161,15 +177,15 @@ PROGRESS = Query(
 REPLAYS = Query(
     "export_replays",
     f"""
-    SELECT id, received_at, unlisted IS NULL AS listed,
+    SELECT id, received_at, unlisted IS NULL AS listed, coalesce(held, false) AS held,
         CASE WHEN length(body) = size THEN body END AS text,
         CASE WHEN length(body) <> size THEN encode(convert_to(body, 'UTF8'), 'base64') END AS encoded
     FROM (
-        SELECT id, received_at, unlisted, body, size, sum(size) OVER (
+        SELECT id, received_at, unlisted, held, body, size, sum(size) OVER (
             ORDER BY user_id, received_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS before
         FROM (
-            SELECT user_id, id, received_at, unlisted, body, size FROM replays
+            SELECT user_id, id, received_at, unlisted, held, body, size FROM replays
             WHERE (user_id, received_at, id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
               AND received_at <= $4::timestamptz
             ORDER BY user_id, received_at, id LIMIT {PAGE_REPLAYS}
@@ -193,6 +209,16 @@ EVENTS = Query(
     ORDER BY name_id, received_at, id LIMIT {PAGE_EVENTS}
     """,  # noqa: S608
     row=converted(ExportedEvent, payload=Raw),
+)
+
+HISTORY = Query(
+    "export_history",
+    f"""
+    SELECT id, happened_at AS at, event, reason, client, times FROM account_history
+    WHERE (user_id, id) > ($1::uuid, $2::bigint) AND user_id <= $1::uuid AND happened_at <= $3::timestamptz
+    ORDER BY user_id, id LIMIT {PAGE_HISTORY}
+    """,  # noqa: S608
+    row=_happening,
 )
 
 
@@ -230,3 +256,15 @@ async def events(statements: Statements, name: int, after: ListPosition, until: 
     """The next events of a name; None at the end."""
     found = many(EVENTS, await statements.run(EVENTS, name, *after, until))
     return Page(found, ListPosition(found[-1].received_at, found[-1].id)) if found else None
+
+
+async def history(
+    statements: Statements, user_id: str, after: ListPosition, until: datetime
+) -> Page[ExportedHappening] | None:
+    """What has happened to a player next; None at the end. Positions have the number of a row as their id."""
+    number = 0 if after == START else int(after.id)
+    found = many(HISTORY, await statements.run(HISTORY, user_id, number, until))
+    if not found:
+        return None
+    last, happening = found[-1]
+    return Page([each for _, each in found], ListPosition(happening.at, str(last)))

@@ -29,7 +29,8 @@ REPLAY = Query(
     "shared_replay",
     f"""
     SELECT replays.id, username, {_AVATAR}, seed AS deal, replays.draw_mode, replays.mode, replays.time_seconds,
-        replays.final_score, replays.recorded_at, replays.received_at, unlisted IS NULL AS listed,
+        replays.final_score, replays.recorded_at, replays.received_at,
+        unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
         coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
     FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     WHERE replays.id = $1::uuid

@@ -76,14 +76,17 @@ OWN_ENTRY = Query(
     row=OwnEntry,
 )
 
-SHOW = Query(
+SHOW = Statement(
     "admin_show_entry",
+    "UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid",
+    prepared=False,
+)
+NAME = Statement(
+    "admin_name_entry",
     """
-    WITH player AS (SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE)
-    UPDATE leaderboard SET visible = $2::boolean FROM player WHERE user_id = player.id RETURNING display_name
+    UPDATE leaderboard SET display_name = $2::text, recorded_at = clock_timestamp() WHERE user_id = $1::uuid
     """,
     prepared=False,
-    row=str,
 )
 
 
@@ -112,6 +115,11 @@ def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Call, .
     return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
 
 
-async def set_visible(statements: Statements, user_id: str, visible: bool) -> str | None:
-    """Show or hide a player's entry on the leaderboard; its display name, or None when there is none."""
-    return maybe(SHOW, await statements.run(SHOW, user_id, visible))
+def showing(user_id: str, visible: bool) -> tuple[Call, ...]:
+    """Show or hide the player's entry. Needs a lock of the player's row."""
+    return ((SHOW, user_id, visible),)
+
+
+def naming(user_id: str, display_name: str) -> tuple[Call, ...]:
+    """Give the player's entry another name. Needs a lock of the player's row."""
+    return ((NAME, user_id, display_name),)

@@ -1,5 +1,6 @@
 """The replays of one player: listed page by page, unlisted, deleted; docs/protocol.md "Replays"."""
 
+from dataclasses import dataclass
 from operator import attrgetter
 
 from ..postgres.statement import Query
@@ -9,6 +10,15 @@ from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
 from .replays import NUMBERS, SHOWN
 from .rows import converted, many, maybe
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOrHeld:
+    """Whether the player has such a replay, and whether it was to be listed and is held by an operator."""
+
+    exists: bool
+    held: bool
+
 
 _order = attrgetter("received_at", "id")
 
@@ -41,7 +51,10 @@ LIST = Query(
 # By an index of those that are listed: however many a player has unlisted, nobody reads past them.
 LISTED = Query(
     "listed_replays_of_player",
-    f"{_SHOWN} FROM users JOIN {_page('AND unlisted IS NULL')} WHERE username = $1::text",
+    f"""
+    {_SHOWN} FROM users JOIN {_page("AND unlisted IS NULL")}
+    WHERE username = $1::text AND (SELECT true FROM suspensions WHERE suspensions.user_id = users.id) IS NULL
+    """,  # noqa: S608
     row=converted(Recent, **NUMBERS),
 )
 
@@ -60,20 +73,23 @@ DELETE = Query(
     row=bool,
 )
 
+# A trigger keeps what is held unlisted, also what has been held since this statement began.
 SET_LISTED = Query(
     "set_replay_listed",
     """
     WITH player AS (
         SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
     ), found AS (
-        SELECT replays.id FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
+        SELECT replays.id, held FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
     ), changed AS (
         UPDATE replays SET unlisted = CASE WHEN NOT $3::boolean THEN true END FROM found
         WHERE replays.id = found.id AND (unlisted IS NULL) <> $3::boolean
+        RETURNING replays.held
     )
-    SELECT EXISTS (SELECT FROM found) FROM player
+    SELECT found.id IS NOT NULL AS exists, $3::boolean AND coalesce(changed.held, found.held, false) AS held
+    FROM player LEFT JOIN found ON true LEFT JOIN changed ON true
     """,
-    row=bool,
+    row=ListedOrHeld,
 )
 
 
@@ -86,7 +102,10 @@ async def page(statements: Statements, user_id: str, before: ListPosition | None
 
 
 async def listed_page(statements: Statements, username: str, before: ListPosition | None) -> list[Recent]:
-    """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1."""
+    """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1.
+
+    None of a player who is suspended.
+    """
     rows = await statements.run(LISTED, username, *(before or paging.END))
     return sorted(many(LISTED, rows), key=_order, reverse=True)
 
@@ -96,6 +115,6 @@ async def delete(statements: Statements, user_id: str, replay_id: str | None) ->
     return maybe(DELETE, await statements.run(DELETE, user_id, replay_id))
 
 
-async def set_listed(statements: Statements, user_id: str, replay_id: str | None, listed: bool) -> bool | None:
-    """Show a replay of the player on public lists, or take it off them; False and None as for `delete`."""
+async def set_listed(statements: Statements, user_id: str, replay_id: str | None, listed: bool) -> ListedOrHeld | None:
+    """Show a replay of the player on public lists, unless it is held, or take it off them; None without the player."""
     return maybe(SET_LISTED, await statements.run(SET_LISTED, user_id, replay_id, listed))

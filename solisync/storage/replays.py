@@ -1,6 +1,6 @@
 """Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -81,13 +81,15 @@ NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 
 
 def _newest(count: int) -> str:
-    """SQL for the newest replays that are listed.
+    """SQL for the newest replays that are listed, of players who are not suspended.
 
-    The order begins with `unlisted`, which is null in all of them, for the sake of the index (migrations/0010).
+    The order begins with `unlisted`, which is null in all of them, for the sake of the index (migrations/0010). Who is
+    suspended is no join, for which the planner might give up that order.
     """
     return f"""
         SELECT unlisted, id, user_id, {_STORED} FROM replays
-        WHERE unlisted IS NULL ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
+        WHERE unlisted IS NULL AND (SELECT true FROM suspensions WHERE suspensions.user_id = replays.user_id) IS NULL
+        ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
     """  # noqa: S608
 
 
@@ -122,19 +124,21 @@ VERIFIED = Query(
 FETCH = Query("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
 EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uuid")
 
-# The players' rows are locked first, as everywhere: a trigger locks each when a replay has been deleted, and would wait
-# there for the deletion of an account that waits for this replay.
-DELETE = Statement(
-    "admin_delete_replays",
+OWNER = Query("admin_owner_of_replay", "SELECT user_id FROM replays WHERE id = $1::uuid", prepared=False, row=str)
+
+# What is no longer held is listed.
+HOLD = Query(
+    "admin_hold_replay",
     """
-    WITH player AS (
-        SELECT id FROM users WHERE id IN (SELECT user_id FROM replays WHERE id = ANY ($1::text[]::uuid[]))
-        ORDER BY id FOR NO KEY UPDATE
+    WITH changed AS (
+        UPDATE replays SET held = nullif($2::boolean, false), unlisted = nullif($2::boolean, false)
+        WHERE id = $1::uuid AND (held IS NOT NULL) <> $2::boolean
+        RETURNING true
     )
-    DELETE FROM replays USING player WHERE user_id = player.id AND replays.id = ANY ($1::text[]::uuid[])
-    RETURNING replays.id::text
+    SELECT EXISTS (SELECT FROM changed) FROM replays WHERE id = $1::uuid
     """,
     prepared=False,
+    row=bool,
 )
 
 
@@ -183,6 +187,14 @@ async def exists(statements: Statements, replay_id: str) -> bool:
     return bool(await statements.run(EXISTS, replay_id))
 
 
-async def delete(statements: Statements, ids: Sequence[str]) -> set[str]:
-    """Delete these replays; returns the ids of those that existed."""
-    return {replay_id for (replay_id,) in await statements.run(DELETE, list(ids))}
+async def owner(statements: Statements, replay_id: str) -> str | None:
+    """The id of the player who uploaded a replay; None when there is no such replay."""
+    return maybe(OWNER, await statements.run(OWNER, replay_id))
+
+
+async def hold(statements: Statements, replay_id: str, held: bool) -> bool | None:
+    """Take a replay off the lists for as long as it is `held`, or list it again. Needs a lock of the player's row.
+
+    False when it is so already, None when there is no such replay.
+    """
+    return maybe(HOLD, await statements.run(HOLD, replay_id, held))

@@ -26,6 +26,7 @@ BEGIN_SESSION = Query(
     WITH player AS (
         UPDATE users SET access_expiries = with_access_expiry(access_expiries, $3::bigint)
         WHERE id = $1::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text
+            AND NOT EXISTS (SELECT FROM suspensions WHERE user_id = $1::uuid)
         RETURNING id, access_expiries[1] AS access_expiry
     ), surplus AS (
         DELETE FROM refresh_tokens WHERE jti IN (
@@ -178,8 +179,8 @@ REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens
 async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
     """Begin a session, and end the one used longest ago of MOST; returns `exp` of its access token.
 
-    None when the player is gone or their password is no longer the one verified. Raises Unavailable when no second is
-    free for `exp`.
+    None when the player is gone or suspended, or their password is no longer the one verified. Raises Unavailable when
+    no second is free for `exp`.
     """
     digest = sha256(verified_hash.encode()).hexdigest()
     begin = (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)

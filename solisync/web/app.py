@@ -20,14 +20,16 @@ from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
-from ..access.tokens import Tokens
+from ..access.tokens import AccessClaims, Tokens
 from ..errors import NotFound, Refused
+from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
 from ..rules.shapes import MAX_BODY
 from .error_pages import Presentation, as_json
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
+from .restrictions import Restrictions
 from .route import Route
 from .same_origin import check_same_origin
 from .time_limit import TimeLimit
@@ -41,7 +43,10 @@ Serve = Callable[[Request], Deferred[Reply]]
 
 
 class App:
-    """Serves a table of routes: same origin, then rate limit, then access token, then body, then handler."""
+    """Serves a table of routes: same origin, then access token, then rate limit, then body, then handler.
+
+    `observer` is called with each event of an account.
+    """
 
     def __init__(
         self,
@@ -51,13 +56,17 @@ class App:
         limiter: RateLimiter,
         large_bodies: LargeBodies,
         tokens: Tokens,
+        restrictions: Restrictions,
         metrics: Metrics,
+        observer: Callable[[Happened], None],
         now: Callable[[], datetime],
         present_error: Presentation = as_json,
     ) -> None:
         self._present_error = present_error
         self._limiter = limiter
+        self._restrictions = restrictions
         self._tokens = tokens
+        self._observer = observer
         self._now = now
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
@@ -93,17 +102,17 @@ class App:
             raise NotFound()
         if route.same_origin:
             check_same_origin(request)
-        client = self._player(request) if route.protected else request.caller.bucket
+        client = self._claims(request).user_id if route.protected else request.caller.bucket
         if size is not None and size > LARGE_BYTES:
             self._large_bodies.admit(client, size)
             request.body.parsing = self._large_bodies.parsing(client, size)
         return None
 
-    def _player(self, request: Request) -> str:
-        """The player in the access token, which is read once; raises Unauthorized unless it is valid."""
+    def _claims(self, request: Request) -> AccessClaims:
+        """What the access token says, which is read once; raises Unauthorized unless it is valid."""
         if request.claims is None:
             request.claims = self._tokens.read_access(request.bearer, self._now())
-        return request.claims.user_id
+        return request.claims
 
     def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
         return self._serve(request).addCallback(request.send)
@@ -126,9 +135,17 @@ class App:
         route: Route = request.route
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
+        observed.set(Observed(caller.bucket, self._observer))
         if route.same_origin:
             check_same_origin(request)
-        client = self._player(request) if route.protected else caller.bucket
+        if route.protected:
+            claims = self._claims(request)
+            if not self._restrictions.fresh:
+                await self._restrictions.refresh()
+            self._restrictions.check(claims)
+            client = claims.user_id
+        else:
+            client = caller.bucket
         limit = route.limit
         if limit is not None:
             if route.counts_itself:

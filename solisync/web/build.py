@@ -10,12 +10,14 @@ from ..access.passwords import Passwords
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
 from ..postgres.database import Database
+from ..process.audit import Happened
 from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
 from .app import App
 from .error_pages import as_json, as_page
 from .resources import Resources
+from .restrictions import Restrictions
 from .routes import routes
 from .shared_cache import CoalescingCache
 from .wire.site import Site
@@ -29,13 +31,15 @@ def make_site(
     recent: CoalescingCache[list[Recent]],
     passwords: Passwords,
     metrics: Metrics,
+    observer: Callable[[Happened], None],
     schema: int,
     now: Callable[[], datetime],
     new_id: Callable[[], str],
 ) -> Site:
     """Build the site, which listens nowhere yet.
 
-    `recent` is the list of recent replays, and `schema` the number of the newest migration.
+    `recent` is the list of recent replays, and `schema` the number of the newest migration. `observer` is called with
+    each event of an account.
     """
     tokens = Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id)
     limiter = RateLimiter(
@@ -44,6 +48,7 @@ def make_site(
     large_bodies = LargeBodies(
         seconds=reactor.seconds, on_refusal=lambda: metrics.refusals.labels(LargeBodies.name).inc()
     )
+    restrictions = Restrictions(database=database, reactor=reactor, on_change=metrics.suspended.set)
     resources = Resources(
         settings,
         reactor,
@@ -64,7 +69,9 @@ def make_site(
         limiter=limiter,
         large_bodies=large_bodies,
         tokens=tokens,
+        restrictions=restrictions,
         metrics=metrics,
+        observer=observer,
         now=now,
         present_error=as_page(resources.pages) if settings.pages else as_json,
     )

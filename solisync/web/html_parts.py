@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from urllib.parse import quote
 
 from ..klondike.deal import deal
 from ..klondike.rules import COLUMNS, FACE_DOWN
@@ -21,6 +22,12 @@ Links = Sequence[tuple[str, str]]  # names, and addresses
 def footer_links(links: Links) -> str:
     """The links of the footer."""
     return " ".join(f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in links)
+
+
+def player_name(name: str, *, linked: bool) -> str:
+    """The name of a player, as a link to their page or not."""
+    text = escape(name)
+    return f'<a href="/players/{quote(name, safe="")}">{text}</a>' if linked else text
 
 
 def deal_drawing(seed: int) -> str:

@@ -180,7 +180,7 @@ class Route:
         if self.same_origin:
             codes.append("forbidden")
         if self.protected:
-            codes.append("unauthorized")
+            codes += ("unauthorized", "suspended")
         if self.limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)

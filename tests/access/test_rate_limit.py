@@ -178,7 +178,9 @@ async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
     )
     await wait(limiter)
     assert await database.autocommit(rate_limits.prune, idle_seconds=60, most=100) == 100
-    await Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None).prune()
+    await Housekeeping(
+        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=30
+    ).prune()
     assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
 
 
@@ -223,7 +225,12 @@ async def test_buckets_are_kept_for_the_longest_window(limiter, database, shared
     assert await wait(limiter, limit=long) == 0
     rewind(shared_dsn, 3500)
     rounds = Housekeeping(
-        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, limits=(long,)
+        database=database,
+        reactor=reactor,
+        now=lambda: datetime.now(UTC),
+        analytics_days=None,
+        history_days=30,
+        limits=(long,),
     )
     await rounds.prune()
     assert await wait(RateLimiter(database=database, reactor=Clock()), limit=long) > 0

@@ -338,6 +338,6 @@ async def test_an_export_is_the_document_that_the_player_gets(administrate, serv
 @pytest.mark.parametrize("command", [each for each in COMMANDS if any(a.name == "user" for a in each.arguments)])
 async def test_a_stranger_is_not_found(administrate, server, command):
     """Every command about a player says the same of one that doesn't exist."""
-    more = ["new_name"] if command.words == "users rename" else []
+    more = ["new_name"] if command.words in ("users rename", "leaderboard name") else []
     with pytest.raises(NotFound, match=r"^user 'nobody' not found$"):
         await administrate(*command.words.split(), "nobody", *more)

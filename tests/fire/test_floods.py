@@ -264,7 +264,9 @@ async def test_a_million_clients_fit_into_the_table(reactor, empty_database, ful
     database = Database(reactor=reactor, size=2, statements=STATEMENTS)
     database.open(empty_database)
     limiter = RateLimiter(database=database, reactor=reactor)
-    rounds = Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None)
+    rounds = Housekeeping(
+        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=30
+    )
     began, waits = time.monotonic(), []
     pruning = Deferred.fromCoroutine(rounds.prune())
     while not pruning.called:

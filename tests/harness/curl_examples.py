@@ -33,6 +33,8 @@ async def follow(server, examples, files=(), ask=None):
         assert fields <= set(answered), command
         assert fields == set(answered) or shown.rstrip("}").endswith("…"), command
         variables |= {name.upper(): answered[name] for name in KEPT if name in answered}
+        if "codes" in answered:
+            variables["CODE"] = answered["codes"][0]
         answers.append(answered)
     return answers
 

@@ -15,13 +15,39 @@ from tests.harness.postgres import run_sql
 
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
-    WHERE table_schema = 'public' AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'imported')
+    WHERE table_schema = 'public'
+      AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'restriction_number', 'imported')
     ORDER BY 1, ordinal_position
 """
 
+HAPPENED = """
+    INSERT INTO account_history (happened_at, user_id, event, reason, client, times)
+    VALUES (now(), %s, 'login failed', 'a canary of a reason', '203.0.113.45', 7)
+"""
+
+
+RESTRICT = """
+    INSERT INTO suspensions VALUES (%(player)s, now(), now() + interval '1 day', 'no more of this', true);
+    INSERT INTO access_cutoffs VALUES (%(player)s, 1234567890);
+    INSERT INTO profile_locks VALUES (%(player)s, now());
+    UPDATE replays SET held = true WHERE user_id = %(player)s;
+    WITH act AS (
+        INSERT INTO admin_acts (actor_kind, actor, act, target, reason, client, request_id)
+        VALUES ('admin', 'an operator', 'unlist', 'replay', 'cheating', '192.0.2.7', 'a request') RETURNING id
+    )
+    INSERT INTO admin_notes (act_id, user_id, replay_id, note, before, after)
+    SELECT act.id, user_id, replays.id, 'seen by hand', 'what was before', 'what is now' FROM act, replays
+    WHERE user_id = %(player)s
+"""
+
+
+def restrict(dsn, player):
+    """Leave something in every table of acts and restrictions; the service doesn't serve this player any more."""
+    run_sql(dsn, RESTRICT, {"player": player})
+
 
 async def play(dsn, client, name):
-    """Leave something in every table, and in every column but those that only older nodes leave empty; the id."""
+    """Leave something in every table but those of `restrict`, and in every column that new nodes fill; the id."""
     await client.register(name, "correct horse")
     player = (await client.me()).id
     pulled = (await client.pull()).merged
@@ -34,6 +60,9 @@ async def play(dsn, client, name):
     replay_id = await client.upload_replay(body.encode())
     await client.set_listed(replay_id, False)
     check(dsn, replay_id, 7)
+    await client.make_recovery_codes("correct horse")
+    run_sql(dsn, "INSERT INTO reset_tokens VALUES (%s, %s, now() + interval '1 hour')", (player, player.encode()))
+    run_sql(dsn, HAPPENED, (player,))
     run_sql(dsn, "INSERT INTO recent_searches VALUES (%s, now())", (player,))
     for spelling in (player, player.upper(), UUID(player).hex, name):
         event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))

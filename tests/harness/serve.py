@@ -3,7 +3,7 @@
 import os
 import sys
 
-from solisync import housekeeping, worker
+from solisync import history, housekeeping, worker
 from solisync.process.clock import monotonic_reactor
 from solisync.process.daemon import run
 from solisync.service import make_daemon, make_service
@@ -15,6 +15,7 @@ COST = 4
 def main():
     """Serve, as the environment says."""
     housekeeping.EVERY_SECONDS = 3_600.0  # a round would delete what another test on the same database counts
+    history.EVERY_SECONDS = 3_600.0  # likewise, it would add rows
     settings = ServingSettings.from_environ(os.environ)
     reactor = monotonic_reactor()
     if sys.argv[1:] == ["worker"]:

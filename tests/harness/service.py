@@ -5,7 +5,7 @@ import time
 import msgspec
 import pytest
 
-from solisync import housekeeping
+from solisync import history, housekeeping
 from solisync.client import ApiError, Client
 from solisync.service import make_service
 from solisync.settings.settings import ServingSettings
@@ -15,6 +15,7 @@ from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
 
 housekeeping.EVERY_SECONDS = 3_600.0  # a round would delete what another test on the same database counts
+history.EVERY_SECONDS = 3_600.0  # likewise, it would add rows
 
 
 def environment(dsn, **more):

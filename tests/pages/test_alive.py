@@ -23,6 +23,7 @@ def test_the_day_says_who_met_its_goal(visitor, site, running):
     tagged = page.locator("#winners tr:has(.tag:text-is('Goal met, by its own clock'))")
     assert tagged.locator("a").all_text_contents() == ["Eve", "Ann"]
     page.check("#only-met")
+    until(page, "document.querySelectorAll('#winners tbody a').length === 2")
     assert page.locator("#winners tbody a").all_text_contents() == ["Eve", "Ann"]
     assert page.locator(".deal span").count() == 7
     assert page.inner_text("#left") == ""

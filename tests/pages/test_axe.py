@@ -62,8 +62,9 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
             visitor.settle()
         judge.look(visitor, state)
 
-    for path in ("/", "/replays", "/daily", "/leaderboard", "/account"):
+    for path in ("/", "/replays", "/daily", "/leaderboard", "/account", "/reset", "/reset#x"):
         look(out, path, f"{path}, empty, signed out")
+    look(out, "/account", "forgotten", lambda page: page.click("#forgot summary"))
     ann = Game(site)
     ann.seen_as("Ann")
     replay_id, taken_back = ann.upload(game(0)), ann.upload(game(0, undo=True))
@@ -113,6 +114,13 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     )
     look(inside, f"/replays/{replay_id}", "deleting a replay", lambda page: page.click("#delete"))
     look(inside, "/account", "deleting a game", lambda page: page.locator("#games button.danger").first.click())
+
+    def make_codes(page):
+        page.fill("#codes-password", PASSWORD)
+        page.click("#codes-form button")
+        page.wait_for_selector(".codes li")
+
+    look(inside, "/account", "recovery codes", make_codes)
     look(inside, "/account", "deleting the account", lambda page: page.click("#delete"))
 
     def crop(page):

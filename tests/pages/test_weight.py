@@ -15,10 +15,10 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 @pytest.mark.parametrize(
     ("path", "kib", "requests"),
     [
-        ("/", 34, 6),
-        ("/replays", 34, 6),
+        ("/", 34, 7),
+        ("/replays", 34, 7),
         ("/leaderboard", 34, 6),
-        ("/account", 34, 7),
+        ("/account", 36, 8),
         ("/daily", 34, 6),
         ("ID", 64, 10),
         ("/play", 118, 17),

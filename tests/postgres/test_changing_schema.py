@@ -16,7 +16,8 @@ from tests.postgres.old_node import OldNode
 
 MIGRATIONS = load_migrations()
 PROGRESS = 2  # the first schema with progress in it
-PUSH = 12  # the first schema with what the statements of this version need
+# the first schema with what a push of this version needs
+PUSH = next(each.number for each in MIGRATIONS if each.name.endswith("_restrictions.sql"))
 EXPANDING = Migration(  # what the next one may look like
     len(MIGRATIONS) + 1,
     "9999_expanding.sql",

@@ -14,6 +14,7 @@ from twisted.internet.threads import deferToThread
 from twisted.logger import Logger, formatEvent
 from twisted.python.failure import Failure
 
+from solisync.commands.smoke import PIXEL
 from solisync.process import logs
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
@@ -191,7 +192,13 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
     await refused(process.client().login("a_password_typed_too_early", "wrong password"))
     token = player.tokens.access_token
     replay_id = await player.upload_replay(replay())
+    for listed in (False, True):
+        await player.set_listed(replay_id, listed)
+    await player.opt_in("Ann")
+    await player.opt_out()
+    await player.upload_avatar(PIXEL, "image/png")
     for _ in range(2):
+        await player.delete_avatar()
         await process.ask("DELETE", f"/api/replays/{replay_id}", bearer=token)
     for method in ("HEAD", "GET", "GET"):
         await process.ask(method, "/api/me/export", bearer=token)
@@ -206,6 +213,12 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
         ("refresh refused", None),
         ("login failed", user_id),
         ("login failed", None),
+        ("replay unlisted", user_id),
+        ("replay listed", user_id),
+        ("opted in", user_id),
+        ("opted out", user_id),
+        ("avatar changed", user_id),
+        ("avatar removed", user_id),
         ("replay deleted", user_id),
         ("exported", user_id),
         ("account deleted", user_id),

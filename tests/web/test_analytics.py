@@ -318,7 +318,9 @@ def database(reactor, shared_dsn, server):
 
 
 def keeper(database, reactor, days):
-    return Housekeeping(database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=days)
+    return Housekeeping(
+        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=days, history_days=30
+    )
 
 
 async def test_old_events_and_their_names_are_pruned_in_batches(server, database, reactor, monkeypatch):
@@ -345,7 +347,9 @@ async def test_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(server, 
     player = await server.player("ann")
     await counted(server, batch(*events(3), user_id="new"))
     wrong = datetime.now(UTC) + timedelta(days=31)
-    await Housekeeping(database=database, reactor=reactor, now=lambda: wrong, analytics_days=30).prune()
+    await Housekeeping(
+        database=database, reactor=reactor, now=lambda: wrong, analytics_days=30, history_days=30
+    ).prune()
     assert (stored(server), names(server)) == (3, {"new": 3})
     assert await player.refresh()
 

@@ -255,7 +255,11 @@ async def test_evidence_from_before_is_taken_off_the_boards(server, three, react
     for _ in range(2):
         nodes = [
             Housekeeping(
-                database=server.service._database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None
+                database=server.service._database,
+                reactor=reactor,
+                now=lambda: datetime.now(UTC),
+                analytics_days=None,
+                history_days=30,
             )
             for _ in range(2)
         ]

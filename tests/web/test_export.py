@@ -5,6 +5,7 @@ import re
 import socket
 import time
 from base64 import b64encode
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -15,11 +16,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
+from solisync.export_document import export_document
+from solisync.postgres.connection import Connection
+from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import Batch, Event
 from solisync.rules.export import filename
 from solisync.storage import export
 from tests.harness.concurrency import until
-from tests.harness.footprint import COLUMNS, play
+from tests.harness.footprint import COLUMNS, play, restrict
 from tests.harness.payloads import replay
 from tests.harness.postgres import truncate
 from tests.harness.service import start
@@ -39,20 +43,41 @@ FILL_EVENTS = """
 """
 
 # What the document leaves out, and why.
-SECRET = {("users", "password_hash"), ("users", "password_cut"), ("refresh_tokens", "jti")}
+SECRET = {
+    ("users", "password_hash"),
+    ("users", "password_cut"),
+    ("refresh_tokens", "jti"),
+    ("recovery_codes", "digest"),
+}
+LINKS = {"reset_tokens"}  # an operator made them, for an hour
 LIMITS = {"rate_limits", "recent_searches"}
 KNOWN_STATES = {"known_states"}
 MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # and public, at the replay's verdict and on boards
-ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id")}
+ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id"), ("account_history", "id")}
 HASH_OF_THE_IMAGE = {("avatars", "etag")}
 DIGEST_OF_THE_BODY = {("replays", "game_digest")}
 LENGTH_OF_THE_BODY = {("replays", "size")}
+WHO_ACTED = {("admin_acts", column) for column in ("id", "actor_kind", "actor", "target", "client", "request_id")}
+NUMBERS_OF_ACTS = {("admin_notes", "act_id")}
 SHOWN_AS = {("replays", "unlisted"): lambda unlisted: '"listed":false'}
 ROWS = {  # of the player %(id)s, where there is no column user_id
     "users": "id = %(id)s",
+    "admin_acts": "id IN (SELECT act_id FROM admin_notes WHERE user_id = %(id)s)",
     "analytics_names": "name IN (%(id)s, %(name)s)",
     "analytics_events": "name_id IN (SELECT id FROM analytics_names WHERE name IN (%(id)s, %(name)s))",
 }
+
+
+async def exported(reactor, server, player):
+    """The document of a player, suspended or not, as `solisync users export` gets it."""
+    with closing(await Connection.open(reactor, server.dsn)) as connection:
+        statements = Statements(connection)
+
+        async def read(work, *arguments):
+            return await work(statements, *arguments)
+
+        parts = export_document(read, await export.begin(statements, player))
+        return b"".join([part async for part in parts]).decode()
 
 
 async def download(server, client, method="GET"):
@@ -78,8 +103,9 @@ async def test_the_document_has_all_parts(server):
     assert answer.headers["content-disposition"] == 'attachment; filename="solisync-ann.json"'
     assert (answer.headers["content-type"], answer.headers["cache-control"]) == ("application/json", "no-store")
     document = answer.json
-    parts = ["exported_at", "account", "avatar", "progress", "leaderboard", "sessions", "replays", "analytics"]
-    assert list(document) == parts
+    parts = ["exported_at", "account", "avatar", "progress", "leaderboard", "sessions", "recovery_codes", "moderation"]
+    assert list(document) == [*parts, "replays", "analytics", "history"]
+    assert document["moderation"] == {"suspension": None, "locked_since": None, "access_cutoff": None, "acts": []}
     assert abs(datetime.fromisoformat(document["exported_at"]) - datetime.now(UTC)) < timedelta(minutes=1)
     assert document["account"] == document["account"] | {"id": player, "username": "ann"}
     assert document["account"]["avatar_url"] == f"/avatars/{player}.png"
@@ -91,7 +117,7 @@ async def test_the_document_has_all_parts(server):
     assert list(shown)[:5] == ["id", "begun_at", "used_at", "expires_at", "user_agent"]
     (own,) = (await client.own_replays()).replays
     (stored,) = document["replays"]
-    assert list(stored) == ["id", "received_at", "listed", "body"]
+    assert list(stored) == ["id", "received_at", "listed", "held", "body"]
     assert (stored["id"], stored["listed"], stored["body"]["player"]) == (own.id, False, "ann")
     assert [event["name"] for event in document["analytics"]] in ([player] * 3 + ["ann"], ["ann"] + [player] * 3)
 
@@ -111,7 +137,7 @@ async def test_a_new_player_has_little(server):
     """What there is not is null or empty."""
     client = await server.player("ann")
     document = (await download(server, client)).json
-    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": []}
+    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": [], "history": []}
     assert {name: document[name] for name in empty} == empty
 
 
@@ -124,17 +150,20 @@ def spelled(value):
     return [str(value), msgspec.json.encode(str(value))[1:-1].decode()]
 
 
-async def test_every_column_is_in_it(server):
+async def test_every_column_is_in_it(server, reactor):
     """Each value of the player in each column of every table, but for what docs/protocol.md names; nobody else's."""
     client, other = server.client(), server.client()
     player, neighbour = await play(server.dsn, client, "zz_exported_zz"), await play(server.dsn, other, "zz_other_zz")
     server.sql("UPDATE refresh_tokens SET user_agent = 'A \"game\" é'")
-    text = (await client.export()).decode()
+    for each in (player, neighbour):
+        restrict(server.dsn, each)
+    text = await exported(reactor, server, player)
     found = 0
     for table, column in server.sql(COLUMNS):
         if (
-            table in LIMITS | KNOWN_STATES | MADE_OF_THE_BODY
+            table in LIMITS | KNOWN_STATES | MADE_OF_THE_BODY | LINKS
             or (table, column) in SECRET | ROW_NUMBERS | HASH_OF_THE_IMAGE | DIGEST_OF_THE_BODY | LENGTH_OF_THE_BODY
+            or (table, column) in WHO_ACTED | NUMBERS_OF_ACTS
         ):
             continue
         rows = f'SELECT "{column}" FROM "{table}" WHERE {ROWS.get(table, "user_id = %(id)s")}'
@@ -168,7 +197,8 @@ async def test_bodies_are_in_it_to_the_byte(server):
     content = await client.export()
     assert [each["id"] for each in json.loads(content)["replays"]] == ids
     for replay_id, body in zip(ids, bodies, strict=True):
-        record = rb'"id":"%b","received_at":"[^"]+","listed":true,"body":%b}' % (replay_id.encode(), re.escape(body))
+        head = rb'"id":"%b","received_at":"[^"]+","listed":true,"held":false,' % replay_id.encode()
+        record = head + rb'"body":%b}' % re.escape(body)
         assert re.search(record, content)
     assert [each["id"] for each in json.loads(content)["analytics"]] == [event]
     assert '"payload":{"z" : 1.50, "é":"\\u00e9" }}'.encode() in content

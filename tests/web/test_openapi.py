@@ -22,7 +22,14 @@ async def test_the_document_lists_every_route_and_its_shapes(server):
     assert document["paths"]["/api/auth/login"]["post"]["security"] == []
     upload = document["paths"]["/api/me/avatar"]["put"]
     assert set(upload["requestBody"]["content"]) == {"image/jpeg", "image/png", "image/webp", "image/gif"}
-    assert set(upload["responses"]) == {"200", "401", "404", "429", *OF_ANY_ROUTE}  # too large an avatar is a 400
+    assert set(upload["responses"]) == {
+        "200",
+        "401",
+        "403",
+        "404",
+        "429",
+        *OF_ANY_ROUTE,
+    }  # too large an avatar is a 400
     shown = document["paths"]["/avatars/{user_id}.{extension}"]["get"]
     assert set(shown["responses"]["200"]["content"]) == set(upload["requestBody"]["content"])
     assert [parameter["name"] for parameter in shown["parameters"]] == ["user_id", "extension", "If-None-Match"]
@@ -55,7 +62,8 @@ def operations():
 def test_an_operation_is_called_like_the_method_of_the_client():
     """Each has the name of a method of solisync.client, but for what is for browsers; another path's is an alias."""
     methods = {name for name, _ in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")}
-    for_browsers = {"docs", "browser_refresh", "browser_change_password", "browser_logout"}
+    of_sessions = ("refresh", "change_password", "recover", "reset", "logout")
+    for_browsers = {"docs", *(f"browser_{name}" for name in of_sessions)}
     assert set(operations()) == methods | for_browsers | {"live_alias", "ready_alias"}
     assert operations()["live_alias"]["summary"] == "Alias of GET /api/health"
     assert operations()["ready_alias"]["summary"] == "Alias of GET /api/health/ready"

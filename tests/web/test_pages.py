@@ -423,6 +423,18 @@ async def test_a_player_without_listed_replays_is_not_found(server):
     assert (await server.ask("GET", "/players/ann")).status == 404
 
 
+async def test_a_suspended_player_has_no_page(server):
+    """Nor any link to it: the page of a replay names them, and leads nowhere."""
+    shared = await share(server)
+    assert '<a href="/players/Ann">Ann</a> won with' in (await server.ask("GET", shared)).content.decode()
+    server.sql("INSERT INTO suspensions (user_id, since, was_visible) SELECT id, now(), false FROM users")
+    assert (await server.ask("GET", "/players/Ann")).status == 404
+    page = (await server.ask("GET", shared)).content.decode()
+    assert "/players/" not in page
+    assert Page(page.encode()).named["robots"] == "noindex"
+    assert ">Ann won with" in page
+
+
 async def test_the_operators_name_and_links_are_on_every_page(reactor, shared_dsn):
     """In titles, in the header and in the footer, also of errors; as text, whatever it is."""
     settings = {

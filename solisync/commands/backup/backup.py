@@ -1,7 +1,7 @@
 """`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's custom format.
 
-Refresh tokens are neither backed up nor restored, also from a file that has some: a session that was ended after the
-backup must not come back.
+Refresh tokens, recovery codes and reset tokens are neither backed up nor restored, also from a file that has some: a
+session that was ended after the backup must not come back, and neither must a code that was spent.
 """
 
 import os
@@ -30,7 +30,7 @@ from .programs import Programs, find_closest, find_newest
 from .rotation import new_name, prune
 
 MAGIC = b"PGDMP"
-LEFT_OUT = ("refresh_tokens", "rate_limits", "known_states", "recent_searches")
+LEFT_OUT = ("refresh_tokens", "recovery_codes", "reset_tokens", "rate_limits", "known_states", "recent_searches")
 
 # pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
 # have. This sed script makes each a statement that does nothing where there is no such timeout. The rest is unchanged.

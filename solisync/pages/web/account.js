@@ -27,6 +27,8 @@ function enters(form, register) {
   });
 }
 
+byId("forgot").ontoggle = () => import("./recover.js");
+
 let shown = "";
 
 async function show() {

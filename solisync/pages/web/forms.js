@@ -13,6 +13,7 @@ const FIELDS = /** @type {Record<string, [string, string]>} */ ({
   password_length: ["new_password", "Choose a password of at least 8 characters."],
   password_too_long: ["new_password", "That password is too long. Please choose a shorter one."],
   invalid_credentials: ["password", "Wrong user name or password."],
+  code_refused: ["code", "No user has this name and this code, or the code has been used."],
   display_name_empty: ["display_name", "Choose a display name."],
   display_name_length: ["display_name", "A display name can have up to 32 characters."],
   display_name_characters: ["display_name", "A display name can’t have control characters."],

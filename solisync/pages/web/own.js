@@ -6,6 +6,7 @@ import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { Refusal, username } from "./http.js";
 import { showName } from "./display_name.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
+import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
 import { ago, byId, fill, h, table, tell } from "./page.js";
 
@@ -105,6 +106,8 @@ export function start() {
   fill(byId("standing"), async () => (await import("./standing.js")).standing(today));
   loadGames(false);
   loadDevices();
+  byId("codes-new").replaceChildren();
+  loadCodes();
 }
 
 bindAvatar();

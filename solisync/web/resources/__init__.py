@@ -25,6 +25,7 @@ from .export import Export
 from .health import Health
 from .html_pages import Pages
 from .leaderboard import Leaderboard, load_board
+from .new_passwords import NewPasswords
 from .replays import Replays
 from .sessions import Sessions
 from .swagger_ui import Docs
@@ -67,8 +68,16 @@ class Resources:
             metrics=metrics,
             now=now,
         )
+        self.new_passwords = NewPasswords(
+            database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now
+        )
         self.browser_sessions = BrowserSessions(
-            database=database, tokens=tokens, accounts=self.accounts, sessions=self.sessions, now=now
+            database=database,
+            tokens=tokens,
+            accounts=self.accounts,
+            sessions=self.sessions,
+            new_passwords=self.new_passwords,
+            now=now,
         )
         self.export = Export(database=database)
         self.avatars = Avatars(database=database, public=settings.public_avatars)

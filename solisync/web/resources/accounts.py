@@ -1,4 +1,4 @@
-"""Accounts over HTTP: register, me, password, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
+"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -7,15 +7,14 @@ from typing import Any
 from ...access.passwords import Passwords
 from ...access.rate_limit import buckets_of
 from ...access.tokens import Tokens
-from ...errors import Code, Conflict, NotFound, Unauthorized
+from ...errors import Code, Conflict, NotFound
 from ...postgres.database import Database
-from ...postgres.transaction import Statements, Transaction
+from ...postgres.transaction import Statements
 from ...process.audit import audit
-from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ...rules.replay_lists import Recent
-from ...rules.sessions import PasswordChange, RefreshRecord
 from ...rules.shapes import Ok
-from ...storage import accounts, sessions
+from ...storage import accounts
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
@@ -29,7 +28,7 @@ REGISTER_ERRORS: tuple[Code, ...] = (
 
 
 class Accounts:
-    """Registration, profile, password and deletion of a player."""
+    """Registration, profile and deletion of a player."""
 
     def __init__(
         self,
@@ -79,27 +78,6 @@ class Accounts:
             raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)
 
-    async def change_password(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
-        """Replace the password, end every session and begin a new one."""
-        new = check_new_password(body.new_password)
-        current = body.current_password.encode()
-        self._passwords.require_room()
-        stored = await self._database.autocommit(accounts.credentials_of, player)
-        if stored is None:
-            raise NotFound("user_not_found")
-        verified = stored.password_hash
-        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(
-            current, verified, cut=stored.password_cut
-        ):
-            audit("password change refused", user_id=player)
-            raise Unauthorized("invalid_credentials", "invalid credentials")
-        replacement = await self._passwords.hash(new)
-        record = self._tokens.record(self._now(), user_agent)
-        expiry = await self._database.transact(self._change_password, player, verified, replacement, record)
-        if expiry is None:
-            raise Unauthorized("invalid_credentials", "invalid credentials")
-        return self._tokens.pair(player, record, expiry)
-
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
         await self._database.autocommit(self._delete, player)
@@ -112,18 +90,6 @@ class Accounts:
         if created:
             audit("register", user_id=user_id)
         return created
-
-    async def _change_password(
-        self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
-    ) -> int | None:
-        if not await accounts.change_password(transaction, player, verified_hash=verified, password_hash=replacement):
-            audit("password change refused", user_id=player, reason="changed meanwhile")
-            return None
-        await sessions.end_all(transaction, player)
-        expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
-        await transaction.commit()
-        audit("password changed", user_id=player)
-        return expiry
 
     async def _delete(self, statements: Statements, player: str) -> None:
         try:

@@ -1,6 +1,6 @@
 """Sessions of browsers over HTTP (docs/protocol.md "Sessions of browsers").
 
-They wrap the routes of accounts and sessions: the refresh token travels in a cookie, and in no body.
+They wrap the routes of accounts, sessions and new passwords: the refresh token travels in a cookie, and in no body.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,13 @@ from ...errors import Code, Unauthorized
 from ...postgres.database import Database
 from ...rules.accounts import RefreshRequest, TokenPair
 from ...rules.browser_sessions import BrowserLogin, BrowserSession, SessionCookie
+from ...rules.recovery import Recovery, Reset
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
 from ...storage import accounts
 from ..wire.reply import Reply
 from .accounts import Accounts
+from .new_passwords import NewPasswords
 from .sessions import Sessions
 
 LOGIN_ERRORS: tuple[Code, ...] = (
@@ -26,8 +28,8 @@ LOGIN_ERRORS: tuple[Code, ...] = (
     "password_too_long",
     "username_taken",
     "invalid_credentials",
+    "suspended",
 )
-PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials", "user_not_found")
 
 
 class BrowserSessions:
@@ -40,12 +42,14 @@ class BrowserSessions:
         tokens: Tokens,
         accounts: Accounts,
         sessions: Sessions,
+        new_passwords: NewPasswords,
         now: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._tokens = tokens
         self._accounts = accounts
         self._sessions = sessions
+        self._new_passwords = new_passwords
         self._now = now
 
     async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
@@ -73,8 +77,20 @@ class BrowserSessions:
     ) -> Reply:
         """Replace the password, end every session and begin a new one."""
         username = await self._username(player)  # before anything changes, likewise
-        pair = await self._accounts.change_password(player=player, body=body, user_agent=user_agent)
+        pair = await self._new_passwords.change(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
+
+    async def recover(self, *, body: Recovery, cookie: SessionCookie, user_agent: str | None) -> Reply:
+        """Spend a recovery code for a new password, and begin a session."""
+        renewed = await self._new_passwords.renew_by_code(body, user_agent)
+        await self._end_session(cookie)  # as `begin` does
+        return _reply(renewed.pair, renewed.username, cookie)
+
+    async def reset(self, *, body: Reset, cookie: SessionCookie, user_agent: str | None) -> Reply:
+        """Spend the token of a reset link for a new password, and begin a session."""
+        renewed = await self._new_passwords.renew_by_link(body, user_agent)
+        await self._end_session(cookie)
+        return _reply(renewed.pair, renewed.username, cookie)
 
     async def end(self, *, cookie: SessionCookie) -> Reply:
         """End the session of the cookie, if it has one, and take it away."""

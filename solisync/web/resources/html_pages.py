@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 from string import Template
 from typing import get_args
-from urllib.parse import quote
 
 import msgspec
 
@@ -43,7 +42,7 @@ from ...rules.page_texts import (
 )
 from ...storage import html_pages as pages
 from ..documents import FILE_HEADERS, FOLDER, MEDIA_TYPES, both_ways, document, unless_known
-from ..html_parts import Links, deal_drawing, footer_links, replay_table
+from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
 from ..page_headers import PAGE_HEADERS
 from ..wire.reply import Reply
 
@@ -114,7 +113,15 @@ class Pages:
         if found is None:
             return self._missing("replay_not_found", gzip)
         robots = "" if found.replay.listed else NO_INDEX
-        html = self._html("replay", replay_head(found), _encode(found), robots=robots, texts=_replay_texts(found))
+        html = self._html(
+            "replay",
+            replay_head(found),
+            _encode(found),
+            robots=robots,
+            texts=_replay_texts(found),
+            # not of players who are suspended: they have no page
+            parts={"player": player_name(found.replay.username, linked=found.replay.listed)},
+        )
         return unless_known(self._document(html, gzip), if_none_match)
 
     async def today(self, *, if_none_match: str | None, gzip: bool) -> Reply:
@@ -228,8 +235,6 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
     replay, verdict = shown.replay, shown.verdict
     return {
         "id": replay.id,
-        "player": replay.username,
-        "player_path": quote(replay.username, safe=""),
         "claim": f"{claim(verdict)} {points(replay.final_score)}",
         "status": verdict.status,
         "verdict": verdict_text(verdict),

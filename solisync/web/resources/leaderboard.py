@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from ...errors import NotFound
+from ...errors import Locked, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
+from ...process.audit import audit
 from ...rules.leaderboard import NO_BESTS, OptIn, OwnEntry, bests_of, check_display_name
 from ...rules.saved import read_saved
 from ...rules.shapes import Ok
-from ...storage import leaderboard, sync
+from ...storage import leaderboard, restrictions, sync
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
@@ -44,21 +45,29 @@ class Leaderboard:
             raise NotFound("user_not_found")
         return Ok()
 
+    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+
     async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
         saved = await sync.load(transaction, player, None)
         if saved is None:
             raise NotFound("user_not_found")
+        if await restrictions.is_locked(transaction, player):
+            raise Locked
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
             await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
         finally:
             self._board.invalidate()
+        audit("opted in", user_id=player)
 
     async def _opt_out(self, statements: Statements, player: str) -> bool:
         try:
-            return await leaderboard.opt_out(statements, player)
+            found = await leaderboard.opt_out(statements, player)
         finally:
             self._board.invalidate()
+        if found:
+            audit("opted out", user_id=player)
+        return found
 
 
 async def load_board(database: Database) -> Reply:

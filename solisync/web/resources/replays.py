@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
-from ...errors import BadRequest, NotFound
+from ...errors import BadRequest, Locked, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
@@ -114,7 +114,11 @@ class Replays:
             found = await own_replays.set_listed(statements, player, replay_id, listed)
         finally:
             self._recent.invalidate()
-        _check_found(found)
+        found = _exists(found)
+        _check_found(found.exists)
+        if found.held:
+            raise Locked
+        audit("replay listed" if listed else "replay unlisted", user_id=player)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
         """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""

@@ -10,16 +10,17 @@ from typing import Literal
 from ...access.passwords import Passwords
 from ...access.rate_limit import Limit, RateLimiter
 from ...access.tokens import RefreshClaims, Tokens
-from ...errors import NotFound, Unauthorized, Unavailable
+from ...errors import Forbidden, NotFound, Unauthorized, Unavailable
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
+from ...rules.administration import suspension_text
 from ...rules.ids import is_id
 from ...rules.sessions import RefreshRecord
 from ...rules.shapes import Ok
-from ...storage import accounts, rate_limits, sessions
+from ...storage import accounts, rate_limits, restrictions, sessions
 from ..wire.reply import Reply
 
 
@@ -59,8 +60,6 @@ class Sessions:
             raise Unauthorized("invalid_credentials", "invalid credentials")
         record = self._tokens.record(self._now(), user_agent)
         expiry = await self._database.autocommit(self._begin, stored, record)
-        if expiry is None:
-            raise Unauthorized("invalid_credentials", "invalid credentials")
         return self._tokens.pair(stored.user_id, record, expiry)
 
     async def refresh(self, *, body: RefreshRequest, user_agent: str | None, client: str) -> TokenPair:
@@ -108,15 +107,23 @@ class Sessions:
 
     # The database runs these to their end even if the client has gone, so the audit trail is written here.
 
-    async def _begin(self, statements: Statements, stored: accounts.Credentials, record: RefreshRecord) -> int | None:
+    async def _begin(self, statements: Statements, stored: accounts.Credentials, record: RefreshRecord) -> int:
         expiry = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
-        self._attempted("wrong" if expiry is None else "ok", stored.user_id)
+        if expiry is None:
+            suspension = await restrictions.suspension(statements, stored.user_id)
+            if suspension is not None:
+                self._attempted("suspended", stored.user_id)
+                raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
+            self._attempted("wrong", stored.user_id)
+            raise Unauthorized("invalid_credentials", "invalid credentials")
+        self._attempted("ok", stored.user_id)
         return expiry
 
-    def _attempted(self, outcome: Literal["ok", "wrong"], user_id: str | None) -> None:
+    def _attempted(self, outcome: Literal["ok", "wrong", "suspended"], user_id: str | None) -> None:
         """Count and log an attempt to log in."""
         self._metrics.logins.labels(outcome).inc()
-        audit("login" if outcome == "ok" else "login failed", user_id=user_id)
+        reason = "suspended" if outcome == "suspended" else None
+        audit("login" if outcome == "ok" else "login failed", user_id=user_id, reason=reason)
 
     async def _rotate(
         self, statements: Statements, claims: RefreshClaims, record: RefreshRecord, now: datetime, client: str

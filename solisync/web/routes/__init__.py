@@ -4,6 +4,7 @@ from ...settings.settings import ServingSettings
 from ..resources import Resources
 from ..resources.openapi import OpenApi
 from ..route import Route
+from .new_passwords import new_passwords
 from .operations import operations
 from .pages import pages
 from .players import players
@@ -15,6 +16,7 @@ def routes(settings: ServingSettings, resources: Resources) -> tuple[Route, ...]
     """Every route of the service; those that begin or continue a session share one limit."""
     table = (
         *players(resources, settings.auth_limit, public_avatars=settings.public_avatars),
+        *new_passwords(resources, settings.auth_limit),
         *progress(resources),
         *replays(resources),
         *operations(resources, OpenApi(lambda: table)),

@@ -6,10 +6,12 @@ from typing import Any
 from ...access.rate_limit import PASSWORD, Limit
 from ...errors import Code
 from ...rules.browser_sessions import BrowserLogin, BrowserSession
+from ...rules.recovery import Recovery, Reset
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
 from ..resources import Resources
-from ..resources.browser_sessions import LOGIN_ERRORS, PASSWORD_ERRORS
+from ..resources.browser_sessions import LOGIN_ERRORS
+from ..resources.new_passwords import PASSWORD_ERRORS, RECOVERY_ERRORS
 from ..route import Content, Json, Route
 
 
@@ -26,6 +28,7 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
         _page("/daily/{day}", "day_page", html.day, "The deal of a day", "day_not_found"),
         _page("/players/{username}", "player_page", html.player, "The replays of a player", "user_not_found"),
         _page("/account", "account_page", html.static("account"), "One's own account"),
+        _page("/reset", "reset_page", html.static("reset"), "A new password, for whoever has a reset link"),
         _page("/web/{name}", "web_file", html.file, "A part of these pages"),
         Route(
             method="POST",
@@ -64,7 +67,33 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             limit=PASSWORD,
             body=Json(PasswordChange),
             answer=BrowserSession,
-            errors=PASSWORD_ERRORS,
+            errors=(*PASSWORD_ERRORS, "user_not_found"),
+        ),
+        Route(
+            method="POST",
+            path="/api/session/recover",
+            name="browser_recover",
+            tag="browsers",
+            handler=resources.browser_sessions.recover,
+            summary="Spend a recovery code for a new password and a session of this browser",
+            same_origin=True,
+            limit=auth_limit,
+            body=Json(Recovery),
+            answer=BrowserSession,
+            errors=(*RECOVERY_ERRORS, "suspended"),
+        ),
+        Route(
+            method="POST",
+            path="/api/session/reset",
+            name="browser_reset",
+            tag="browsers",
+            handler=resources.browser_sessions.reset,
+            summary="Spend the token of a reset link for a new password and a session of this browser",
+            same_origin=True,
+            limit=auth_limit,
+            body=Json(Reset),
+            answer=BrowserSession,
+            errors=(*PASSWORD_ERRORS, "suspended"),
         ),
         Route(
             method="DELETE",

@@ -1,10 +1,10 @@
 """The routes of players: their accounts, sessions and avatars."""
 
-from ...access.rate_limit import EXPORT, PASSWORD, Limit
+from ...access.rate_limit import EXPORT, Limit
 from ...rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES
 from ...rules.export import Exported
-from ...rules.sessions import PasswordChange, Session
+from ...rules.sessions import Session
 from ...rules.shapes import Ok
 from ..resources import Resources
 from ..resources.accounts import REGISTER_ERRORS
@@ -39,7 +39,7 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             body=Json(AuthRequest),
             private=True,
             answer=TokenPair,
-            errors=("invalid_credentials", "username_characters"),
+            errors=("invalid_credentials", "username_characters", "suspended"),
         ),
         Route(
             method="POST",
@@ -111,19 +111,6 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             errors=("user_not_found",),
         ),
         Route(
-            method="PUT",
-            path="/api/me/password",
-            name="change_password",
-            tag="accounts",
-            handler=resources.accounts.change_password,
-            summary="Change one's password, and end all sessions but a new one",
-            protected=True,
-            limit=PASSWORD,
-            body=Json(PasswordChange),
-            answer=TokenPair,
-            errors=("password_length", "password_too_long", "invalid_credentials", "user_not_found"),
-        ),
-        Route(
             method="GET",
             path="/api/me/export",
             name="export",
@@ -155,7 +142,7 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             protected=True,
             body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
             answer=Me,
-            errors=("avatar_type", "avatar_signature", "user_not_found"),
+            errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
             links={"avatar": {"user_id": "$response.body#/id"}},
         ),
         Route(

@@ -68,7 +68,7 @@ def progress(resources: Resources) -> tuple[Route, ...]:
             limit=OPT_IN,
             body=Json(OptIn),
             answer=Ok,
-            errors=("display_name_empty", "display_name_length", "display_name_characters", "user_not_found"),
+            errors=("display_name_empty", "display_name_length", "display_name_characters", "locked", "user_not_found"),
         ),
         Route(
             method="DELETE",

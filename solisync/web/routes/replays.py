@@ -85,7 +85,7 @@ def replays(resources: Resources) -> tuple[Route, ...]:
             protected=True,
             body=Json(Listed),
             answer=Ok,
-            errors=("user_not_found", "replay_not_found"),
+            errors=("locked", "user_not_found", "replay_not_found"),
         ),
         Route(
             method="GET",

@@ -25,6 +25,8 @@ STATUS: dict[Code, int] = {
     "unauthorized": 401,
     "invalid_credentials": 401,
     "forbidden": 403,
+    "suspended": 403,
+    "locked": 403,
     "not_found": 404,
     "user_not_found": 404,
     "avatar_not_found": 404,

@@ -1,0 +1,103 @@
+"""What an act is, and how one is performed: docs/moderation.md "The record of acts"."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import NotFound
+from ..postgres.database import Database
+from ..postgres.statement import Call
+from ..postgres.transaction import Transaction
+from ..process.audit import audit
+from ..rules.administration import NOTE_MAX, Reason, check_text
+from ..storage import acts, replays
+from ..storage.accounts import Player
+from ..storage.acts import Actor, TargetKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The result of an act: whether it has changed anything, and `before` and `after` in words, for the record.
+
+    `steps` end the transaction: statements to run along with the record and the commit. `result` is for the caller.
+    """
+
+    changed: bool
+    before: str | None = None
+    after: str | None = None
+    steps: tuple[Call, ...] = ()
+    result: Any = None
+
+
+NOTHING = Done(changed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A kind of act: its name in the record, what it is done to, and the function that does it.
+
+    `run(transaction, player, …)` gets the player, whose row is locked, as `player`, and for a replay its id as
+    `replay_id`, then what `perform` was given.
+    """
+
+    name: str
+    target: TargetKind
+    run: Callable[..., Awaitable[Done]]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The reason of an act, and a note on it. Raises BadRequest for a note that is too long."""
+
+    reason: Reason | None = None
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.note is not None:
+            object.__setattr__(self, "note", check_text(self.note, "note", NOTE_MAX))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acting:
+    """Performs acts on a database, as this actor."""
+
+    database: Database
+    by: Actor
+    why: Why = field(default_factory=Why)
+
+    async def perform(self, act: Act, target: str, **given: Any) -> Done:
+        """Do this to the player or the replay of this id, and record it unless nothing has changed.
+
+        Everything is one transaction. Raises NotFound when there is no such target (any more).
+        """
+        return await self.database.transact(self._perform, act, target, given)
+
+    async def _perform(self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]) -> Done:
+        replay_id = None if act.target == "player" else target
+        player = await self._lock(transaction, target, replay_id)
+        if replay_id is not None:
+            given = {"replay_id": replay_id, **given}
+        done = await act.run(transaction, player, **given)
+        if not done.changed:
+            return done
+        record = acts.recording(
+            act.name,
+            act.target,
+            by=self.by,
+            reason=self.why.reason,
+            note=self.why.note,
+            user_id=player.id,
+            replay_id=replay_id,
+            before=done.before,
+            after=done.after,
+        )
+        await transaction.commit_with(*done.steps, *record)
+        audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
+        return done
+
+    async def _lock(self, transaction: Transaction, target: str, replay_id: str | None) -> Player:
+        user_id = target if replay_id is None else await replays.owner(transaction, replay_id)
+        player = None if user_id is None else await acts.lock_player(transaction, user_id)
+        if player is None:
+            raise NotFound("user_not_found" if replay_id is None else "replay_not_found")
+        return player

@@ -1,0 +1,120 @@
+"""Acts on accounts: suspending, locking, ending sessions, renaming, deleting."""
+
+from datetime import UTC, datetime
+
+from ..access.rate_limit import buckets_of
+from ..postgres.statement import Call
+from ..postgres.transaction import Transaction
+from ..rules.accounts import check_username
+from ..rules.analytics import name_of
+from ..rules.ids import canonical_uuid
+from ..rules.recovery import RESET_LIFETIME
+from ..rules.sessions import ACCESS_LIFETIME
+from ..storage import accounts, recovery, restricting, restrictions, sessions
+from ..storage.accounts import Player
+from .act import NOTHING, Act, Done
+
+LIFETIME = int(ACCESS_LIFETIME.total_seconds())
+
+
+async def suspend(
+    transaction: Transaction, player: Player, *, until: datetime | None = None, message: str | None = None
+) -> Done:
+    """Keep a player out until then, or until somebody ends it; again: with another end and message."""
+    former = await restrictions.suspension(transaction, player.id)
+    if former is None:
+        steps = restricting.suspending(player.id, until=until, message=message)
+        steps += restricting.cutting_off(player.id, lifetime=LIFETIME)
+        return Done(changed=True, after=_in_words(until, message), steps=steps)
+    if (former.until, former.message) == (until, message):
+        return NOTHING
+    steps = restricting.changing(player.id, until=until, message=message)
+    before, after = _in_words(former.until, former.message), _in_words(until, message)
+    return Done(changed=True, before=before, after=after, steps=steps)
+
+
+async def unsuspend(transaction: Transaction, player: Player, *, only_ended: bool = False) -> Done:
+    """Let a player in again, and show what was visible; `only_ended`: unless the suspension is to last longer."""
+    former = await restrictions.suspension(transaction, player.id)
+    if former is None or (only_ended and not former.ended):
+        return NOTHING
+    steps = await restricting.lift(transaction, player.id)
+    return Done(changed=True, before=_in_words(former.until, former.message), steps=steps)
+
+
+async def lock(transaction: Transaction, player: Player) -> Done:
+    """Keep a player from changing what others see of them."""
+    if await restrictions.is_locked(transaction, player.id):
+        return NOTHING
+    return Done(changed=True, steps=restricting.locking(player.id))
+
+
+async def unlock(transaction: Transaction, player: Player) -> Done:
+    """Let a player change again what others see of them. What was held meanwhile stays so."""
+    if not await restrictions.is_locked(transaction, player.id):
+        return NOTHING
+    return Done(changed=True, steps=restricting.unlocking(player.id))
+
+
+async def end_sessions(transaction: Transaction, player: Player, *, access: bool = False) -> Done:
+    """End every session of a player; with `access`, their access tokens count no more either.
+
+    The result is how many sessions have ended.
+    """
+    ended = await sessions.end_all(transaction, player.id) or 0
+    cut = access and await restricting.is_uncut(transaction, player.id)
+    steps = restricting.cutting_off(player.id, lifetime=LIFETIME) if cut else ()
+    after = "access tokens refused too" if access else None
+    return Done(changed=bool(ended) or cut, before=f"{ended} sessions", after=after, steps=steps, result=ended)
+
+
+async def rename(transaction: Transaction, player: Player, *, username: str) -> Done:
+    """Give a player another username, by the rules of registering.
+
+    Fails with a DatabaseError when the name is taken.
+    """
+    check_username(username)
+    if username == player.username:
+        return NOTHING
+    former = player.username
+    names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
+    await accounts.rename(transaction, player.id, username, names)
+    return Done(changed=True, before=former, after=username)
+
+
+async def delete(transaction: Transaction, player: Player) -> Done:
+    """Delete a player and all that is theirs, as they can themselves."""
+    deleted = await accounts.delete(transaction, player.id, buckets_of(player.id))
+    return Done(changed=deleted)
+
+
+async def link(
+    transaction: Transaction, player: Player, *, token_digest: bytes, password_hash: str | None = None
+) -> Done:
+    """Give a player a reset link, by the digest of its token, instead of a former one.
+
+    With the hash of a password that nobody knows, the player is locked out until the link is used: sessions, access
+    tokens and recovery codes end. The result is when the link expires.
+    """
+    steps: tuple[Call, ...] = ()
+    if password_hash is not None:
+        await accounts.reset_password(transaction, player.username, password_hash)
+        steps = restricting.cutting_off(player.id, lifetime=LIFETIME)
+    expires_at = await recovery.put_token(transaction, player.id, token_digest, RESET_LIFETIME)
+    after = None if password_hash is None else "locked out"
+    return Done(changed=True, after=after, steps=steps, result=expires_at)
+
+
+def _in_words(until: datetime | None, message: str | None) -> str:
+    ends = "until lifted" if until is None else f"until {until.astimezone(UTC).isoformat()}"
+    return ends if message is None else f"{ends}: {message}"
+
+
+SUSPEND = Act("suspend", "player", suspend)
+UNSUSPEND = Act("unsuspend", "player", unsuspend)
+LOCK = Act("lock", "player", lock)
+UNLOCK = Act("unlock", "player", unlock)
+END_SESSIONS = Act("end_sessions", "player", end_sessions)
+LINK = Act("link", "player", link)
+RENAME = Act("rename", "player", rename)
+DELETE = Act("delete", "player", delete)

@@ -1,0 +1,45 @@
+"""Acts on replays: taking them off the lists, having them checked, deleting them."""
+
+from ..errors import NotFound
+from ..postgres.transaction import Transaction
+from ..storage import own_replays, rechecks, replays
+from ..storage.accounts import Player
+from .act import NOTHING, Act, Done
+
+
+async def unlist(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
+    """Take a replay off the public lists and boards, and hold it, so that its player can't list it."""
+    return await _hold(transaction, replay_id, True)
+
+
+async def list_again(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
+    """List a replay that is held."""
+    return await _hold(transaction, replay_id, False)
+
+
+async def check(transaction: Transaction, player: Player, *, replay_id: str, again: bool = False) -> Done:
+    """Have a replay checked before all others; unless `again`, only one that has no verdict."""
+    added = (await rechecks.enqueue(transaction, [replay_id], again=again)).get(replay_id)
+    if added is None:
+        raise NotFound("replay_not_found")
+    return Done(changed=added)
+
+
+async def delete(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
+    """Delete a replay."""
+    if not await own_replays.delete(transaction, player.id, replay_id):
+        raise NotFound("replay_not_found")
+    return Done(changed=True)
+
+
+async def _hold(transaction: Transaction, replay_id: str, held: bool) -> Done:
+    changed = await replays.hold(transaction, replay_id, held)
+    if changed is None:
+        raise NotFound("replay_not_found")
+    return Done(changed=True) if changed else NOTHING
+
+
+UNLIST = Act("unlist", "replay", unlist)
+LIST_AGAIN = Act("list_again", "replay", list_again)
+CHECK = Act("check", "replay", check)
+DELETE = Act("delete_replay", "replay", delete)

@@ -1,0 +1,72 @@
+"""Acts on what others see of a player: the entry on the leaderboard, and the avatar."""
+
+from ..errors import NotFound
+from ..postgres.transaction import Transaction
+from ..rules.leaderboard import OwnEntry, check_display_name
+from ..storage import avatars, leaderboard, restricting, restrictions
+from ..storage.accounts import Player
+from .act import NOTHING, Act, Done
+
+
+async def hide(transaction: Transaction, player: Player, *, lock: bool = False) -> Done:
+    """Hide a player's entry; with `lock`, the profile is locked too, so that the player can't show it again."""
+    entry = await _entry(transaction, player)
+    locking = lock and not await restrictions.is_locked(transaction, player.id)
+    lasting = restricting.locking(player.id) if locking else ()
+    done = await _set_visible(transaction, player, entry, False)
+    if not done.changed and not locking:
+        return done
+    after = "hidden, and locked" if locking else "hidden"
+    return Done(changed=True, before=done.before, after=after, steps=done.steps + lasting, result=done.result)
+
+
+async def show(transaction: Transaction, player: Player) -> Done:
+    """Show a player's entry again; that of a suspended player, once the suspension ends."""
+    return await _set_visible(transaction, player, await _entry(transaction, player), True)
+
+
+async def name(transaction: Transaction, player: Player, *, display_name: str) -> Done:
+    """Give a player's entry another display name."""
+    entry = await _entry(transaction, player)
+    chosen = check_display_name(display_name)
+    if chosen == entry.display_name:
+        return Done(changed=False, result=chosen)
+    return Done(
+        changed=True,
+        before=entry.display_name,
+        after=chosen,
+        steps=leaderboard.naming(player.id, chosen),
+        result=chosen,
+    )
+
+
+async def remove_avatar(transaction: Transaction, player: Player) -> Done:
+    """Take a player's avatar away."""
+    if await avatars.remove(transaction, player.id):
+        return Done(changed=True)
+    return NOTHING
+
+
+async def _entry(transaction: Transaction, player: Player) -> OwnEntry:
+    entry = await leaderboard.own(transaction, player.id)
+    if entry is None or entry.display_name is None:
+        raise NotFound("not_found", f"'{player.username}' has no entry on the leaderboard")
+    return entry
+
+
+async def _set_visible(transaction: Transaction, player: Player, entry: OwnEntry, visible: bool) -> Done:
+    suspension = await restrictions.suspension(transaction, player.id)
+    former = entry.visible if suspension is None else suspension.was_visible
+    if former == visible:
+        return Done(changed=False, result=entry.display_name)
+    steps = (
+        leaderboard.showing(player.id, visible) if suspension is None else restricting.showing_later(player.id, visible)
+    )
+    before, after = ("hidden", "visible") if visible else ("visible", "hidden")
+    return Done(changed=True, before=before, after=after, steps=steps, result=entry.display_name)
+
+
+HIDE = Act("hide", "player", hide)
+SHOW = Act("show", "player", show)
+NAME = Act("name", "player", name)
+REMOVE_AVATAR = Act("remove_avatar", "player", remove_avatar)

@@ -1,0 +1,52 @@
+// @ts-check
+/** The player's recovery codes on /account: how many are left, and new ones to print or to save. */
+
+import { ask, readOwn } from "./api.js";
+import { field, stack, submits, WRONG_PASSWORD } from "./forms.js";
+import { username } from "./http.js";
+import { ago, byId, counted, fill, h, tell } from "./page.js";
+
+/** How many codes are left, and since when. */
+export const loadCodes = () => fill(byId("codes-left"), async () => {
+  const { left, created_at } = await readOwn("/api/me/recovery-codes");
+  const told = left ? [counted(left, "code is", "codes are"), " left of those that you made ", ago(created_at), "."] : ["You have no codes."];
+  return [h("p", {}, ...told)];
+});
+
+/** Save text as a file. @param {string} name @param {string} text */
+function save(name, text) {
+  const link = h("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: "text/plain" })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** New codes, which the server shows this once. @param {{codes: string[], created_at: string}} made */
+function showCodes({ codes, created_at }) {
+  const date = new Date(created_at).toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
+  const about = `Recovery codes of ${username()} at ${location.host}, made on ${date}. Each works once.`;
+  const text = [about, "", ...codes, ""].join("\r\n");
+  byId("codes-new").replaceChildren(
+    h("p", {}, about, " ", h("b", {}, "They are not shown again.")),
+    h("ul", { class: "codes" }, ...codes.map((code) => h("li", {}, code))),
+    h("p", { class: "row" },
+      h("button", { type: "button", class: "main", click: () => print() }, "Print"),
+      h("button", { type: "button", click: () => save(`recovery-codes-${username()}.txt`, text) }, "Save as text")));
+}
+
+const form = stack("codes-form",
+  [...field("codes-password", "Current password", { name: "password", type: "password", autocomplete: "current-password", "aria-describedby": "codes-hint" }),
+    h("p", { class: "quiet", id: "codes-hint" }, "New codes take the place of all former ones.")],
+  [h("button", {}, "Make new codes")]);
+
+submits(form, async () => {
+  const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: byId("codes-password").value } });
+  form.reset();
+  showCodes(await answer.json());
+  tell("Your new codes are there.");
+  await loadCodes();
+}, WRONG_PASSWORD);
+
+byId("codes").append(
+  h("h2", {}, "Recovery codes"),
+  h("p", {}, "If you forget your password, one of these codes lets you set a new one. Print or save them, and keep them where nobody else looks. Each works once."),
+  h("div", { id: "codes-left" }), h("div", { id: "codes-new" }), form);

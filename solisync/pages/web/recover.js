@@ -1,0 +1,29 @@
+// @ts-check
+/** The form on /account for a player who has forgotten the password, and has a recovery code. */
+
+import { exchange } from "./api.js";
+import { field, stack, submits } from "./forms.js";
+import { Refusal } from "./http.js";
+import { byId, h, tell } from "./page.js";
+
+const form = stack("recover-form",
+  [h("p", {}, "One of your recovery codes lets you set a new password. If you have none, ask whoever runs this site for a link."),
+    ...field("recover-name", "User name", { name: "username", autocomplete: "username", autocapitalize: "none" }),
+    ...field("recover-code", "Recovery code", { name: "code", autocomplete: "off", autocapitalize: "characters", spellcheck: "false" }),
+    ...field("recover-password", "New password", { name: "new_password", type: "password", autocomplete: "new-password", "aria-describedby": "recover-hint" }),
+    h("p", { class: "quiet", id: "recover-hint" }, "At least 8 characters. All your devices are signed out.")],
+  [h("button", { class: "main" }, "Set the new password")]);
+
+submits(form, async () => {
+  const { username, code, new_password } = Object.fromEntries(new FormData(form));
+  try {
+    await exchange("POST", "/api/session/recover", { username, code, new_password });
+  } catch (error) {
+    throw error.code === "invalid_credentials" ? new Refusal(error.status, "code_refused", "") : error;
+  }
+  form.reset();
+  byId("forgot").open = false;
+  byId("title").focus();
+  tell("Your password has changed, and you are signed in.");
+});
+byId("forgot").append(form);

@@ -1,0 +1,128 @@
+"""Lists of replays for operators: docs/moderation.md "Recipes"."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..postgres.statement import Query
+from ..postgres.transaction import Statements
+from ..rules.leaderboard import ENTRIES
+from .rows import many
+
+AMONG = 10_000  # the newest replays, or a player's
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReplay:
+    """A replay with its verdict; `held`: an operator keeps it unlisted."""
+
+    id: str
+    username: str
+    received_at: datetime
+    mode: str
+    draw_mode: str
+    deal: str | None
+    final_score: str
+    time_seconds: str
+    verdict: str
+    reason: str | None
+    listed: bool
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnprovedEntry:
+    """An entry of the leaderboard whose best score no replay proves, and the newest replay that claims this score."""
+
+    username: str
+    display_name: str
+    best_score: int
+    recorded_at: datetime
+    replay_id: str | None
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SameGame:
+    """A replay of another player with the same deal and the same moves."""
+
+    replay_id: str
+    username: str
+    received_at: datetime
+
+
+_SHOWN = f"""
+    SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
+        coalesce(status, 'pending') AS verdict, reason, unlisted IS NULL AS listed, coalesce(held, false) AS held
+    FROM (
+        SELECT * FROM replays WHERE {{}} ORDER BY received_at DESC, id DESC LIMIT {AMONG}
+    ) AS replays
+    JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
+    WHERE ($1::text IS NULL OR coalesce(status, 'pending') = $1::text) AND (NOT $2::boolean OR held)
+    ORDER BY replays.received_at DESC, replays.id DESC LIMIT $3::int
+"""  # noqa: S608
+
+NEWEST = Query("admin_newest_replays", _SHOWN.format("true"), prepared=False, row=FoundReplay)
+OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format("user_id = $4::uuid"), prepared=False, row=FoundReplay)
+
+UNPROVED = Query(
+    "admin_unproved_entries",
+    f"""
+    SELECT username, display_name, best_score, recorded_at, claim.id AS replay_id, claim.verdict
+    FROM (
+        SELECT * FROM leaderboard WHERE visible
+        ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id LIMIT {ENTRIES}
+    ) AS entry
+    JOIN users ON users.id = entry.user_id
+    LEFT JOIN LATERAL (
+        SELECT id, coalesce(status, 'pending') AS verdict FROM replays LEFT JOIN verdicts ON replay_id = id
+        WHERE user_id = entry.user_id AND mode = 'Classic' AND floor(final_score::numeric) = best_score
+        ORDER BY received_at DESC, id DESC LIMIT 1
+    ) AS claim ON true
+    WHERE best_score IS NOT NULL AND NOT EXISTS (
+        SELECT FROM board_evidence
+        WHERE board_evidence.user_id = entry.user_id AND board = 'own' AND deficit = -best_score
+    )
+    ORDER BY recorded_at DESC
+    """,  # noqa: S608
+    prepared=False,
+    row=UnprovedEntry,
+)
+
+# The order of the board leads to the replays of the same score.
+SAME_GAME = Query(
+    "admin_same_game",
+    """
+    SELECT other.replay_id, username, other.received_at
+    FROM verdicts JOIN replays ON replays.id = verdicts.replay_id
+    JOIN board_evidence AS other ON board = 'deal/' || seed || '/' || draw_mode AND ranked AND deficit = -score
+        AND other.user_id <> replays.user_id
+    JOIN verdicts AS judged ON judged.replay_id = other.replay_id AND judged.timeline_etag = verdicts.timeline_etag
+    JOIN users ON users.id = other.user_id
+    WHERE verdicts.replay_id = $1::uuid
+    ORDER BY other.received_at, other.replay_id LIMIT 50
+    """,
+    prepared=False,
+    row=SameGame,
+)
+
+
+async def newest(statements: Statements, *, verdict: str | None, held: bool, most: int) -> list[FoundReplay]:
+    """The newest replays among AMONG, those with this verdict, those that are `held`."""
+    return many(NEWEST, await statements.run(NEWEST, verdict, held, most))
+
+
+async def of_player(
+    statements: Statements, user_id: str, *, verdict: str | None, held: bool, most: int
+) -> list[FoundReplay]:
+    """The newest replays of a player, likewise."""
+    return many(OF_PLAYER, await statements.run(OF_PLAYER, verdict, held, most, user_id))
+
+
+async def unproved(statements: Statements) -> list[UnprovedEntry]:
+    """Those first entries of the leaderboard whose best score no replay proves, the newest first."""
+    return many(UNPROVED, await statements.run(UNPROVED))
+
+
+async def same_game(statements: Statements, replay_id: str) -> list[SameGame]:
+    """Replays of other players on the board of the same deal, with the same moves, the oldest first."""
+    return many(SAME_GAME, await statements.run(SAME_GAME, replay_id))

@@ -1,0 +1,178 @@
+"""Recovery codes and reset tokens, by their digests: docs/security.md "Lost passwords".
+
+Every transaction that makes, spends or deletes them locks the player's row first, so that two at once take turns: each
+statement after that lock sees what the other has left. A new password deletes the player's reset token by a trigger.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from ..postgres.statement import Call, Query, Statement
+from ..postgres.transaction import Statements, Transaction
+from ..rules.recovery import CodesLeft
+from .accounts import LOCK, Player
+from .rows import maybe, one
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The player who is to recover an account, and whether the code was theirs, and has been spent."""
+
+    id: str
+    spent: bool
+
+
+# The row must still hold the hash that was verified, as when a session begins: another password may have been set while
+# bcrypt ran.
+REPLACE_CODES = Query(
+    "replace_recovery_codes",
+    """
+    WITH player AS (
+        SELECT id FROM users
+        WHERE id = $1::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text
+    ), former AS (
+        DELETE FROM recovery_codes USING player WHERE user_id = player.id
+    ), made AS (
+        INSERT INTO recovery_codes (user_id, digest, made_at)
+        SELECT id, digest, now FROM player, unnest($3::bytea[]) AS digest, clock_timestamp() AS now
+        RETURNING made_at
+    )
+    SELECT max(made_at) AS made_at FROM made
+    """,
+    row=lambda made_at: made_at,
+)
+
+CODES_LEFT = Query(
+    "recovery_codes_left",
+    """
+    SELECT count(made_at) AS left, max(made_at) AS created_at
+    FROM users LEFT JOIN recovery_codes ON user_id = id WHERE id = $1::uuid GROUP BY id
+    """,
+    row=CodesLeft,
+)
+
+# A wrong code locks nothing, and so writes nothing: whoever guesses costs the player no wait.
+LOCK_BY_CODE = Statement(
+    "lock_by_code",
+    """
+    SELECT true FROM users
+    WHERE username = $1 AND EXISTS (SELECT FROM recovery_codes WHERE user_id = users.id AND digest = $2::bytea)
+    FOR NO KEY UPDATE OF users
+    """,
+)
+SPEND_CODE = Query(
+    "spend_code",
+    """
+    WITH spent AS (
+        DELETE FROM recovery_codes USING users WHERE username = $1 AND user_id = users.id AND digest = $2::bytea
+        RETURNING user_id
+    ), changed AS (
+        UPDATE users SET password_hash = $3::text FROM spent WHERE id = spent.user_id RETURNING true
+    )
+    SELECT id, EXISTS (SELECT FROM changed) AS spent FROM users WHERE username = $1
+    """,
+    row=Attempt,
+)
+
+LOCK_BY_TOKEN = Statement(
+    "lock_by_token",
+    """
+    SELECT true FROM users
+    WHERE id = (SELECT user_id FROM reset_tokens WHERE digest = $1::bytea AND expires_at > clock_timestamp())
+    FOR NO KEY UPDATE
+    """,
+)
+SPEND_TOKEN = Query(
+    "spend_token",
+    """
+    WITH spent AS (
+        DELETE FROM reset_tokens WHERE digest = $1::bytea AND expires_at > clock_timestamp() RETURNING user_id
+    ), codes AS (
+        DELETE FROM recovery_codes USING spent WHERE recovery_codes.user_id = spent.user_id
+    )
+    UPDATE users SET password_hash = $2::text FROM spent WHERE id = spent.user_id RETURNING id, username
+    """,
+    row=Player,
+)
+
+FORGET_LINK = Statement("forget_reset_token", "DELETE FROM reset_tokens WHERE user_id = $1::uuid", prepared=False)
+
+PUT_TOKEN = Query(
+    "admin_put_reset_token",
+    """
+    INSERT INTO reset_tokens (user_id, digest, expires_at)
+    SELECT id, $2::bytea, clock_timestamp() + $3::interval FROM users WHERE id = $1::uuid
+    ON CONFLICT (user_id) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at
+    RETURNING expires_at
+    """,
+    prepared=False,
+    row=lambda expires_at: expires_at,
+)
+
+PRUNE = Statement(
+    "prune_reset_tokens",
+    """
+    DELETE FROM reset_tokens WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM reset_tokens WHERE expires_at <= clock_timestamp() LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """,
+)
+OPEN = Query("open_reset_tokens", "SELECT count(*) FROM reset_tokens WHERE expires_at > clock_timestamp()", row=int)
+
+
+async def replace_codes(
+    statements: Statements, user_id: str, digests: Sequence[bytes], *, verified_hash: str
+) -> datetime | None:
+    """Replace the recovery codes of a player; returns when they were made.
+
+    None when the password hash is no longer the one that was verified, or the player is gone.
+    """
+    verified = sha256(verified_hash.encode()).hexdigest()
+    replace = (REPLACE_CODES, user_id, verified, list(digests))
+    made_at: datetime | None = one(REPLACE_CODES, await statements.run_all((LOCK, user_id), replace))
+    return made_at
+
+
+async def codes_left(statements: Statements, user_id: str) -> CodesLeft | None:
+    """How many recovery codes a player has; None when the player is gone."""
+    return maybe(CODES_LEFT, await statements.run(CODES_LEFT, user_id))
+
+
+async def spend_code(transaction: Transaction, username: str, digest: bytes, password_hash: str) -> Attempt | None:
+    """Spend a recovery code for a new password; None when there is no such player.
+
+    If it is spent, the player's row is locked. The player's other codes stay.
+    """
+    lock = (LOCK_BY_CODE, username, digest)
+    return maybe(SPEND_CODE, await transaction.run_all(lock, (SPEND_CODE, username, digest, password_hash)))
+
+
+async def spend_token(transaction: Transaction, digest: bytes, password_hash: str) -> Player | None:
+    """Spend a reset token for a new password, and delete the player's recovery codes; None for none that is live.
+
+    The player's row is locked then.
+    """
+    return maybe(SPEND_TOKEN, await transaction.run_all((LOCK_BY_TOKEN, digest), (SPEND_TOKEN, digest, password_hash)))
+
+
+async def put_token(transaction: Transaction, user_id: str, digest: bytes, lifetime: timedelta) -> datetime:
+    """Give a player, whose row is locked, a reset token instead of a former one; returns when it expires."""
+    expires_at: datetime = one(PUT_TOKEN, await transaction.run(PUT_TOKEN, user_id, digest, lifetime))
+    return expires_at
+
+
+def forgetting_link(user_id: str) -> tuple[Call, ...]:
+    """Delete the reset token of a player, whose row is locked."""
+    return ((FORGET_LINK, user_id),)
+
+
+async def prune(statements: Statements, *, most: int) -> int:
+    """Delete up to `most` expired reset tokens; returns how many."""
+    return len(await statements.run(PRUNE, most))
+
+
+async def count_open(statements: Statements) -> int:
+    """How many reset tokens are live."""
+    return one(OPEN, await statements.run(OPEN))

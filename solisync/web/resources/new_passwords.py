@@ -1,0 +1,189 @@
+"""New passwords over HTTP: changing one's password, recovery codes and reset links.
+
+See docs/protocol.md "Sessions" and "Lost passwords", docs/security.md "Lost passwords".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...access.passwords import Passwords
+from ...access.tokens import Tokens
+from ...errors import Code, Forbidden, NotFound, Unauthorized
+from ...postgres.database import Database
+from ...postgres.transaction import Statements, Transaction
+from ...process.audit import audit
+from ...process.metrics import Metrics
+from ...rules.accounts import PASSWORD_MAX_BYTES, TokenPair, check_new_password, username_to_look_up
+from ...rules.administration import suspension_text
+from ...rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset, digest, new_codes, read_code
+from ...rules.sessions import PasswordChange, RefreshRecord
+from ...storage import accounts, recovery, restrictions, sessions
+from ...storage.accounts import Credentials
+
+PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials")
+RECOVERY_ERRORS: tuple[Code, ...] = ("username_characters", *PASSWORD_ERRORS)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The player who has a new password, and the tokens of their new session."""
+
+    username: str
+    pair: TokenPair
+
+
+class NewPasswords:
+    """Replaces passwords: of players who know the old one, who have a recovery code, or who have a reset link."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        passwords: Passwords,
+        tokens: Tokens,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._tokens = tokens
+        self._metrics = metrics
+        self._now = now
+
+    async def change(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
+        """Replace the password, end every session and begin a new one."""
+        new = check_new_password(body.new_password)
+        verified = await self._verified(player, body.current_password)
+        replacement = await self._passwords.hash(new)
+        record = self._tokens.record(self._now(), user_agent)
+        return await self._database.transact(self._change, player, verified.password_hash, replacement, record)
+
+    async def make_codes(self, *, player: str, body: CodesRequest) -> RecoveryCodes:
+        """Replace the player's recovery codes by new ones, which are shown this once."""
+        verified = await self._verified(player, body.current_password)
+        codes = new_codes()
+        made_at = await self._database.autocommit(self._make_codes, player, verified.password_hash, codes)
+        if made_at is None:
+            raise _refused()
+        return RecoveryCodes(codes, made_at)
+
+    async def codes_left(self, *, player: str) -> CodesLeft:
+        """How many recovery codes the player has, and when they were made."""
+        left = await self._database.autocommit(recovery.codes_left, player)
+        if left is None:
+            raise NotFound("user_not_found")
+        return left
+
+    async def recover(self, *, body: Recovery, user_agent: str | None) -> TokenPair:
+        """Spend a recovery code for a new password. The work and the reply are the same whatever is wrong."""
+        return (await self.renew_by_code(body, user_agent)).pair
+
+    async def reset(self, *, body: Reset, user_agent: str | None) -> TokenPair:
+        """Spend the token of a reset link for a new password; likewise."""
+        return (await self.renew_by_link(body, user_agent)).pair
+
+    async def renew_by_code(self, body: Recovery, user_agent: str | None) -> Renewed:
+        """What `recover` does, with the name of the player."""
+        new = check_new_password(body.new_password)
+        username, code = username_to_look_up(body.username), read_code(body.code)
+        replacement = await self._passwords.hash(new)
+        record = self._tokens.record(self._now(), user_agent)
+        return await self._database.transact(self._recover, username or "", code or "", replacement, record)
+
+    async def renew_by_link(self, body: Reset, user_agent: str | None) -> Renewed:
+        """What `reset` does, with the name of the player."""
+        replacement = await self._passwords.hash(check_new_password(body.new_password))
+        record = self._tokens.record(self._now(), user_agent)
+        return await self._database.transact(self._reset, body.token, replacement, record)
+
+    async def _verified(self, player: str, password: str) -> Credentials:
+        """What is stored of a player who has given this as the current password; raises Unauthorized or NotFound."""
+        current = password.encode()
+        self._passwords.require_room()
+        stored = await self._database.autocommit(accounts.credentials_of, player)
+        if stored is None:
+            raise NotFound("user_not_found")
+        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(
+            current, stored.password_hash, cut=stored.password_cut
+        ):
+            audit("password change refused", user_id=player)
+            raise _refused()
+        return stored
+
+    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+
+    async def _change(
+        self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
+    ) -> TokenPair:
+        if not await accounts.change_password(transaction, player, verified_hash=verified, password_hash=replacement):
+            audit("password change refused", user_id=player, reason="changed meanwhile")
+            raise _refused()
+        pair = await self._begin_anew(transaction, player, replacement, record)
+        audit("password changed", user_id=player)
+        return pair
+
+    async def _make_codes(
+        self, statements: Statements, player: str, verified: str, codes: list[str]
+    ) -> datetime | None:
+        digests = [digest(code.replace("-", "")) for code in codes]
+        made_at = await recovery.replace_codes(statements, player, digests, verified_hash=verified)
+        if made_at is not None:
+            audit("recovery codes made", user_id=player)
+        return made_at
+
+    async def _recover(
+        self, transaction: Transaction, username: str, code: str, replacement: str, record: RefreshRecord
+    ) -> Renewed:
+        attempt = await recovery.spend_code(transaction, username, digest(code), replacement)
+        if attempt is None or not attempt.spent:
+            raise self._recovery_refused("no such code", None if attempt is None else attempt.id)
+        pair = await self._begin_recovered(transaction, attempt.id, replacement, record)
+        self._metrics.logins.labels("recovered").inc()
+        audit("password recovered", user_id=attempt.id)
+        return Renewed(username, pair)
+
+    async def _reset(self, transaction: Transaction, token: str, replacement: str, record: RefreshRecord) -> Renewed:
+        player = await recovery.spend_token(transaction, digest(token), replacement)
+        if player is None:
+            raise self._recovery_refused("no such link", None)
+        pair = await self._begin_recovered(transaction, player.id, replacement, record)
+        self._metrics.logins.labels("reset").inc()
+        audit("password reset", user_id=player.id, reason="by a link")
+        return Renewed(player.username, pair)
+
+    async def _begin_recovered(
+        self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord
+    ) -> TokenPair:
+        try:
+            return await self._begin_anew(transaction, player, replacement, record)
+        except Forbidden:
+            self._metrics.logins.labels("suspended").inc()
+            audit("recovery refused", user_id=player, reason="suspended")
+            raise
+
+    async def _begin_anew(
+        self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord
+    ) -> TokenPair:
+        """End every session of a player whose password has just been replaced, begin a new one, and commit.
+
+        Raises Forbidden for a suspended player; then nothing has changed.
+        """
+        await sessions.end_all(transaction, player)
+        expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
+        if expiry is None:
+            suspension = await restrictions.suspension(transaction, player)
+            assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
+            raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
+        await transaction.commit()
+        return self._tokens.pair(player, record, expiry)
+
+    def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:
+        """Count and log an attempt with a code or token that is wrong, spent or expired; returns the error."""
+        self._metrics.logins.labels("recovery_refused").inc()
+        audit("recovery refused", user_id=user_id, reason=reason)
+        return _refused()
+
+
+def _refused() -> Unauthorized:
+    return Unauthorized("invalid_credentials", "invalid credentials")

@@ -1,0 +1,35 @@
+"""Acts are tested on the database of the shared service."""
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+
+from solisync.acts.act import Acting, Why
+from solisync.postgres.database import Database
+from solisync.storage.acts import Actor
+
+
+@pytest.fixture
+def database(server, reactor):
+    """A pool of four connections, on which nothing is prepared, as in commands."""
+    database = Database(reactor=reactor, size=4, statements=())
+    database.open(server.dsn)
+    yield database
+    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+
+
+@pytest.fixture
+def acting(database):
+    """Acts of somebody with a shell."""
+    return Acting(database=database, by=Actor("shell", "ann_the_operator"), why=Why("spam", "seen by hand"))
+
+
+@pytest.fixture
+def recorded(server):
+    """The record, oldest first, without times."""
+
+    def recorded(columns="actor_kind, actor, act, target, reason, note, before, after"):
+        joined = "admin_acts LEFT JOIN admin_notes ON act_id = admin_acts.id"
+        return server.sql(f"SELECT {columns} FROM {joined} ORDER BY admin_acts.id")
+
+    return recorded

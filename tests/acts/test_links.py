@@ -1,0 +1,19 @@
+"""Acts and the ways to a new password: docs/administration.md "Players"."""
+
+from datetime import timedelta
+
+from solisync.acts import players
+from solisync.rules.recovery import CODES
+from tests.harness.constants import PASSWORD
+
+
+async def test_suspending_takes_the_link_and_keeps_the_codes(server, acting):
+    """So that what was made before the suspension leads nobody in after it, but the player's own codes."""
+    client = await server.player("ann")
+    user_id = (await client.me()).id
+    await client.make_recovery_codes(PASSWORD)
+    done = await acting.perform(players.LINK, user_id, token_digest=b"x" * 32)
+    assert done.result.utcoffset() == timedelta(0)
+    await acting.perform(players.SUSPEND, user_id)
+    counts = "SELECT (SELECT count(*) FROM recovery_codes), (SELECT count(*) FROM reset_tokens)"
+    assert server.sql(counts) == [(CODES, 0)]

@@ -1,0 +1,109 @@
+"""The record of acts: docs/moderation.md "The record of acts"."""
+
+import psycopg2
+import pytest
+
+from solisync.acts import players, shown
+from solisync.acts import replays as on_replays
+from solisync.acts.act import Act, Done, Why
+from solisync.errors import BadRequest, DatabaseError, NotFound
+from tests.harness.payloads import replay
+
+NOBODY = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
+
+
+async def test_an_act_is_recorded_with_who_and_why(server, acting, recorded):
+    """The name of the act, the actor, reason and note, and what it has changed."""
+    me = await (await server.player("ann")).me()
+    assert (await acting.perform(players.RENAME, me.id, username="anna")).changed
+    assert recorded() == [("shell", "ann_the_operator", "rename", "player", "spam", "seen by hand", "ann", "anna")]
+    assert recorded("user_id::text, replay_id") == [(me.id, None)]
+
+
+async def test_what_is_so_already_leaves_no_record(server, acting, recorded):
+    """The second time nothing has changed, so a repetition after a lost answer is harmless."""
+    me = await (await server.player("ann")).me()
+    for act, given in [(players.LOCK, {}), (players.SUSPEND, {"message": "stop"}), (players.END_SESSIONS, {})]:
+        first = await acting.perform(act, me.id, **given)
+        assert first.changed == (act is not players.END_SESSIONS)  # the suspension has ended them
+        assert not (await acting.perform(act, me.id, **given)).changed
+    assert [name for (name,) in recorded("act")] == ["lock", "suspend"]
+
+
+async def test_an_act_on_a_replay_names_it_and_its_player(server, acting, recorded):
+    """Also once the replay is gone."""
+    client = await server.player("ann")
+    replay_id = await client.upload_replay(replay())
+    await acting.perform(on_replays.UNLIST, replay_id)
+    await acting.perform(on_replays.DELETE, replay_id)
+    player = (await client.me()).id
+    rows = [("unlist", "replay", player, replay_id), ("delete_replay", "replay", player, replay_id)]
+    assert recorded("act, target, user_id::text, replay_id::text") == rows
+
+
+@pytest.mark.parametrize("act", [players.LOCK, on_replays.DELETE])
+async def test_an_act_on_nobody_is_refused(server, acting, recorded, act):
+    """It is not found, and leaves no record."""
+    with pytest.raises(NotFound):
+        await acting.perform(act, NOBODY)
+    assert recorded() == []
+
+
+async def test_an_act_that_fails_leaves_no_record(server, acting, recorded):
+    """Nor does it change anything: both are one transaction."""
+    first, second = await server.player("ann"), await server.player("bob")
+    with pytest.raises(DatabaseError):
+        await acting.perform(players.RENAME, (await first.me()).id, username="bob")
+    with pytest.raises(NotFound):
+        await acting.perform(shown.HIDE, (await second.me()).id)
+    assert recorded() == []
+    assert (await first.me()).username == "ann"
+
+
+async def test_a_record_that_fails_undoes_the_act(server, acting, recorded, monkeypatch):
+    """The effect and the record are there both, or neither is."""
+    me = await (await server.player("ann")).me()
+
+    async def lock_badly(transaction, player):
+        done = await players.lock(transaction, player)
+        return Done(changed=True, after="\ud800", steps=done.steps)
+
+    with pytest.raises(Exception, match="surrogate"):
+        await acting.perform(Act("lock", "player", lock_badly), me.id)
+    assert (recorded(), server.sql("SELECT * FROM profile_locks")) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE admin_acts SET actor = 'x'", "DELETE FROM admin_acts", "TRUNCATE admin_acts CASCADE"]
+)
+async def test_the_record_can_not_be_changed(server, acting, recorded, change):
+    """Whoever tries gets an error, the owner of the tables too."""
+    me = await (await server.player("ann")).me()
+    await acting.perform(players.LOCK, me.id)
+    before = recorded()
+    with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="the record of acts can't be changed"):
+        server.sql(change)
+    assert recorded() == before
+
+
+async def test_a_deletion_leaves_the_acts_nameless(server, acting, recorded):
+    """The acts stay, and what names the player has gone with the account; a record of the deletion too."""
+    client = await server.player("ann")
+    me = await client.me()
+    replay_id = await client.upload_replay(replay())
+    await acting.perform(on_replays.UNLIST, replay_id)
+    await acting.perform(players.LOCK, me.id)
+    await acting.perform(players.DELETE, me.id)
+    assert recorded("act, user_id, replay_id, note") == [
+        (name, None, None, None) for name in ("unlist", "lock", "delete")
+    ]
+    with pytest.raises(NotFound):
+        await acting.perform(players.DELETE, me.id)
+
+
+@pytest.mark.parametrize("note", ["", " ", "x" * 501, "a\0b", "a\x1bb"])
+def test_a_note_has_bounds(note):
+    """It is not empty, has 500 characters at most, and no control characters."""
+    with pytest.raises(BadRequest, match="note must"):
+        Why(None, note)
+    assert Why(None, " " + "x" * 500).note == "x" * 500

@@ -1,0 +1,34 @@
+"""The table of acts, and the page that explains it."""
+
+import re
+
+from solisync.acts import players, replays, shown
+from solisync.acts.table import ACTS
+from solisync.commands.table import COMMANDS
+from tests.harness.constants import ROOT
+
+PAGE = (ROOT / "docs" / "moderation.md").read_text("utf-8")
+
+
+def test_the_page_names_each_act():
+    """docs/moderation.md lists the acts as they are in the record, each once."""
+    listed = re.search(r"^The acts are (.*?)\.$", PAGE, re.M | re.S)[1]
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(act.name for act in ACTS)
+
+
+def test_each_act_has_a_name_of_its_own():
+    """By which it is found in the record."""
+    assert len({act.name for act in ACTS}) == len(ACTS) > 10
+
+
+def test_each_act_has_a_command():
+    """A command that acts performs it, by a reference to its Act, whose module and name are as in the table."""
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "solisync" / "commands").glob("*.py"))
+    performed = set(re.findall(r"\b(?:acts|players|shown|replays)\.([A-Z_]+)\b", sources))
+    constants = {name for act in ACTS for name in _names(act)}
+    assert constants <= performed
+    assert sum(command.acts for command in COMMANDS) >= len(ACTS)
+
+
+def _names(act):
+    return [name for module in (players, shown, replays) for name, value in vars(module).items() if value is act]

@@ -1,0 +1,264 @@
+"""Commands that keep players from something: `users suspend`, `lock`, `find`, `avatars`, `replays unlist`, `acts`."""
+
+import json
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from solisync.commands import finding as find_command
+from solisync.commands.argument_values import time_to_come
+from solisync.commands.main import main
+from solisync.commands.smoke import PIXEL
+from solisync.errors import BadRequest, FatalError, NotFound
+from solisync.storage import finding
+from tests.harness.boards import check, verified
+from tests.harness.constants import PASSWORD
+from tests.harness.payloads import replay
+from tests.harness.service import refused
+
+
+async def test_suspending_says_until_when_and_is_undone(administrate, server):
+    """The sentence and the facts; the player can't log in, and can again."""
+    ann = await server.player("ann")
+    done = await administrate("users", "suspend", "ann", "--until", "2199-05-01", "--message", "stop")
+    assert done == "'ann' is suspended until 2199-05-01 00:00:00 UTC\n"
+    text = "this account is suspended until 2199-05-01 00:00:00 UTC: stop"
+    assert await refused(ann.login("ann", PASSWORD)) == (403, text)
+    again = await administrate("users", "suspend", "ann", "--until", "2199-05-01", "--message", "stop", "--json")
+    assert again.json["changed"] is False
+    assert await administrate("users", "unsuspend", "ann") == "'ann' can log in again\n"
+    assert await administrate("users", "unsuspend", "ann") == "'ann' is not suspended\n"
+    await ann.login("ann", PASSWORD)
+
+
+async def test_of_several_players_those_who_exist_are_suspended(administrate, server):
+    """The others are named in the error."""
+    for name in ("ann", "bob"):
+        await server.player(name)
+    done = await administrate("users", "suspend", "ann", "nobody", "bob", "--yes", "--json", fails=NotFound)
+    assert [record["username"] for record in done.records] == ["ann", "bob"]
+    assert server.sql("SELECT count(*) FROM suspensions") == [(2,)]
+
+
+def test_several_players_are_not_suspended_by_accident(capsys):
+    """Without a terminal, --yes is needed for several, as for whatever can't be undone."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["users", "suspend", "ann", "bob"])
+    assert "say --yes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("message", ["", " ", "x" * 201, "a\x1bb"])
+async def test_a_message_has_bounds(administrate, server, message):
+    """It is not empty, has 200 characters at most, and no control characters."""
+    await server.player("ann")
+    await administrate("users", "suspend", "ann", "--message", message, fails=BadRequest)
+    assert server.sql("SELECT count(*) FROM suspensions") == [(0,)]
+
+
+@pytest.mark.parametrize("text", ["2020-01-01", "0d", "yesterday", "soon", "2199-13-01", ""])
+def test_a_suspension_ends_in_the_future(text):
+    """Anything else is a usage error."""
+    with pytest.raises(ArgumentTypeError):
+        time_to_come(text)
+
+
+def test_a_suspension_may_be_given_by_its_length():
+    """Minutes, hours, days and weeks, from now on."""
+    now = datetime.now(UTC)
+    spans = {"30m": timedelta(minutes=30), "12h": timedelta(hours=12), "7d": timedelta(days=7), "2w": timedelta(14)}
+    for text, span in spans.items():
+        assert timedelta() <= time_to_come(text) - now - span < timedelta(minutes=1)
+
+
+async def test_an_entry_is_renamed_and_hidden_for_good(administrate, server):
+    """A new name, a hidden entry and a lock, until `users unlock`."""
+    ann = await server.player("ann")
+    await administrate("leaderboard", "name", "ann", "A player", fails=NotFound)
+    await ann.opt_in("Rude")
+    await administrate("leaderboard", "name", "ann", " ", fails=BadRequest)
+    assert (
+        await administrate("leaderboard", "name", "ann", "A player") == "the entry of 'ann' is called 'A player' now\n"
+    )
+    assert "the profile is locked" in await administrate("leaderboard", "hide", "ann", "--lock")
+    assert await refused(ann.opt_in("Rude")) == (403, "an operator has locked this")
+    assert (await ann.own_entry()).display_name == "A player"
+    assert await administrate("users", "lock", "ann") == "'ann' is locked already\n"
+    await administrate("users", "unlock", "ann")
+    await ann.opt_in("Polite")
+
+
+async def test_an_avatar_is_taken_away(administrate, server):
+    """Once; the second time there is none."""
+    ann = await server.player("ann")
+    await ann.upload_avatar(PIXEL, "image/png")
+    assert await administrate("avatars", "remove", "ann") == "the avatar of 'ann' is gone\n"
+    assert await administrate("avatars", "remove", "ann") == "'ann' has no avatar\n"
+    assert (await ann.me()).avatar_url is None
+
+
+async def test_replays_are_unlisted_and_listed_again(administrate, server):
+    """What is held is not listed by its player, and found by --held."""
+    ann = await server.player("ann")
+    first, second = [await ann.upload_replay(replay(moves=number)) for number in range(2)]
+    assert await administrate("replays", "unlist", first, first) == "1 replay not listed now\n"
+    assert await refused(ann.set_listed(first, True)) == (403, "an operator has locked this")
+    held = await administrate("replays", "list", "--held", "--json")
+    assert [(record["id"], record["listed"], record["held"]) for record in held.records] == [(first, False, True)]
+    done = await administrate("replays", "list-again", first, second, "--json")
+    assert done.json == {"changed": [first]}
+    everything = await administrate("replays", "list", "--user", "ann", "--json")
+    assert [(record["id"], record["listed"]) for record in everything.records] == [(second, True), (first, True)]
+    nobody = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
+    await administrate("replays", "unlist", nobody, "nonsense", fails=NotFound)
+
+
+async def test_replays_are_listed_newest_first_by_verdict(administrate, server):
+    """--verdict and --limit narrow the list; --top is a list of its own."""
+    me = await (await server.player("ann")).me()
+    refuted = verified(server.dsn, me.id, 100, status="refuted")
+    proved = verified(server.dsn, me.id, 200, received_at=datetime.now(UTC))
+    listed = await administrate("replays", "list", "--json")
+    assert [record["id"] for record in listed.records] == [proved, refuted]
+    chosen = await administrate("replays", "list", "--verdict", "refuted", "--json")
+    assert [record["id"] for record in chosen.records] == [refuted]
+    assert len((await administrate("replays", "list", "--limit", "1")).lines) == 2
+    await administrate("replays", "list", "--top", "--held", fails=FatalError)
+
+
+async def test_claims_that_nothing_proves_are_listed(administrate, server):
+    """Of the leaderboard's first hundred, with the newest replay that claims the score, if there is one."""
+    ids = {}
+    for name, score in {"honest": 700, "liar": 650, "pusher": 600}.items():
+        client = await server.player(name)
+        await client.opt_in(name)
+        me = await client.me()
+        server.sql("UPDATE leaderboard SET best_score = %s WHERE user_id = %s", (score, me.id))
+        if name != "pusher":
+            ids[name] = verified(server.dsn, me.id, score, status="verified" if name == "honest" else "refuted")
+    listed = await administrate("replays", "list", "--top", "--json")
+    found = {record["username"]: (record["replay_id"], record["verdict"]) for record in listed.records}
+    assert found == {"liar": (ids["liar"], "refuted"), "pusher": (None, None)}
+
+
+async def test_the_same_game_of_another_player_is_shown(administrate, server):
+    """Equal moves on the board of one deal; a player's own second upload is none, nor is another game."""
+    ids = []
+    for name in ("ann", "thief", "other"):
+        client = await server.player(name)
+        await client.opt_in(name)
+        ids.append(await client.upload_replay(replay(seed=77)))
+        check(server.dsn, ids[-1], 700)
+        timeline = b"another" if name == "other" else b"the same"
+        server.sql("UPDATE verdicts SET timeline = %s WHERE replay_id = %s", (timeline, ids[-1]))
+    shown = json.loads(await administrate("replays", "show", ids[1], "--json"))
+    assert [(each["replay_id"], each["username"]) for each in shown["same_game"]] == [(ids[0], "ann")]
+    assert json.loads(await administrate("replays", "show", ids[2], "--json"))["same_game"] == []
+
+
+async def test_acts_are_listed_newest_first(administrate, server):
+    """Who, what, to whom, why; narrowed by player, kind and actor."""
+    for name in ("ann", "bob"):
+        await server.player(name)
+    environ = {"SUDO_USER": "operator_1"}
+    await administrate("users", "lock", "ann", "--reason", "name", "--note", "rude", **environ)
+    await administrate("users", "lock", "bob")
+    await administrate("users", "rename", "ann", "anna")
+    newest, *_, oldest = (await administrate("acts", "list", "--json")).records
+    assert (newest["act"], newest["before"], newest["after"], newest["username"]) == ("rename", "ann", "anna", "anna")
+    assert (oldest["actor"], oldest["reason"], oldest["note"]) == ("shell:operator_1", "name", "rude")
+    for words, count in [
+        (["--user", "anna"], 2),
+        (["--act", "lock"], 2),
+        (["--user", "anna", "--act", "lock"], 1),
+        (["--actor", "shell:operator_1"], 1),
+        (["--limit", "1"], 1),
+    ]:
+        assert len((await administrate("acts", "list", "--json", *words)).records) == count
+    await administrate("users", "delete", "bob", "--yes")
+    deleted, *_ = (await administrate("acts", "list", "--json")).records
+    assert (deleted["act"], deleted["username"], deleted["before"]) == ("delete", None, None)
+    assert "bob" not in await administrate("acts", "list")
+
+
+@pytest.fixture
+def named(server):
+    """Insert players of these names, each with an entry under a display name."""
+
+    def named(**names):
+        for username, display_name in names.items():
+            server.sql(
+                "WITH made AS (INSERT INTO users VALUES (gen_random_uuid(), %s, 'x', now()) RETURNING id) INSERT INTO"
+                " leaderboard (user_id, display_name, recorded_at, visible) SELECT id, %s, now(), true FROM made",
+                (username, display_name),
+            )
+
+    return named
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["ann"], ["Ann", "anna_1", "ANNE"]),
+        (["anna_"], ["anna_1"]),
+        (["anna%"], []),
+        (["ANNE"], ["ANNE"]),
+        (["nn", "--part"], ["Ann", "anna_1", "ANNE", "joanne"]),
+        (["_", "--part"], ["anna_1"]),
+        (["queen", "--display-name"], ["ANNE", "joanne"]),
+        (["of hearts", "--display-name"], ["ANNE"]),
+    ],
+)
+async def test_players_are_found_whatever_the_case(administrate, named, monkeypatch, words, expected):
+    """By the beginning of the username, a part of it, or a part of the name on the leaderboard."""
+    monkeypatch.setattr(finding, "PAGE", 2)
+    named(Ann="A", anna_1="B", ANNE="The Queen of Hearts", joanne="queen", bob="C")
+    done = await administrate("users", "find", *words, "--json")
+    found = [record["username"] for record in done.records]
+    assert (found if len(words) == 1 else sorted(found, key=str.lower)) == expected
+
+
+async def test_a_player_is_found_by_id_and_shown_with_what_holds(administrate, server):
+    """Suspended, locked, or neither."""
+    me = await (await server.player("ann")).me()
+    await administrate("users", "suspend", "ann")
+    record = (await administrate("users", "find", me.id, "--json")).json
+    assert (record["username"], record["suspended"], record["locked"]) == ("ann", True, False)
+    assert (await administrate("users", "find", "nobody")).lines[1:] == []
+    await administrate("users", "find", " ", fails=FatalError)
+
+
+async def test_a_list_that_is_cut_says_so(administrate, named, monkeypatch):
+    """When there are more players than are listed, and when there was no time to look at all."""
+    monkeypatch.setattr(find_command, "MOST", 2)
+    named(ann1="a", ann2="b", ann3="c")
+    done = await administrate("users", "find", "ann")
+    assert (len(done.lines), done.progress) == (3, ["only the first 2 are listed"])
+    assert (await administrate("users", "find", "ann1")).progress == []
+    monkeypatch.setattr(find_command, "SECONDS", -1.0)
+    done = await administrate("users", "find", "zzz", "--part")
+    assert done.progress == ["ended after -1 s: there may be more"]
+
+
+async def test_new_names_and_avatars_are_listed_newest_first(administrate, server):
+    """As they are now, each player once; those who have taken theirs away are left out."""
+    for name in ("ann", "bob", "eve"):
+        client = await server.player(name)
+        await client.opt_in(f"{name} at first")
+        await client.upload_avatar(PIXEL, "image/png")
+        server.sql(
+            "INSERT INTO account_history (happened_at, user_id, event, times)"
+            " SELECT now(), id, event, 1 FROM users, unnest(ARRAY['opted in', 'avatar changed']) AS event"
+            " WHERE username = %s",
+            (name,),
+        )
+        if name == "eve":
+            await client.delete_avatar()
+            await client.opt_in("Eve")
+    named = await administrate("leaderboard", "list", "--json")
+    shown = [(record["username"], record["display_name"]) for record in named.records]
+    assert shown == [("eve", "Eve"), ("bob", "bob at first"), ("ann", "ann at first")]
+    avatars = await administrate("avatars", "list", "--json")
+    assert [record["username"] for record in avatars.records] == ["bob", "ann"]
+    assert avatars.records[0]["avatar"].endswith(".png")
+    assert len((await administrate("avatars", "list", "--json", "--limit", "1")).records) == 1

@@ -1,0 +1,112 @@
+"""Lost passwords on pages: recovery codes made, saved, printed and used, and reset links."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from solisync.rules.recovery import digest, new_reset_token
+from tests.harness.constants import PASSWORD
+from tests.harness.postgres import run_sql
+from tests.pages.visitor import until
+
+NEW = "another horse"
+CODE = r"[0-9A-Z]{4}(-[0-9A-Z]{4}){3}"
+
+
+def make_codes(visitor):
+    """Make recovery codes on the page; the codes that it shows."""
+    visitor.page.fill("#codes-password", PASSWORD)
+    visitor.page.click("#codes-form button")
+    visitor.page.wait_for_selector(".codes li")
+    visitor.settle()
+    return visitor.page.locator(".codes li").all_inner_texts()
+
+
+def told(text):
+    """That the page says so about the codes that are left."""
+    return f"document.getElementById('codes-left')?.textContent.includes({text!r})"
+
+
+def recover(page, name, code):
+    page.goto("/account")
+    page.click("#forgot summary")
+    page.fill("#recover-name", name)
+    page.fill("#recover-code", code)
+    page.fill("#recover-password", NEW)
+    page.click("#recover-form button.main")
+
+
+@pytest.fixture
+def ann(visit):
+    ann = visit()
+    ann.register()
+    return ann
+
+
+def test_codes_are_shown_once_to_save_and_to_print(ann):
+    """The file has the codes, whose they are and when they were made; on paper there is nothing else."""
+    until(ann.page, told("You have no codes"))
+    codes = make_codes(ann)
+    assert len(codes) == 8
+    assert all(re.fullmatch(CODE, code) for code in codes)
+    until(ann.page, told("8 codes are left"))
+    with ann.page.expect_download() as saving:
+        ann.page.click("text=Save as text")
+    text = Path(saving.value.path()).read_text("utf-8")
+    assert saving.value.suggested_filename == "recovery-codes-ann.txt"
+    assert text.splitlines()[2:] == codes
+    assert re.match(r"Recovery codes of ann at \S+, made on \d+ \w+ \d{4} at \d\d:\d\d\.", text)
+    ann.page.emulate_media(media="print")
+    assert ann.page.is_visible(".codes")
+    for hidden in ("header", "#password-form", "#codes-form button", "#devices", "#export", "#sign-out"):
+        assert not ann.page.locator(hidden).first.is_visible(), hidden
+    ann.page.emulate_media(media="screen")
+    ann.open("/account")
+    assert not ann.page.locator(".codes").count()
+
+
+def test_a_code_lets_a_player_in_who_has_forgotten_the_password(ann, visit):
+    """On another device: a new password, signed in there, and signed out elsewhere; a wrong code says so."""
+    code = make_codes(ann)[2]
+    other = visit(width=390)
+    recover(other.page, "ann", "0000-0000-0000-0000")
+    other.page.wait_for_selector("#recover-form .refused")
+    assert "code has been used" in other.page.inner_text("#recover-form .refused")
+    assert other.page.evaluate("document.activeElement.id") == "recover-code"
+    recover(other.page, "ann", f" {code.lower()} ")
+    other.page.wait_for_selector("#in:not([hidden])")
+    until(other.page, told("7 codes are left"))
+    assert other.page.input_value("#recover-password") == ""
+    again = visit()
+    again.sign_in(password=NEW)
+
+
+def test_a_link_sets_a_password_once(ann, running, visit):
+    """It leads to the account, and no way back to the link; the second time it says that it has been used."""
+    token = new_reset_token()
+    put = "INSERT INTO reset_tokens SELECT id, %s, now() + interval '1 hour' FROM users"
+    run_sql(running.dsn, put, (digest(token),))
+    other = visit()
+    for outcome in ("#in:not([hidden])", "#reset-form .refused"):
+        other.page.goto("about:blank")
+        other.open(f"/reset#{token}")
+        other.page.fill("#reset-password", NEW)
+        other.page.click("#reset-form button.main")
+        other.page.wait_for_selector(outcome)
+        other.settle()
+        if outcome.startswith("#in"):
+            assert other.page.url.endswith("/account")
+            assert token not in other.page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
+    assert "has been used" in other.page.inner_text("#reset-form .refused")
+    assert token not in running.log
+
+
+def test_half_a_link_says_so(visitor):
+    """Without what follows # there is nothing to try."""
+    visitor.open("/reset")
+    assert visitor.page.is_visible("#incomplete")
+    assert visitor.page.is_hidden("#reset-form")
+    visitor.page.evaluate("location.hash = 'x'")
+    until(visitor.page, "!document.getElementById('reset-form').hidden")
+    assert visitor.page.is_hidden("#incomplete")

@@ -1,0 +1,61 @@
+"""Recovery codes and reset tokens (docs/protocol.md "Lost passwords")."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.rules.recovery import CODES, digest, new_codes, new_reset_token, read_code
+
+CODE = "7K3M-0QWE-1TYP-2S4D"
+READ = CODE.replace("-", "")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        CODE,
+        READ,
+        CODE.lower(),
+        " 7k3m 0qwe\t1typ\n2s4d ",
+        "7K3MOQWE-ITYP-2S4D",
+        "7k3moqweltyp2s4d",
+        "7K3M–0QWE‑1TYP—2S4D",
+    ],
+)
+def test_a_code_is_read_as_people_type_it(typed):
+    """Case, hyphens and white space don't matter; O is 0, and I and L are 1."""
+    assert read_code(typed) == READ
+
+
+@pytest.mark.parametrize(
+    "typed", ["", READ[1:], READ + "0", READ.replace("7", "U"), READ.replace("S", "ſ"), "💥", "-" * 99]
+)
+def test_anything_else_is_no_code(typed):
+    """Neither what is too short or too long, nor what has a letter outside of the alphabet."""
+    assert read_code(typed) is None
+
+
+@given(st.text())
+def test_no_text_is_an_error(typed):
+    """Whatever somebody types is a code or none."""
+    code = read_code(typed)
+    assert code is None or re.fullmatch("[0-9A-HJKMNP-TV-Z]{16}", code)
+
+
+def test_new_codes_are_eight_that_differ():
+    """Four groups of four, which are read as they are, and never the same twice."""
+    codes = new_codes() + new_codes()
+    assert len(set(codes)) == 2 * CODES == 16
+    assert all(re.fullmatch("[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}", code) for code in codes)
+    assert all(read_code(code) == code.replace("-", "") for code in codes)
+    assert len({character for code in codes for character in code}) > 20  # of 32 and the hyphen
+
+
+def test_a_reset_token_has_256_bits():
+    """43 characters of base64url, which a link needs not escape."""
+    token = new_reset_token()
+    assert re.fullmatch("[A-Za-z0-9_-]{43}", token)
+    assert token != new_reset_token()
+    assert len(digest(token)) == 32

@@ -1,0 +1,225 @@
+"""What happens to accounts is kept as rows, and never at the expense of a request (docs/security.md "Logs")."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+
+from solisync import history, housekeeping
+from solisync.history import History
+from solisync.housekeeping import Housekeeping
+from solisync.postgres.database import Database
+from solisync.postgres.times import TIMES
+from solisync.process.audit import Happened
+from tests.harness.concurrency import until
+from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
+from tests.harness.postgres import connect, run_sql
+from tests.harness.service import refused, start
+
+ROWS = """
+    SELECT event, username, reason, client, times FROM account_history LEFT JOIN users ON users.id = user_id
+    WHERE client = %s ORDER BY account_history.id
+"""
+FAILED = Happened("login failed", None, None, "192.0.2.1")
+
+
+async def rows(server, client):
+    """What is stored of this client: event, username, reason, client, times."""
+    await server.service._history.flush()
+    return server.sql(ROWS, (client,))
+
+
+@pytest.fixture
+def observing(reactor, shared_dsn):
+    """Make a History of its own, and the numbers of events that it has lost."""
+    databases = []
+
+    def make(dsn=shared_dsn, *, enabled=True, times=TIMES):
+        database, lost = Database(reactor=reactor, size=1, statements=(), times=times), []
+        if dsn is not None:
+            database.open(dsn)
+        databases.append(database)
+        return History(database=database, reactor=reactor, enabled=enabled, lost=lost.append), lost
+
+    yield make
+    for database in databases:
+        pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+
+
+async def test_what_happens_to_an_account_is_stored(server):
+    """Each event of the audit trail but refreshes, with the player and the client, and how often within a moment."""
+    address = new_address()
+    client = server.client(address)
+    await client.register("ann", PASSWORD)
+    for _ in range(3):
+        assert (await refused(server.client(address).login(" ann ", "wrong")))[0] == 401
+    await client.refresh()
+    await client.change_password(PASSWORD, PASSWORD)
+    await client.export()
+    await client.logout()
+    assert await rows(server, address) == [
+        ("register", "ann", None, address, 1),
+        ("login failed", "ann", None, address, 3),
+        ("password changed", "ann", None, address, 1),
+        ("exported", "ann", None, address, 1),
+        ("logged out", "ann", None, address, 1),
+    ]
+
+
+async def test_who_is_not_known_stays_without_a_name(server):
+    """A login with a name that nobody has, or a wrong link: the row has neither, as the name may be a password."""
+    address = new_address()
+    assert (await refused(server.client(address).login("nobody_here", PASSWORD)))[0] == 401
+    assert (await refused(server.client(address).reset("no token", PASSWORD)))[0] == 401
+    for body in ({"refresh_token": "x"}, b"nonsense"):
+        await server.ask("POST", "/api/auth/refresh", body=body, address=address)
+    assert await rows(server, address) == [
+        ("login failed", None, None, address, 1),
+        ("recovery refused", None, "no such link", address, 1),
+    ]
+
+
+async def test_a_client_is_what_the_limits_count(server):
+    """Of IPv6 addresses the /64, in which a client may change its address."""
+    for last in (1, 2):
+        assert (await refused(server.client(f"2001:db8:1:2::{last}").login("nobody_here", PASSWORD)))[0] == 401
+    network = "2001:db8:1:2::/64"
+    assert await rows(server, network) == [("login failed", None, None, network, 2)]
+
+
+async def test_rows_of_deleted_players_drop_out_alone(server):
+    """Those of others in the same batch are stored; nothing of the deleted player is left."""
+    address = new_address()
+    gone, stays = server.client(address), server.client(address)
+    for client, name in ((gone, "gone"), (stays, "stays")):
+        await client.register(name, PASSWORD)
+    await gone.delete_account()
+    assert await rows(server, address) == [("register", "stays", None, address, 1)]
+
+
+async def test_a_deletion_under_way_costs_a_batch_nothing_but_that_player(server, observing):
+    """The batch waits for it, and stores the rows of others; the foreign key fails nothing."""
+    gone, stays = await server.player("gone"), await server.player("stays")
+    ids = [(await client.me()).id for client in (gone, stays)]
+    kept, lost = observing()
+    for user_id in ids:
+        kept.observe(Happened("exported", user_id, None, "192.0.2.77"))
+    deleting = connect(server.dsn)
+    deleting.cursor().execute("BEGIN; DELETE FROM users WHERE id = %s", (ids[0],))
+    flushing = Deferred.fromCoroutine(kept.flush())
+    await until(kept._reactor, lambda: waits(server))
+    deleting.cursor().execute("COMMIT")
+    deleting.close()
+    await flushing
+    assert (server.sql(ROWS, ("192.0.2.77",)), lost) == ([("exported", "stays", None, "192.0.2.77", 1)], [])
+
+
+def waits(server):
+    return server.sql(
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%account_history%%'"
+    )
+
+
+async def test_no_answer_waits_for_the_history(server):
+    """While nobody can write the table, players log in as ever; later the rows are there."""
+    await server.player("ann")
+    locking, address = connect(server.dsn), new_address()
+    locking.cursor().execute("BEGIN; LOCK TABLE account_history IN ACCESS EXCLUSIVE MODE")
+    flushing = Deferred.fromCoroutine(server.service._history.flush())
+    assert await server.client(address).login("ann", PASSWORD)
+    assert not flushing.called
+    locking.close()
+    await flushing
+    assert await rows(server, address) == [("login", "ann", None, address, 1)]
+
+
+async def test_a_full_queue_loses_what_comes_and_counts_it(observing, monkeypatch):
+    """What is in it already is still counted; an event beyond is lost."""
+    monkeypatch.setattr(history, "QUEUE", 2)
+    kept, lost = observing()
+    events = [FAILED._replace(client=f"192.0.2.{number}") for number in range(4)]
+    for event in (*events, *events):
+        kept.observe(event)
+    assert lost == [1, 1, 1, 1]
+    assert [times for _, times in kept._waiting.values()] == [2, 2]
+
+
+async def test_without_a_connection_events_wait(observing):
+    """Also those that happen again meanwhile; nothing is counted as lost."""
+    kept, lost = observing(None, times=replace(TIMES, borrow=0.01))
+    for _ in range(2):
+        kept.observe(FAILED)
+        await kept.flush()
+    ((_, times),) = kept._waiting.values()
+    assert (times, lost) == (2, [])
+
+
+async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_database, monkeypatch):
+    """Here it has no such table: batch after batch is dropped, and the service goes on."""
+    monkeypatch.setattr(history, "BATCH", 2)
+    kept, lost = observing(empty_database)
+    for number in range(3):
+        kept.observe(FAILED._replace(client=f"192.0.2.{number}"))
+    await kept.flush()
+    assert (lost, kept._waiting) == ([2, 1], {})
+
+
+async def test_with_no_days_nothing_is_kept(observing):
+    """SOLISYNC_HISTORY_DAYS=0: not even in memory."""
+    kept, _ = observing(enabled=False)
+    kept.observe(FAILED)
+    assert not kept._waiting
+
+
+async def test_the_last_events_are_stored_at_a_stop(reactor, shared_dsn, server):
+    """What happened within the last second is not lost by an ordinary stop."""
+    running, address = await start(reactor, shared_dsn), new_address()
+    await running.client(address).register("ann", PASSWORD)
+    await running.service.stopService()
+    assert server.sql(ROWS, (address,)) == [("register", "ann", None, address, 1)]
+
+
+@pytest.mark.parametrize(("days", "left"), [(30, 3), (1, 2), (0, 0)])
+async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, monkeypatch, days, left):
+    """By the clock of the database, the oldest first; with 0 days all of them."""
+    monkeypatch.setattr(housekeeping, "BATCH", 2)
+    database = Database(reactor=reactor, size=1, statements=())
+    database.open(shared_dsn)
+    for hours in (*[24 * 31] * 5, 25, 23, 0):
+        run_sql(
+            shared_dsn,
+            "INSERT INTO account_history (happened_at, event, times) SELECT now() - make_interval(hours => %s), 'x', 1",
+            (hours,),
+        )
+    rounds = Housekeeping(
+        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=days
+    )
+    await rounds.prune()
+    await database.close(1)
+    assert run_sql(shared_dsn, "SELECT count(*) FROM account_history") == [(left,)]
+
+
+async def test_expired_links_are_deleted_and_the_others_counted(reactor, shared_dsn, server):
+    """For the gauge of links that somebody can still use."""
+    counted = []
+    for name, hours in (("ann", 1), ("bob", 1), ("cyd", -1)):
+        await server.player(name)
+        put = (
+            "INSERT INTO reset_tokens SELECT id, %s, now() + make_interval(hours => %s) FROM users WHERE username = %s"
+        )
+        server.sql(put, (name.encode(), hours, name))
+    database = Database(reactor=reactor, size=1, statements=())
+    database.open(shared_dsn)
+    await Housekeeping(
+        database=database,
+        reactor=reactor,
+        now=lambda: datetime.now(UTC),
+        analytics_days=None,
+        history_days=30,
+        links_open=counted.append,
+    ).prune()
+    await database.close(1)
+    assert (counted, server.sql("SELECT count(*) FROM reset_tokens")) == ([2], [(2,)])

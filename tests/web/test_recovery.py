@@ -1,0 +1,240 @@
+"""Lost passwords: recovery codes and reset links (docs/protocol.md "Lost passwords")."""
+
+from datetime import UTC, datetime, timedelta
+
+import bcrypt
+import pytest
+
+from solisync.rules.recovery import CODES, digest, new_reset_token
+from tests.harness.constants import PASSWORD
+from tests.harness.service import refused
+
+NEW = "another horse"
+SAME_ORIGIN = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+PUT = "INSERT INTO reset_tokens SELECT id, %s, clock_timestamp() + %s FROM users WHERE username = %s"
+CODES_OF = "SELECT count(*) FROM recovery_codes JOIN users ON user_id = id WHERE username = %s"
+
+
+async def make_codes(client):
+    return (await client.make_recovery_codes(PASSWORD)).codes
+
+
+def link(server, name="ann", lifetime=timedelta(hours=1)):
+    """The token of a reset link of this player."""
+    token = new_reset_token()
+    server.sql(PUT, (digest(token), lifetime, name))
+    return token
+
+
+def left(server, name="ann"):
+    ((count,),) = server.sql(CODES_OF, (name,))
+    return count
+
+
+def links(server):
+    ((count,),) = server.sql("SELECT count(*) FROM reset_tokens")
+    return count
+
+
+async def test_a_code_is_spent_for_a_new_password(server):
+    """The answer is the only session that is left; the old password and the code are of no use any more."""
+    client, other = await server.player("ann"), server.client()
+    code, *rest = await make_codes(client)
+    link(server)
+    await other.recover(" ann ", code.lower().replace("-", " "), NEW)
+    assert [session.current for session in await other.sessions()] == [True]
+    assert await refused(client.refresh()) == (401, "unauthorized")
+    assert await refused(server.client().login("ann", PASSWORD)) == (401, "invalid credentials")
+    assert await server.client().login("ann", NEW)
+    assert await refused(server.client().recover("ann", code, PASSWORD)) == (401, "invalid credentials")
+    assert (left(server), links(server)) == (CODES - 1, 0)
+    assert await server.client().recover("ann", rest[-1], PASSWORD)
+
+
+async def test_a_link_is_spent_for_a_new_password_and_takes_all_codes_along(server):
+    """The same, and the codes, which a thief may have made, are gone; another player's stay."""
+    client, other = await server.player("ann"), await server.player("bob")
+    await make_codes(client)
+    await make_codes(other)
+    token = link(server)
+    keeper = server.client()
+    await keeper.reset(token, NEW)
+    assert (await keeper.me()).username == "ann"
+    assert await refused(client.refresh()) == (401, "unauthorized")
+    assert await refused(server.client().reset(token, NEW)) == (401, "invalid credentials")
+    assert await server.client().login("ann", NEW)
+    assert (left(server), left(server, "bob"), links(server)) == (0, CODES, 0)
+    assert await other.refresh()
+
+
+async def test_codes_are_shown_once_and_replace_all_former_ones(server):
+    """Eight, of which the service tells afterwards how many are left and when they were made."""
+    client = await server.player("ann")
+    none = await client.recovery_codes_left()
+    assert (none.left, none.created_at) == (0, None)
+    former = await make_codes(client)
+    made = await client.make_recovery_codes(PASSWORD)
+    assert len(set(made.codes) | set(former)) == 2 * CODES
+    assert abs(made.created_at - datetime.now(UTC)) < timedelta(minutes=1)
+    assert await refused(client.recover("ann", former[0], NEW)) == (401, "invalid credentials")
+    await client.recover("ann", made.codes[3], NEW)
+    now = await client.recovery_codes_left()
+    assert (now.left, now.created_at) == (CODES - 1, made.created_at)
+
+
+async def test_no_secret_is_stored(server):
+    """The tables have digests, in which nothing of a code or token stands."""
+    client = await server.player("ann")
+    codes, token = await make_codes(client), link(server)
+    stored = str(
+        [
+            bytes(row[0])
+            for row in server.sql("SELECT digest FROM recovery_codes UNION ALL SELECT digest FROM reset_tokens")
+        ]
+    )
+    assert len(server.sql("SELECT digest FROM recovery_codes")) == CODES
+    assert not [secret for secret in (*codes, token) if secret in stored or secret.replace("-", "") in stored]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "new", "answer"),
+    [
+        ("ann", "wrong", "x" * 7, (400, "password must be at least 8 characters")),
+        ("nobody", "right", "x" * 1025, (400, "password must be at most 1024 bytes")),
+        ("ann\0", "right", NEW, (400, "username must not contain U+0000")),
+        ("ann", "wrong", NEW, (401, "invalid credentials")),
+        ("nobody", "right", NEW, (401, "invalid credentials")),
+        ("bob", "right", NEW, (401, "invalid credentials")),
+        ("", "right", NEW, (401, "invalid credentials")),
+        ("ann", "", NEW, (401, "invalid credentials")),
+    ],
+)
+async def test_a_refused_recovery_changes_nothing(server, name, code, new, answer):
+    """The rules of the new password come first; whatever else is wrong, the answer is one."""
+    client, _ = await server.player("ann"), await server.player("bob")
+    codes = await make_codes(client)
+    typed = {"right": codes[0], "wrong": codes[0][:-1] + ("0" if codes[0][-1] != "0" else "1")}.get(code, code)
+    assert await refused(server.client().recover(name, typed, new)) == answer
+    assert left(server) == CODES
+    assert await client.refresh()
+    assert await server.client().login("ann", PASSWORD)
+
+
+@pytest.mark.parametrize(("lifetime", "token"), [(timedelta(0), None), (timedelta(hours=1), "x" * 43)])
+async def test_a_wrong_or_expired_link_changes_nothing(server, lifetime, token):
+    """One answer for both; the codes stay, and so does the link."""
+    client = await server.player("ann")
+    await make_codes(client)
+    made = link(server, lifetime=lifetime)
+    assert await refused(server.client().reset(token or made, NEW)) == (401, "invalid credentials")
+    assert (left(server), links(server)) == (CODES, 1)
+    assert await client.refresh()
+
+
+@pytest.mark.parametrize("name", ["ann", "nobody", "!"])
+async def test_every_refusal_costs_one_hash(server, monkeypatch, name):
+    """Whether there is such a player or not, and whether it can be a code or not."""
+    client = await server.player("ann")
+    await make_codes(client)
+    hashed, make = [], bcrypt.hashpw
+    monkeypatch.setattr(bcrypt, "hashpw", lambda *given: hashed.append(given) or make(*given))
+    monkeypatch.setattr(bcrypt, "checkpw", None)
+    for code in ("0000-0000-0000-0000", "no code"):
+        assert await refused(server.client().recover(name, code, NEW)) == (401, "invalid credentials")
+    assert await refused(server.client().reset("no token", NEW)) == (401, "invalid credentials")
+    assert len(hashed) == 3
+
+
+async def test_making_codes_needs_the_password_and_shares_its_limit(server):
+    """A stolen access token makes none, and five attempts in a minute are all, of both routes together."""
+    client = await server.player("ann")
+    assert await refused(client.make_recovery_codes("wrong")) == (401, "invalid credentials")
+    assert await refused(client.make_recovery_codes(PASSWORD + "x" * 1024)) == (401, "invalid credentials")
+    assert await refused(client.change_password("wrong", NEW)) == (401, "invalid credentials")
+    assert len(await make_codes(client)) == CODES
+    assert await refused(client.make_recovery_codes("wrong")) == (401, "invalid credentials")
+    assert await refused(client.make_recovery_codes(PASSWORD)) == (429, "too many requests")
+    assert left(server) == CODES
+
+
+async def test_recoveries_share_the_limit_of_logins(server):
+    """Ten attempts in a minute of one address, over all routes that begin a session."""
+    await server.player("ann")
+    guesser = server.client()
+    for _ in range(4):
+        assert (await refused(guesser.recover("ann", "0", NEW)))[0] == 401
+        assert (await refused(guesser.reset("x", NEW)))[0] == 401
+    assert (await refused(guesser.login("ann", "wrong")))[0] == 401
+    assert (await refused(guesser.recover("ann", "0", NEW)))[0] == 401
+    for attempt in (guesser.recover("ann", "0", NEW), guesser.reset("x", NEW), guesser.login("ann", PASSWORD)):
+        assert await refused(attempt) == (429, "too many requests")
+
+
+async def test_a_password_change_takes_the_link_and_keeps_the_codes(server):
+    """The player is in; so a link that is on its way to somebody must not be of use."""
+    client = await server.player("ann")
+    await make_codes(client)
+    link(server)
+    await client.change_password(PASSWORD, NEW)
+    assert (left(server), links(server)) == (CODES, 0)
+
+
+async def test_codes_are_made_for_the_password_that_was_verified(server, monkeypatch):
+    """When another password was set while bcrypt ran, no codes are made."""
+    client = await server.player("ann")
+    verify = bcrypt.checkpw
+
+    def verify_while_it_changes(*pair):
+        server.sql("UPDATE users SET password_hash = %s", (bcrypt.hashpw(b"reset", bcrypt.gensalt(4)).decode(),))
+        return verify(*pair)
+
+    monkeypatch.setattr(bcrypt, "checkpw", verify_while_it_changes)
+    assert await refused(client.make_recovery_codes(PASSWORD)) == (401, "invalid credentials")
+    assert left(server) == 0
+
+
+async def test_a_suspended_player_recovers_nothing(server):
+    """Right code or link: 403, which says so, and nothing is spent; wrong ones are as wrong as ever."""
+    client = await server.player("ann")
+    codes, token = await make_codes(client), link(server)
+    server.sql("INSERT INTO suspensions SELECT id, now(), NULL, 'stop it', false FROM users")
+    for attempt in (server.client().recover("ann", codes[0], NEW), server.client().reset(token, NEW)):
+        assert await refused(attempt) == (403, "this account is suspended: stop it")
+    for attempt in (server.client().recover("ann", "0" * 16, NEW), server.client().reset("x" * 43, NEW)):
+        assert await refused(attempt) == (401, "invalid credentials")
+    assert (left(server), links(server)) == (CODES, 1)
+    server.sql("DELETE FROM suspensions")
+    assert await client.refresh()
+    assert await server.client().login("ann", PASSWORD)
+    assert await server.client().recover("ann", codes[0], NEW)
+
+
+async def test_a_deleted_player_has_no_codes(server):
+    """404 for whoever still has an access token; the code and the link are as wrong as any."""
+    client = await server.player("ann")
+    token, codes, reset = client.tokens.access_token, await make_codes(client), link(server)
+    await client.delete_account()
+    for method, body in (("POST", {"current_password": PASSWORD}), ("GET", None)):
+        answer = await server.ask(method, "/api/me/recovery-codes", body=body, bearer=token)
+        assert (answer.status, answer.json) == (404, {"error": "user not found"})
+    assert await refused(server.client().recover("ann", codes[0], NEW)) == (401, "invalid credentials")
+    assert await refused(server.client().reset(reset, NEW)) == (401, "invalid credentials")
+
+
+@pytest.mark.parametrize("path", ["/api/session/recover", "/api/session/reset"])
+async def test_a_page_gets_its_session_in_the_cookie(server, path):
+    """As signing in does: the guard first, then a cookie and no refresh token in the body; the former session ends."""
+    client = await server.player("ann")
+    codes = await make_codes(client)
+    way = {"username": "ann", "code": codes[0]} if path.endswith("recover") else {"token": link(server)}
+    body = way | {"new_password": NEW}
+    foreign = await server.ask("POST", path, {"Content-Type": "application/json", "Sec-Fetch-Site": "cross-site"}, body)
+    assert foreign.status == 403
+    answer = await server.ask("POST", path, SAME_ORIGIN, body)
+    assert (answer.status, answer.json["username"], len(answer.json)) == (200, "ann", 2)
+    assert answer.headers["set-cookie"].startswith("solisync=ey")
+    assert (await server.ask("GET", "/api/me", bearer=answer.json["access_token"])).status == 200
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    assert (await server.ask("POST", "/api/session/refresh", {**SAME_ORIGIN, "Cookie": cookie})).status == 200
+    again = await server.ask("POST", path, SAME_ORIGIN, body)
+    assert (again.status, "set-cookie" in again.headers) == (401, False)

@@ -1,0 +1,92 @@
+"""The set of suspended and cut-off players in each process: what it costs, and what happens without a database."""
+
+from types import SimpleNamespace
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from solisync.access.tokens import AccessClaims
+from solisync.errors import ConnectionLost, Forbidden, Unauthorized, Unavailable
+from solisync.storage.restrictions import RestrictionSet
+from solisync.web.restrictions import Restrictions
+
+ANN, BOB, EVE = AccessClaims("ann", 100), AccessClaims("bob", 100), AccessClaims("eve", 100)
+EVERYBODY = RestrictionSet(7, ["ann"], [None], ["stop"], ["bob"], [100])
+UNCHANGED = RestrictionSet(7, None, None, None, None, None)
+
+
+@pytest.fixture
+def asked():
+    """What was asked of the database: the numbers that were known, and the answers to come."""
+    return SimpleNamespace(known=[], answers=[])
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def restrictions(asked, clock):
+    async def autocommit(work, known):
+        asked.known.append(known)
+        answer = asked.answers.pop(0)
+        return await answer if isinstance(answer, Deferred) else answer
+
+    asked.counts = []
+    return Restrictions(database=SimpleNamespace(autocommit=autocommit), reactor=clock, on_change=asked.counts.append)
+
+
+async def test_the_database_is_asked_once_a_second_and_what_is_known_is_not_loaded_again(asked, clock, restrictions):
+    """Whatever the number of requests; the answer to the same number leaves everything as it is."""
+    asked.answers = [EVERYBODY, UNCHANGED]
+    for _ in range(3):
+        assert restrictions.fresh == (asked.known != [])
+        await restrictions.refresh()
+    assert asked.known == [-1]
+    clock.advance(1)
+    assert not restrictions.fresh
+    await restrictions.refresh()
+    assert restrictions.fresh
+    assert (asked.known, asked.counts) == ([-1, 7], [1])
+    with pytest.raises(Forbidden, match="this account is suspended: stop"):
+        restrictions.check(ANN)
+
+
+async def test_who_is_kept_out(asked, restrictions):
+    """The suspended with any token, the cut-off with tokens up to the cutoff, nobody else."""
+    asked.answers = [EVERYBODY]
+    await restrictions.refresh()
+    for claims, error in [(ANN, Forbidden), (AccessClaims("ann", 999), Forbidden), (BOB, Unauthorized)]:
+        with pytest.raises(error):
+            restrictions.check(claims)
+    for claims in (EVE, AccessClaims("bob", 101)):
+        restrictions.check(claims)
+
+
+async def test_what_is_known_is_of_the_moment_when_it_was_asked_for(asked, clock, restrictions):
+    """An answer that takes long is old when it comes."""
+    answer = Deferred()
+    asked.answers = [answer]
+    waiting = Deferred.fromCoroutine(restrictions.refresh())
+    clock.advance(0.9)
+    answer.callback(EVERYBODY)
+    await waiting
+    assert restrictions.fresh
+    clock.advance(0.2)
+    assert not restrictions.fresh
+
+
+async def test_without_a_database_nobody_is_let_in(asked, clock, restrictions):
+    """Requests are declined, and asked for again at once by the next."""
+    failing = Deferred()
+    asked.answers = [failing, EVERYBODY]
+    waiting = [Deferred.fromCoroutine(restrictions.refresh()) for _ in range(2)]
+    failing.errback(ConnectionLost("gone"))
+    for each in waiting:
+        with pytest.raises(Unavailable):
+            await each
+    assert not restrictions.fresh
+    await restrictions.refresh()
+    assert restrictions.fresh

@@ -1,0 +1,278 @@
+"""What a suspended player gets, and what others see of them (docs/protocol.md "Suspension")."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from solisync.acts import players, shown
+from solisync.client import ApiError
+from solisync.commands.smoke import PIXEL
+from solisync.rules.administration import suspension_text
+from tests.harness.acting import act, operator
+from tests.harness.boards import check
+from tests.harness.concurrency import until
+from tests.harness.constants import PASSWORD
+from tests.harness.error_codes import table
+from tests.harness.payloads import replay
+from tests.harness.postgres import connect
+from tests.harness.service import refused
+
+UNTIL = datetime(2199, 5, 1, 12, tzinfo=UTC)
+TEXT = "this account is suspended until 2199-05-01 12:00:00 UTC: no more of this"
+
+
+def protected():
+    """A request of each route that needs an access token."""
+    for route in table():
+        if route.protected:
+            path = route.path
+            for name, value in {"{extension}": "png", "{draw_mode}": "DrawOne", "{day}": "2026-01-01"}.items():
+                path = path.replace(name, value)
+            for variable in route.variables:
+                path = path.replace(f"{{{variable}}}", "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41")
+            yield route.method, path
+
+
+async def test_every_route_refuses_an_older_access_token(server, reactor):
+    """With 403 and the sentence of the sign-in, exports and deletion too; a refresh is 401, and logging out works."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    me = await ann.me()
+    tokens = ann.tokens
+    await act(reactor, server.dsn, players.SUSPEND, me.id, until=UNTIL, message="no more of this")
+    requests = [*protected()]
+    assert len(requests) > 20
+    own = {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": "application/json"}
+    for method, path in requests:
+        answer = await server.ask(
+            method, path, own, body=None if method in ("GET", "DELETE") else {}, bearer=tokens.access_token
+        )
+        found = (answer.status, answer.headers.get("error-code"), answer.json)
+        assert found == (403, "suspended", {"error": TEXT}), (method, path)
+    assert await refused(ann.refresh()) == (401, "unauthorized")
+    body = {"refresh_token": tokens.refresh_token}
+    assert (await server.ask("POST", "/api/auth/logout", body=body)).status == 200
+    assert (await bob.me()).username == "bob"
+    assert server.sql("SELECT count(*) FROM users") == [(2,)]
+
+
+@pytest.mark.parametrize("path", ["/api/auth/login", "/api/session"])
+async def test_the_right_password_is_told_and_a_wrong_one_is_not(server, reactor, path):
+    """403 with the sentence for the right one; 401 as ever for a wrong one. Neither begins a session."""
+    ann = await server.player("ann")
+    me = await ann.me()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.SUSPEND, me.id, until=UNTIL, message="no more of this")
+    own = {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": "application/json"}
+    answer = await server.ask("POST", path, own, body={"username": "ann", "password": PASSWORD})
+    assert (answer.status, answer.headers["error-code"], answer.json) == (403, "suspended", {"error": TEXT})
+    answer = await server.ask("POST", path, own, body={"username": "ann", "password": "wrong " + PASSWORD})
+    assert (answer.status, answer.json) == (401, {"error": "invalid credentials"})
+    assert server.sql("SELECT count(*) FROM refresh_tokens") == [(0,)]
+
+
+async def shown_of(server, other):
+    """What everybody sees of a player who has won, in lists."""
+    recent = (await server.ask("GET", "/api/replays/recent")).json
+    verified = (await server.ask("GET", "/api/replays/recent?verdict=verified")).json
+    of_player = await server.ask("GET", "/api/players/ann/replays")
+    leaderboard = [entry.display_name for entry in await other.leaderboard()]
+    board = (await other.classic_board()).entries
+    return [
+        [each["username"] for each in recent],
+        [each["username"] for each in verified],
+        of_player.status,
+        leaderboard,
+        [entry.display_name for entry in board],
+    ]
+
+
+EVERYWHERE = [["ann"], ["ann"], 200, ["Ann the Great"], ["Ann the Great"]]
+NOWHERE = [[], [], 404, [], []]
+
+
+async def winner(server, name="ann"):
+    ann = await server.player(name)
+    await ann.opt_in("Ann the Great")
+    replay_id = await ann.upload_replay(replay())
+    check(server.dsn, replay_id, 0)
+    return ann, replay_id
+
+
+async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, reactor):
+    """Recent replays, boards, the leaderboard, the player's own page; the replay stays under its link, not indexed."""
+    ann, replay_id = await winner(server)
+    bob = await server.player("bob")
+    me = await ann.me()
+    assert await shown_of(server, bob) == EVERYWHERE
+    await act(reactor, server.dsn, players.SUSPEND, me.id)
+    assert await shown_of(server, bob) == NOWHERE
+    assert (await server.ask("GET", f"/api/replays/{replay_id}")).status == 200
+    page = await server.ask("GET", f"/replays/{replay_id}")
+    assert (page.status, b'content="noindex"' in page.content) == (200, True)
+    await act(reactor, server.dsn, players.UNSUSPEND, me.id)
+    assert await shown_of(server, bob) == EVERYWHERE
+    assert await refused(ann.me()) == (401, "unauthorized")  # what was issued before stays cut off
+    await ann.login("ann", PASSWORD)
+    assert (await ann.me()).username == "ann"
+    assert [session.current for session in await ann.sessions()] == [True]
+
+
+@pytest.mark.parametrize("visible", [True, False])
+@pytest.mark.parametrize("meanwhile", [None, shown.HIDE, shown.SHOW])
+async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reactor, visible, meanwhile):
+    """Hiding and showing the entry of a suspended player; without it, what was visible is so again, no more."""
+    ann = await server.player("ann")
+    await ann.opt_in("Ann")
+    if not visible:
+        await ann.opt_out()
+    me = await ann.me()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.SUSPEND, me.id)
+        await acting.perform(players.LOCK, me.id)  # a lock hides nothing
+        if meanwhile is not None:
+            await acting.perform(meanwhile, me.id)
+        assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
+        await acting.perform(players.UNSUSPEND, me.id)
+    wanted = {None: visible, shown.HIDE: False, shown.SHOW: True}[meanwhile]
+    assert server.sql("SELECT visible FROM leaderboard") == [(wanted,)]
+
+
+async def test_an_older_node_begins_and_goes_on_with_no_session(server, reactor):
+    """Whatever inserts a refresh token, it finds no row: that is how older nodes find a token spent."""
+    ann = await server.player("ann")
+    me = await ann.me()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.SUSPEND, me.id)
+    inserted = server.sql(
+        "INSERT INTO refresh_tokens (jti, user_id, expires_at) VALUES (gen_random_uuid(), %s, now()) RETURNING 1",
+        (me.id,),
+    )
+    assert inserted == []
+    server.sql(
+        """
+        INSERT INTO leaderboard (user_id, display_name, recorded_at, visible) VALUES (%s, 'Ann', now(), true)
+        ON CONFLICT (user_id) DO UPDATE SET visible = true
+        """,
+        (me.id,),
+    )
+    assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
+
+
+async def test_a_session_that_waits_for_the_suspension_does_not_begin(server, reactor):
+    """An older node's statement that has begun before, and waits for the player's row, inserts nothing either."""
+    ann = await server.player("ann")
+    me = await ann.me()
+    suspending = connect(server.dsn)
+    try:
+        with suspending.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM users WHERE id = %s FOR UPDATE", (me.id,))
+            cursor.execute("INSERT INTO suspensions VALUES (%s, now(), NULL, NULL, false)", (me.id,))
+            refreshing = server.client()
+            refreshing.tokens = ann.tokens
+            waiting = Deferred.fromCoroutine(refused(refreshing.refresh()))
+            await until(reactor, lambda: server.sql("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            cursor.execute("COMMIT")
+        assert await waiting == (401, "unauthorized")
+        assert server.sql("SELECT count(*) FROM refresh_tokens WHERE session_id IS NULL") == [(0,)]
+    finally:
+        suspending.close()
+
+
+async def test_another_end_and_message_replace_the_former(server, reactor):
+    """Suspending again changes both; the message may be absent, and so may the end."""
+    ann = await server.player("ann")
+    me = await ann.me()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.SUSPEND, me.id, until=UNTIL, message="one")
+        assert await refused(ann.login("ann", PASSWORD)) == (403, suspension_text(UNTIL, "one"))
+        await acting.perform(players.SUSPEND, me.id)
+        assert await refused(ann.login("ann", PASSWORD)) == (403, "this account is suspended")
+
+
+async def test_a_locked_player_changes_nothing_that_others_see(server, reactor):
+    """Opting in, the avatar and what is held are 403; playing, hiding and deleting go on, and uploads are held."""
+    ann, former = await winner(server)
+    me = await ann.me()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.LOCK, me.id)
+    for name in ("Ann the Great", "Ann the Greatest"):
+        with pytest.raises(ApiError, match="an operator has locked this") as caught:
+            await ann.opt_in(name)
+        assert (caught.value.status, caught.value.code) == (403, "locked")
+    with pytest.raises(ApiError, match="an operator has locked this"):
+        await ann.upload_avatar(PIXEL, "image/png")
+    assert (await ann.me()).avatar_url is None
+    held = await ann.upload_replay(replay(moves=1))
+    listed = {each.id: each.listed for each in (await ann.own_replays()).replays}
+    assert listed == {former: True, held: False}
+    assert await refused(ann.set_listed(held, True)) == (403, "an operator has locked this")
+    await ann.set_listed(held, False)
+    await ann.set_listed(former, False)
+    await ann.set_listed(former, True)
+    await ann.opt_out()
+    await ann.delete_avatar()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.UNLOCK, me.id)
+    assert await refused(ann.set_listed(held, True)) == (403, "an operator has locked this")
+    await ann.opt_in("Ann")
+    await ann.upload_avatar(PIXEL, "image/png")
+    await ann.delete_replay(held)
+
+
+async def test_an_older_node_neither_renames_nor_lists_under_a_lock(server, reactor):
+    """Its opt-in keeps name and visibility, and its listing keeps what is held unlisted."""
+    ann, _ = await winner(server)
+    me = await ann.me()
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(shown.HIDE, me.id, lock=True)
+        held = await ann.upload_replay(replay(moves=1))
+        server.sql("UPDATE leaderboard SET display_name = 'Rude', visible = true")
+        server.sql("UPDATE replays SET unlisted = NULL WHERE id = %s", (held,))
+        assert server.sql("SELECT display_name, visible FROM leaderboard") == [("Ann the Great", False)]
+        assert server.sql("SELECT unlisted, held FROM replays WHERE id = %s", (held,)) == [(True, True)]
+        await acting.perform(shown.NAME, me.id, display_name="A player")
+        await acting.perform(shown.SHOW, me.id)
+    assert server.sql("SELECT display_name, visible FROM leaderboard") == [("A player", True)]
+
+
+async def test_a_cutoff_ends_older_access_tokens_alone(server, reactor):
+    """What is issued before counts no more, with its session; a new login works at once, and its token is above."""
+    ann = await server.player("ann")
+    other = server.client()
+    await other.login("ann", PASSWORD)
+    me = await ann.me()
+    done = await act(reactor, server.dsn, players.END_SESSIONS, me.id, access=True)
+    assert done.result == 2
+    for client in (ann, other):
+        assert await refused(client.me()) == (401, "unauthorized")
+        assert await refused(client.refresh()) == (401, "unauthorized")
+    await ann.login("ann", PASSWORD)
+    await other.login("ann", PASSWORD)
+    await ann.refresh()
+    assert (await ann.me()).id == (await other.me()).id == me.id
+    expiries = server.sql("SELECT access_expiry > cutoff FROM refresh_tokens JOIN access_cutoffs USING (user_id)")
+    assert expiries == [(True,), (True,)]
+    assert server.sql("SELECT count(DISTINCT each) FROM users, unnest(access_expiries) AS each") == [(5,)]
+
+
+async def test_a_cutoff_reaches_tokens_of_a_fast_clock_and_of_a_slow_one(server, reactor):
+    """A token that a fast node has issued is refused, and what a slow node issues afterwards is not."""
+    ann = await server.player("ann")
+    me = await ann.me()
+    ((expiry,),) = server.sql("SELECT access_expiries[1] FROM users")
+    server.sql("UPDATE users SET access_expiries = ARRAY[%s::bigint]", (expiry + 30,))
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.END_SESSIONS, me.id, access=True)
+        assert server.sql("SELECT cutoff >= %s FROM access_cutoffs", (expiry + 30,)) == [(True,)]
+        await ann.login("ann", PASSWORD)
+        again = await acting.perform(players.END_SESSIONS, me.id, access=True)
+        assert (again.changed, again.result) == (True, 1)
+        assert not (await acting.perform(players.END_SESSIONS, me.id, access=True)).changed
+    slow = "UPDATE users SET access_expiries = with_access_expiry(access_expiries, %s) RETURNING access_expiries[1]"
+    ((first,),) = server.sql(slow, (expiry - 30,))
+    ((second,),) = server.sql(slow, (expiry - 30,))
+    ((cutoff,),) = server.sql("SELECT cutoff FROM access_cutoffs")
+    assert cutoff < first < second
+    assert timedelta(seconds=second - expiry) < timedelta(minutes=2)
