@@ -16,7 +16,18 @@ from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .verdicts import VerdictAnswer
 
 PageName = Literal[
-    "home", "replays", "replay", "leaderboard", "daily", "player", "account", "reset", "missing", "failed", "away"
+    "home",
+    "play",
+    "replays",
+    "replay",
+    "leaderboard",
+    "daily",
+    "player",
+    "account",
+    "reset",
+    "missing",
+    "failed",
+    "away",
 ]
 
 
@@ -102,6 +113,7 @@ class PlayerPage(NamedTuple):
 
 
 STATIC: dict[PageName, PageMeta] = {
+    "play": PageMeta("Play", "Klondike solitaire in the browser: any deal, or the deal of the day."),
     "replays": PageMeta("Replays", "The newest wins, to watch move by move."),
     "leaderboard": PageMeta("Leaderboard", "The best games, each proved by its replay."),
     "account": PageMeta("Account", "Sign in, register, and look after your account."),

@@ -4,6 +4,7 @@ import pytest
 
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD
+from tests.pages.player import Hand, keep, won_game
 from tests.pages.visitor import Game, picture, until
 
 
@@ -27,6 +28,25 @@ class Judge:
         width = visitor.page.viewport_size["width"]
         if visitor.page.evaluate("document.documentElement.scrollWidth") > width:
             self.found.append((state, "wider than the screen", width))
+
+
+def look_at_play(visitor, look):
+    """A game to play, from the deal to the win, with all settings and dialogs."""
+    deal = "/play?deal=42&draw=three"
+    look(visitor, deal, "a deal")
+    look(visitor, deal, "a hint", lambda page: page.click("#hint"))
+    look(visitor, deal, "a selection", lambda page: (page.uncheck("[name=tap]"), Hand(page).select("t1")))
+    for name in ("four", "large", "left"):
+        look(visitor, deal, name, lambda page, name=name: page.check(f"[name={name}]"))
+    look(visitor, deal, "keys to play", lambda page: page.click("#help-open"))
+    look(visitor, deal, "the board as text", lambda page: page.click("#read"))
+    look(visitor, deal, "leaving", lambda page: (Hand(page).stock(), page.click("#new")))
+    look(visitor, "/play?deal=01", "no such deal")
+    replay, moves = won_game(2)
+    keep(visitor.page, replay, moves)
+    look(visitor, "/play", "won")
+    keep(visitor.page, {**replay, "seed": 1}, [None] * 24)
+    look(visitor, "/play", "a game in play")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -69,6 +89,8 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     look(out, f"/replays/{replay_id}", "four colours", lambda page: page.check("#colours"))
     look(out, f"/replays/{replay_id}", "keys", lambda page: page.click("#help-open"))
     look(out, "/replays?mode=Zen&draw=DrawThree", "filtered")
+
+    look_at_play(out, look)
 
     def wrong(page):
         page.fill("#in-name", "ann")

@@ -28,6 +28,7 @@ from tests.harness.service import start
 STATIC = {
     "/": "home",
     "/replays": "replays",
+    "/play": "play",
     "/leaderboard": "leaderboard",
     "/daily": "daily",
     "/account": "account",

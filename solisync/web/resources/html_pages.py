@@ -227,6 +227,7 @@ def _days_around(day: date, known: DayBoard) -> dict[str, str]:
         "later": f"/daily/{date.fromordinal(day.toordinal() + 1)}" if known.over else "/daily",
         "no_earlier": "hidden" if day == date.min else "",
         "no_later": "" if known.over else "hidden",
+        "play": f"/play?deal={daily_challenge(day).seed}" if known.over else "/play?daily",
     }
 
 
@@ -244,6 +245,8 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
         "recorded_at": replay.recorded_at,
         "played": recorded_on(replay.recorded_at),
         "deal": replay.deal or "unknown",
+        "play": f"/play?deal={replay.deal}&draw={'three' if replay.draw_mode == 'DrawThree' else 'one'}",
+        "no_play": "hidden" if replay.deal is None else "",
     }
 
 

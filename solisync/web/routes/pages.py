@@ -20,6 +20,7 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
     html = resources.pages
     return (
         _page("/", "home_page", html.home, "What this is, the deal of the day and the newest wins"),
+        _page("/play", "play_page", html.static("play"), "A game to play"),
         _page("/replays", "replays_page", html.static("replays"), "The newest replays"),
         _page("/replays/{replay_id}", "replay_page", html.replay, "A replay, to watch", "replay_not_found"),
         _page("/leaderboard", "leaderboard_page", html.static("leaderboard"), "The best players"),
