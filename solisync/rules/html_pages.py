@@ -11,9 +11,24 @@ from msgspec import Meta, Raw, Struct
 from ..klondike import Status
 from .challenge import DailyChallenge
 from .fields import Time
+from .page_texts import in_words, points, time_taken, verdict_text
+from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .verdicts import VerdictAnswer
 
-PageName = Literal["home", "replays", "replay", "leaderboard", "daily", "account", "reset", "missing", "failed", "away"]
+PageName = Literal[
+    "home",
+    "play",
+    "replays",
+    "replay",
+    "leaderboard",
+    "daily",
+    "player",
+    "account",
+    "reset",
+    "missing",
+    "failed",
+    "away",
+]
 
 
 class PageMeta(NamedTuple):
@@ -28,6 +43,7 @@ class SharedReplay(Struct, frozen=True):
 
     id: str
     username: str
+    avatar_url: str | None
     deal: Annotated[str | None, Meta(description="the seed as text")]
     draw_mode: str
     mode: str
@@ -61,36 +77,68 @@ class DayData(Struct, frozen=True):
     goal: Goal
 
 
-STATIC: dict[PageName, PageMeta] = {
-    "home": PageMeta(
-        "Solitaire", "Klondike solitaire: the deal of the day, replays of won games, and the best players."
-    ),
-    "replays": PageMeta("Replays – Solitaire", "The newest won games, to watch move by move."),
-    "leaderboard": PageMeta("Leaderboard – Solitaire", "The best games, each proved by its replay."),
-    "daily": PageMeta("Deal of the day – Solitaire", "One deal a day for everybody, and a goal to reach with it."),
-    "account": PageMeta("Account – Solitaire", "Sign in, register, and look after your account."),
-    "reset": PageMeta("New password – Solitaire", "Set a new password with the link that you were given."),
-    "missing": PageMeta("Not found – Solitaire", "There is nothing at this address."),
-    "failed": PageMeta("Something went wrong – Solitaire", "The server could not make this page."),
-    "away": PageMeta("Back in a moment – Solitaire", "The service is restarting or busy."),
-}
+class DayBoard(NamedTuple):
+    """What is known of a day: whether it has begun and is over, and how many players stand on its board."""
 
-_VERDICTS = {
-    Status.PENDING: "Not checked yet.",
-    Status.REFUTED: "The recorded moves don't lead to this result.",
-    Status.UNDECIDED: "Could not be checked in the time that a check may take.",
-    Status.UNREADABLE: "Has no moves that can be checked.",
+    begun: bool
+    over: bool
+    players: int
+    best: int | None
+
+
+class PlayerData(Struct, frozen=True):
+    """The data of the page of a player; `next` leads to the replays after those on the page."""
+
+    username: str
+    avatar_url: str | None
+    next: str | None
+
+
+class PlayerPage(NamedTuple):
+    """A player, and the newest replays that public lists show of them."""
+
+    username: str
+    avatar_url: str | None
+    replays: list[Recent]
+
+    @property
+    def page(self) -> PlayerReplays:
+        """The replays that the page shows, and where to go on."""
+        return player_page(self.replays, RECENT_DEFAULT)
+
+    @property
+    def data(self) -> PlayerData:
+        """What the script of the page gets."""
+        return PlayerData(self.username, self.avatar_url, self.page.next)
+
+
+STATIC: dict[PageName, PageMeta] = {
+    "play": PageMeta("Play", "Klondike solitaire in the browser: any deal, or the deal of the day."),
+    "replays": PageMeta("Replays", "The newest wins, to watch move by move."),
+    "leaderboard": PageMeta("Leaderboard", "The best games, each proved by its replay."),
+    "account": PageMeta("Account", "Sign in, register, and look after your account."),
+    "reset": PageMeta("New password", "Set a new password with the link that you were given."),
+    "missing": PageMeta("Not found", "There is nothing at this address."),
+    "failed": PageMeta("Something went wrong", "The server could not make this page."),
+    "away": PageMeta("Back in a moment", "The service is restarting or busy."),
 }
+"""The pages without anything of their own in them."""
+
+HOME = PageMeta("", "Klondike solitaire: the deal of the day, replays of won games, and the best players.")
 
 
 def replay_head(shown: ReplayData) -> PageMeta:
     """The head of the page of a replay: by whom, with which result, and whether its moves prove it."""
     replay, verdict = shown.replay, shown.verdict
-    game = f"{_points(replay.final_score)} in {_clock(replay.time_seconds)}, {_in_words(replay.draw_mode)}"
-    claims = "claims" if verdict.status == Status.REFUTED else "won with"
+    game = f"{points(replay.final_score)} in {time_taken(replay.time_seconds)}, {in_words(replay.draw_mode).lower()}"
     deal = "" if replay.deal is None else f", deal {replay.deal}"
-    details = f"Mode {_in_words(replay.mode)}{deal}, {replay.recorded_at[:10]}."
-    return PageMeta(f"{replay.username} {claims} {game}", f"{details} {_checked(verdict)}")
+    details = f"Mode {in_words(replay.mode)}{deal}, {replay.recorded_at[:10]}."
+    return PageMeta(f"{replay.username} {claim(verdict)} {game}", f"{details} {verdict_text(verdict)}")
+
+
+def claim(verdict: VerdictAnswer) -> str:
+    """The verb between a player and a score: what a check has refuted is only claimed."""
+    return "claims" if verdict.status == Status.REFUTED else "won with"
 
 
 def day_data(challenge: DailyChallenge) -> DayData:
@@ -101,29 +149,9 @@ def day_data(challenge: DailyChallenge) -> DayData:
 
 def day_head(day: DayData) -> PageMeta:
     """The head of the page of a day."""
-    return PageMeta(f"Deal of {day.date} – Solitaire", f"{day.goal.description}. The deal is {day.deal}.")
+    return PageMeta(f"Deal of {day.date}", f"{day.goal.description}. The deal is {day.deal}.")
 
 
-def _in_words(name: str) -> str:
-    return {"DrawOne": "draw one", "DrawThree": "draw three", "TimeAttack": "Time Attack"}.get(name, name)
-
-
-def _points(spelling: Raw) -> str:
-    points = float(bytes(spelling))
-    number = f"{points:.0f}" if points.is_integer() else f"{points:.2f}"
-    return f"{number} point" if number == "1" else f"{number} points"
-
-
-def _clock(spelling: Raw) -> str:
-    minutes, seconds = divmod(int(float(bytes(spelling))), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def _checked(verdict: VerdictAnswer) -> str:
-    if verdict.status != Status.VERIFIED:
-        return _VERDICTS[verdict.status]
-    if not verdict.undos:
-        return "Checked: the moves lead to the win with this score."
-    moves = "1 move" if verdict.undos == 1 else f"{verdict.undos} moves"
-    return f"Checked: the moves lead to the win with this score, with {moves} taken back."
+def player_head(player: PlayerPage) -> PageMeta:
+    """The head of the page of a player."""
+    return PageMeta(player.username, f"Games of {player.username}, to watch move by move.")

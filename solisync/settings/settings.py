@@ -84,6 +84,8 @@ class ServingSettings(Settings):
     cors_origins: frozenset[str]
     auth_limit: Limit
     pages: bool
+    site_name: str
+    site_links: tuple[tuple[str, str], ...]
     public_avatars: bool
     workers: int
     checkers: int

@@ -141,6 +141,20 @@ TABLE = (
         help="serve no pages for players, and so no logins of browsers",
     ),
     Setting(
+        field="site_name",
+        variable="SOLISYNC_SITE_NAME",
+        read=values.site_name,
+        default="Solitaire",
+        help="the name of the site, on every page",
+    ),
+    Setting(
+        field="site_links",
+        variable="SOLISYNC_SITE_LINKS",
+        read=values.site_links,
+        default="",
+        help="links at the foot of every page: Name=address, separated by commas",
+    ),
+    Setting(
         field="public_avatars",
         variable="SOLISYNC_PUBLIC_AVATARS",
         option="public-avatars",

@@ -20,9 +20,12 @@ from ..postgres.dsn import check_dsn
 from ..process.logs import FORMATS
 
 SECRET_MIN_BYTES = 32
+SITE_NAME_MAX = 40
+SITE_LINKS_MAX = 8
 
 _PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
 _RATE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
+_LINK = re.compile(r"(?:https://[!-~]+|mailto:[!-~]+|/(?![/\\])[!-~]*)")  # a browser reads /\ as //
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 
 
@@ -142,6 +145,21 @@ def auth_limit(text: str) -> Limit:
     return replace(AUTH, most=most, seconds=seconds)
 
 
+def site_name(text: str) -> str:
+    """A name of at most 40 characters that can be shown."""
+    if not 0 < len(text) <= SITE_NAME_MAX or not text.isprintable() or text.isspace():
+        raise ValueError(f"must have 1 to {SITE_NAME_MAX} characters that can be shown, not {text!r}")
+    return text
+
+
+def site_links(text: str) -> tuple[tuple[str, str], ...]:
+    """Names and addresses, as Name=address, separated by commas."""
+    links = tuple(_link(part) for part in _list(text))
+    if len(links) > SITE_LINKS_MAX:
+        raise ValueError(f"must list at most {SITE_LINKS_MAX} links, not {len(links)}")
+    return links
+
+
 def log_format(text: str) -> str:
     """One of the formats of solisync.process.logs."""
     if text not in FORMATS:
@@ -154,6 +172,16 @@ def switch(text: str) -> bool:
     if text not in ("on", "off"):
         raise ValueError(f"must be on or off, not {text!r}")
     return text == "on"
+
+
+def _link(text: str) -> tuple[str, str]:
+    name, _, address = (part.strip() for part in text.partition("="))
+    if not name or not name.isprintable() or not _LINK.fullmatch(address):
+        raise ValueError(
+            "must list links like Privacy=https://example.org/privacy, separated by commas, whose addresses begin with"
+            f" https:, mailto: or one slash; not {text!r}"
+        )
+    return name, address
 
 
 def _signing(value: bytes) -> bytes:

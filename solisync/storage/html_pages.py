@@ -1,27 +1,79 @@
 """What the pages for players show of what is stored: docs/pages.md "How a page is made"."""
 
+from datetime import date
+from operator import attrgetter
+from typing import NamedTuple
+
 from msgspec import Raw
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.html_pages import ReplayData, SharedReplay
+from ..rules.boards import RANKS
+from ..rules.html_pages import DayBoard, PlayerPage, ReplayData, SharedReplay
+from ..rules.replay_lists import Recent
 from ..rules.verdicts import VerdictAnswer
-from .rows import converted, maybe, nested
+from . import paging
+from .own_replays import LISTED
+from .replays import NUMBERS
+from .rows import converted, many, maybe, nested, one
+
+_AVATAR = "'/avatars/' || users.id || '.' || avatar_extension AS avatar_url"  # null without an avatar
+
+
+class _Shown(NamedTuple):
+    replay: Recent
+    avatar_url: str | None
+
 
 REPLAY = Query(
     "shared_replay",
-    """
-    SELECT replays.id, username, seed AS deal, replays.draw_mode, replays.mode, replays.time_seconds,
+    f"""
+    SELECT replays.id, username, {_AVATAR}, seed AS deal, replays.draw_mode, replays.mode, replays.time_seconds,
         replays.final_score, replays.recorded_at, replays.received_at,
         unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
         coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
     FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     WHERE replays.id = $1::uuid
-    """,
+    """,  # noqa: S608
     row=nested(ReplayData, converted(SharedReplay, time_seconds=Raw, final_score=Raw), VerdictAnswer),
+)
+
+# Counts in the index, to the last rank that boards tell and no further.
+DAY = Query(
+    "day_board",
+    f"""
+    SELECT $1::date <= today AS begun, $1::date < today AS over, players, best
+    FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS clock CROSS JOIN (
+        SELECT count(*) AS players, -min(deficit) AS best FROM (
+            SELECT deficit FROM board_evidence WHERE board = $2::text AND ranked
+            ORDER BY deficit, received_at, replay_id LIMIT {RANKS}
+        ) AS counted
+    ) AS won
+    """,  # noqa: S608
+    row=DayBoard,
+)
+
+PLAYER = Query(
+    "shared_player",
+    f"SELECT listed.*, {_AVATAR} FROM ({LISTED.sql}) AS listed JOIN users USING (username)",  # noqa: S608
+    row=nested(_Shown, converted(Recent, **NUMBERS), lambda avatar_url: avatar_url),
 )
 
 
 async def replay(statements: Statements, replay_id: str) -> ReplayData | None:
     """A replay and the verdict on it, without the moves."""
     return maybe(REPLAY, await statements.run(REPLAY, replay_id))
+
+
+async def day_board(statements: Statements, board: str, day: date) -> DayBoard:
+    """What is known of a day and its board."""
+    return one(DAY, await statements.run(DAY, day, board))
+
+
+async def player(statements: Statements, username: str) -> PlayerPage | None:
+    """A player and the newest of their listed replays; None without any."""
+    found = many(PLAYER, await statements.run(PLAYER, username, *paging.END))
+    if not found:
+        return None
+    replays = sorted((shown.replay for shown in found), key=attrgetter("received_at", "id"), reverse=True)
+    return PlayerPage(username, found[0].avatar_url, replays)

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.storage import boards, leaderboard
+from solisync.storage import boards, html_pages, leaderboard
 from tests.harness.plans import plan
 from tests.harness.postgres import run_sql
 
@@ -47,6 +47,7 @@ async def test_no_page_of_a_board_reads_the_evidence(reactor, empty_database, fi
         "first page": (boards.PAGE, ("classic", user, *boards.FIRST, 101)),
         "deep page": (boards.PAGE, ("classic", user, *deep, 101)),
         "around me, deep": (boards.AROUND, ("classic", user)),
+        "players on it": (html_pages.DAY, ("2026-11-22", "classic")),
         "leaderboard": (leaderboard.TOP, ()),
     }
     for name, (statement, parameters) in statements.items():

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.storage import export, own_replays, paging, replays
+from solisync.storage import export, html_pages, own_replays, paging, replays
 from tests.harness.plans import plan
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
@@ -91,11 +91,13 @@ async def test_a_player_who_lists_little_costs_little(reactor, empty_database, f
         ((username,),) = run_sql(empty_database, "SELECT username FROM users WHERE id = %s", (player,))
         ((*middle,),) = run_sql(empty_database, NTH, (player, count // PLAYERS // 2))
         for page, before in (("first page", paging.END), ("in the middle", middle)):
-            found = plan(empty_database, own_replays.LISTED, username, *before)
-            figure(f"who {name} of {count // PLAYERS:,}, {page}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
-            assert found.buffers < 10 * shown
-            if full:  # of few, to sort all of one player's may be as quick
-                assert "replays_listed_of_player" in found.text
+            for kind, statement in (("list", own_replays.LISTED), ("HTML", html_pages.PLAYER)):
+                found = plan(empty_database, statement, username, *before)
+                told = f"{found.milliseconds:.2f} ms, {found.buffers} buffers"
+                figure(f"who {name} of {count // PLAYERS:,}, {page}, {kind}: {told}")
+                assert found.buffers < 10 * shown
+                if full:  # of few, to sort all of one player's may be as quick
+                    assert "replays_listed_of_player" in found.text
 
 
 @pytest.mark.short

@@ -5,15 +5,7 @@ import pytest
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.scoring import RULESETS
-from tests.klondike.vectors import board_text, lines, move_of
-
-
-def fnv(text):
-    """64-bit FNV-1a, as hex."""
-    digest = 0xCBF29CE484222325
-    for byte in text.encode():
-        digest = (digest ^ byte) * 0x100000001B3 % 2**64
-    return f"{digest:016x}"
+from tests.klondike.vectors import board_text, fnv, lines, move_of
 
 
 def follow(trace, ruleset):

@@ -95,3 +95,11 @@ def legal_moves(board, draw, ruleset, candidates):
     """Those of the candidates that the board accepts, and that don't win."""
     played = ((move, play(board, move, draw, lenient=ruleset.lenient)) for move in candidates)
     return [move for move, after in played if after and not is_won(after.board)]
+
+
+def fnv(text):
+    """64-bit FNV-1a, as hex."""
+    digest = 0xCBF29CE484222325
+    for byte in text.encode():
+        digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return f"{digest:016x}"

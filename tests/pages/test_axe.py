@@ -4,6 +4,7 @@ import pytest
 
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD
+from tests.pages.player import Hand, keep, won_game
 from tests.pages.visitor import Game, picture, until
 
 
@@ -29,6 +30,25 @@ class Judge:
             self.found.append((state, "wider than the screen", width))
 
 
+def look_at_play(visitor, look):
+    """A game to play, from the deal to the win, with all settings and dialogs."""
+    deal = "/play?deal=42&draw=three"
+    look(visitor, deal, "a deal")
+    look(visitor, deal, "a hint", lambda page: page.click("#hint"))
+    look(visitor, deal, "a selection", lambda page: (page.uncheck("[name=tap]"), Hand(page).select("t1")))
+    for name in ("four", "large", "left"):
+        look(visitor, deal, name, lambda page, name=name: page.check(f"[name={name}]"))
+    look(visitor, deal, "keys to play", lambda page: page.click("#help-open"))
+    look(visitor, deal, "the board as text", lambda page: page.click("#read"))
+    look(visitor, deal, "leaving", lambda page: (Hand(page).stock(), page.click("#new")))
+    look(visitor, "/play?deal=01", "no such deal")
+    replay, moves = won_game(2)
+    keep(visitor.page, replay, moves)
+    look(visitor, "/play", "won")
+    keep(visitor.page, {**replay, "seed": 1}, [None] * 24)
+    look(visitor, "/play", "a game in play")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
@@ -50,10 +70,18 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     replay_id, taken_back = ann.upload(game(0)), ann.upload(game(0, undo=True))
     for number in range(1, 6):
         ann.upload(game(number))
-    for path in ("/", "/replays", "/daily", "/daily/2026-04-26", "/replays/nothing"):
+    for path in (
+        "/",
+        "/replays?check=all",
+        "/daily",
+        "/daily/2026-04-26",
+        "/replays/nothing",
+        "/nothing",
+        "/players/ann",
+    ):
         look(out, path, f"{path}, signed out")
     look(out, f"/replays/{ann.upload(refuted())}", "refuted")
-    player = "#player:not([hidden])"
+    player = "#player.ready"
     look(out, f"/replays/{replay_id}", "the deal", lambda page: page.wait_for_selector(player))
     look(out, f"/replays/{taken_back}?move=40", "at a move", lambda page: page.wait_for_selector(player))
     look(out, f"/replays/{replay_id}", "playing", lambda page: page.click("#play"))
@@ -61,6 +89,8 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     look(out, f"/replays/{replay_id}", "four colours", lambda page: page.check("#colours"))
     look(out, f"/replays/{replay_id}", "keys", lambda page: page.click("#help-open"))
     look(out, "/replays?mode=Zen&draw=DrawThree", "filtered")
+
+    look_at_play(out, look)
 
     def wrong(page):
         page.fill("#in-name", "ann")
@@ -74,7 +104,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
 
     inside = visit(width=width, scheme=scheme, reduced_motion="reduce")
     inside.sign_in()
-    for path in ("/", "/daily", "/leaderboard", "/account", f"/replays/{replay_id}"):
+    for path in ("/", "/daily", "/leaderboard", "/account", "/players/ann", f"/replays/{replay_id}"):
         look(inside, path, f"{path}, signed in")
     look(
         inside,
@@ -102,6 +132,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     page.click("#crop button.main")
     page.wait_for_selector("#me img")
     judge.look(inside, "with an avatar")
+    page.evaluate("password.open = true")
     page.fill("#current", "wrong wrong")
     page.fill("#next", PASSWORD)
     page.click("#password-form button.main")

@@ -65,11 +65,20 @@ def ann(visit, site):
 
 
 READS = {
-    "/": [("/api/daily-challenge", "#today"), (r"/api/replays/recent", "#wins")],
+    "/": [(r"/api/replays/recent", "#wins"), ("/api/sync/pull", "#standing")],
     "/replays": [(r"/api/replays/recent", "#list"), ("/api/daily-challenge", "#list")],
-    "/daily": [("/api/daily-challenge", "#day"), ("/api/boards/daily", "#winners")],
-    "/leaderboard": [(r"/api/boards/verified(\?draw|\?$|$)", "#entries"), ("around=me", "#around")],
-    "/account": [("/api/me$", "#file-refused"), ("/api/me/replays", "#games"), ("/api/sessions$", "#devices")],
+    "/daily": [("/api/boards/daily", "#winners")],
+    "/leaderboard": [
+        (r"/api/boards/verified(\?draw|\?$|$)", "#entries"),
+        ("around=me", "#around"),
+        ("/opt-in$", "#name"),
+    ],
+    "/account": [
+        ("/api/me$", "#file-refused"),
+        ("/api/me/replays", "#games"),
+        ("/api/sessions$", "#devices"),
+        ("/opt-in$", "#name"),
+    ],
     "/replays/ID": [("/timeline$", "#why"), ("/api/boards/deals", "#others")],
 }
 
@@ -139,9 +148,10 @@ def test_what_a_player_changes(ann, status):
     page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
     page.wait_for_selector("#crop:not([hidden])")
     tried("/api/me/avatar", "PUT", lambda: page.click("#crop button.main"), "#crop .refusal", "avatar has changed")
-    tried("/listed$", "PUT", lambda: page.click("#games input"), "#games td", "Not listed")
+    tried("/listed$", "PUT", lambda: page.click("#games input"), "#games td", "not public")
     assert not page.is_checked("#games input")
     tried("/api/me/export", "GET", lambda: page.click("#export"), "#export-refused", "being saved")
+    page.evaluate("password.open = true")
     page.fill("#current", PASSWORD)
     page.fill("#next", PASSWORD)
     tried(
@@ -152,12 +162,12 @@ def test_what_a_player_changes(ann, status):
         "password",
     )
     page.click("#games button.danger")
-    tried("/api/replays/", "DELETE", lambda: page.click("#game-delete"), "#game-refused", "Deleted")
+    tried("/api/replays/", "DELETE", lambda: page.click("#game-delete"), "#game-refused", "is deleted")
 
     page = ann.open("/leaderboard")
     page.fill("#display-name", "Anna")
-    tried("/opt-in", "POST", lambda: page.click("#name-form button.main"), "#name-form .refusal", "on the boards")
-    tried("/opt-in", "DELETE", lambda: page.click("#leave"), "#leave-refused", "left the boards")
+    tried("/opt-in", "POST", lambda: page.click("#name-form button.main"), "#name-form .refusal", "You appear as")
+    tried("/opt-in", "DELETE", lambda: page.click("#leave"), "#leave-refused", "left the leaderboard")
 
     page = ann.open("/account")
     page.click("#delete")
@@ -190,7 +200,7 @@ def test_the_real_limit_counts_down(visit, site):
 
 def test_a_loaded_replay_plays_without_a_network(ann):
     page = ann.open(f"/replays/{ann.replay}")
-    page.wait_for_selector("#player:not([hidden])")
+    page.wait_for_selector("#player.ready")
     ann.context.set_offline(True)
     page.click("#last")
     assert "Won with" in page.inner_text("#now")

@@ -5,9 +5,15 @@ import os
 from pathlib import Path
 
 from tests.checking.uploads import game
-from tests.pages.visitor import Game, picture
+from tests.harness.constants import PATIENCE
+from tests.pages.player import keep, won_game
+from tests.pages.visitor import Game, picture, until
 
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
+
+
+def proved(page):
+    until(page, "document.getElementById('result').innerText.includes('✓')", PATIENCE)
 
 
 def test_pictures_of_all_pages(visit, site, tmp_path):
@@ -44,9 +50,15 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
             visitor.page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
             visitor.page.click("#crop button.main")
             visitor.page.wait_for_selector("#me img")
-        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player:not([hidden])"))
+        replay, moves = won_game(1)
+        keep(visitor.page, replay, moves[:150], ms=192_000)
+        take("play", "/play", lambda page: page.click("#hint"))
+        keep(visitor.page, replay, moves, ms=312_000)
+        take("play-won", "/play", proved)
+        take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")
+        take("player", "/players/ann")
         take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))
-    assert len(list(target.glob("*.webp"))) == 16
+    assert len(list(target.glob("*.webp"))) == 22
     assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000

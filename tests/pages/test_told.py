@@ -18,6 +18,7 @@ def ann(visit):
 def test_what_succeeds_is_seen_for_a_while(ann):
     """In the window, wherever the page has been scrolled to, until some seconds have passed."""
     page = ann.open("/account")
+    page.evaluate("password.open = true")
     page.fill("#current", PASSWORD)
     page.fill("#next", PASSWORD)
     page.clock.install()
@@ -34,6 +35,7 @@ def test_what_succeeds_is_seen_for_a_while(ann):
 def test_a_wrong_password_is_told_by_where_it_is_wrong(visit, ann):
     """Signing in, changing it, and deleting the account."""
     page = ann.open("/account")
+    page.evaluate("password.open = true")
     page.fill("#current", "wrong wrong")
     page.fill("#next", "x")
     page.click("#password-form button.main")

@@ -32,20 +32,20 @@ def test_the_walk(visit, site):
     page = ann.open("/leaderboard")
     page.fill("#display-name", "Ann <b>&")
     page.click("#name-form button.main")
-    until(page, "document.getElementById('said').textContent.includes('on the boards')")
+    until(page, "document.getElementById('said').textContent.includes('You appear as')")
 
     replay = game()
     replay_id = Game(site, login=True).upload(replay)
     page = ann.open("/leaderboard")
     page.wait_for_selector("#entries a")
     assert page.inner_text("#entries a") == "Ann <b>&"
-    assert page.inner_text("#seen") == "You are seen as Ann <b>&."
+    assert page.inner_text("#seen") == "You appear as “Ann <b>&”."
     page.click("#tab-reported")
     page.wait_for_selector("#reports .tag")
 
     stranger = visit(width=390)
     shared = stranger.open(f"/replays/{replay_id}")
-    shared.wait_for_selector("#player:not([hidden])")
+    shared.wait_for_selector("#player.ready")
     assert shared.inner_text("h1") == f"ann won with {replay['final_score']} points"
     shared.select_option("#speed", "8×")
     shared.fill("#seek", str(int(shared.get_attribute("#seek", "max")) - 6))
@@ -54,7 +54,7 @@ def test_the_walk(visit, site):
 
     page = ann.open(f"/replays/{replay_id}")
     page.uncheck("#listed")
-    until(page, "document.getElementById('said').textContent.includes('Not listed')")
+    until(page, "document.getElementById('said').textContent.includes('not public any more')")
     stranger.open("/replays")
     assert shared.locator("#list a").count() == 0
 
@@ -66,7 +66,7 @@ def test_the_walk(visit, site):
     page.fill("#delete-name", "anna")
     page.fill("#delete-password", PASSWORD)
     page.click("#delete-form button.danger")
-    assert "not your user name" in page.inner_text("#delete-form .refusal")
+    assert "not your user name" in until(page, "document.querySelector('#delete-form .refusal').textContent")
     page.fill("#delete-name", "ann")
     page.click("#delete-form button.danger")
     page.wait_for_url(f"{site}/")
@@ -88,7 +88,7 @@ def test_an_avatar_can_be_removed(visit):
     page.click("#crop button.main")
     page.wait_for_selector("#me img")
     page.click("#avatar-remove")
-    until(page, "document.getElementById('said').textContent.includes('removed')")
+    until(page, "document.getElementById('said').textContent.includes('has been removed')")
     assert page.locator("#avatar-remove").is_hidden()
     assert page.evaluate("document.activeElement.id") == "file"
     assert page.locator("#avatar img, #me img").count() == 0
@@ -109,24 +109,26 @@ def test_the_account_is_ones_own(visit):
     assert page.locator("#games tbody tr").count() == 2
     page.locator("#games button.danger").first.click()
     page.click("#game-delete")
-    until(page, "document.getElementById('said').textContent === 'Deleted'")
+    until(page, "document.getElementById('said').textContent.includes('is deleted')")
     assert page.evaluate("document.activeElement.id") == "games-heading"
     assert page.locator("#games tbody a").get_attribute("href") == f"/replays/{first}"
     assert ann.context.request.get(f"/api/replays/{second}/verdict").status == 404
     page.locator("#games input").uncheck()
-    until(page, "document.getElementById('said').textContent === 'Not listed any more'")
+    until(page, "document.getElementById('said').textContent.includes('not public any more')")
 
     assert page.locator("#devices tbody tr").count() == 3
     assert page.locator("#devices .tag").count() == 1
     page.locator("#devices tr:not(:has(.tag)) button").first.click()
     until(page, "document.querySelectorAll('#devices tbody tr').length === 2")
 
+    page.evaluate("password.open = true")
     page.fill("#current", "wrong wrong")
     page.fill("#next", "another password")
     page.click("#password-form button.main")
     until(page, "document.querySelector('#password-form .refused')?.textContent.includes('not your current password')")
     assert page.input_value("#next") == "another password"
     assert page.get_attribute("#current", "aria-invalid") == "true"
+    page.evaluate("password.open = true")
     page.fill("#current", PASSWORD)
     page.click("#password-form button.main")
     until(page, "document.getElementById('said').textContent.includes('password has changed')")
@@ -141,7 +143,7 @@ def test_the_account_is_ones_own(visit):
 def test_signing_in_leads_back(visitor, site):
     Game(site)
     page = visitor.open("/leaderboard")
-    assert "chose to be seen" in page.inner_text("#asked")
+    assert "chose to appear" in page.inner_text("#asked")
     page.click("#sign-in")
     page.fill("#in-name", "ann")
     page.fill("#in-password", PASSWORD)

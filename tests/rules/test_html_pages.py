@@ -30,6 +30,7 @@ def replay(**fields):
     ordinary = {
         "id": "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41",
         "username": "Ann",
+        "avatar_url": None,
         "deal": "18446744073709551615",
         "draw_mode": "DrawThree",
         "mode": "Classic",
@@ -65,8 +66,9 @@ def test_the_title_says_who_won_and_how():
         ("1", "1 point"),
         ("0", "0 points"),
         ("-5", "-5 points"),
-        ("0.5", "0.50 points"),
-        (str(NUMBER_MAX), "9007199254740992 points"),
+        ("0.5", "0.5 points"),
+        ("1234.5678", "1,234.568 points"),
+        (str(NUMBER_MAX), "9,007,199,254,740,992 points"),
     ],
 )
 def test_points_are_shown_as_a_number(spelling, shown):
@@ -78,12 +80,12 @@ def test_points_are_shown_as_a_number(spelling, shown):
     ("seconds", "shown"),
     [
         ("0", "0:00"),
-        ("59.99", "0:59"),
+        ("59.99", "1:00"),
         ("60", "1:00"),
         ("3599", "59:59"),
         ("3600", "1:00:00"),
         ("1e5", "27:46:40"),
-        (str(NUMBER_MAX), "2501999792983:36:32"),
+        (str(NUMBER_MAX), "2,501,999,792,983:36:32"),
     ],
 )
 def test_time_is_shown_as_a_clock(seconds, shown):
@@ -93,12 +95,12 @@ def test_time_is_shown_as_a_clock(seconds, shown):
 def test_the_description_has_the_details_and_the_verdict():
     """What a preview shows is as true as what is known."""
     details = "Mode Classic, deal 18446744073709551615, 2026-05-19."
-    assert description() == f"{details} Not checked yet."
-    assert description(VERIFIED) == f"{details} Checked: the moves lead to the win with this score."
+    assert description() == f"{details} This game is still being checked. It can be watched as soon as that is done."
+    assert description(VERIFIED) == f"{details} Verified: these moves win this deal with exactly 650 points."
     undone = msgspec.structs.replace(VERIFIED, undos=2)
-    assert description(undone).endswith("the moves lead to the win with this score, with 2 moves taken back.")
-    assert description(msgspec.structs.replace(VERIFIED, undos=1)).endswith("with 1 move taken back.")
-    assert description(deal=None, mode="TimeAttack").startswith("Mode Time Attack, 2026-05-19. ")
+    assert "Verified with 2 undos: with them where marked, these moves win" in description(undone)
+    assert "Verified with 1 undo: with it where marked" in description(msgspec.structs.replace(VERIFIED, undos=1))
+    assert description(deal=None, mode="TimeAttack").startswith("Mode Time attack, 2026-05-19. ")
 
 
 def test_a_refuted_replay_is_a_claim():
@@ -106,7 +108,7 @@ def test_a_refuted_replay_is_a_claim():
     verdict = msgspec.structs.replace(PENDING, status="refuted", reason="illegal_move")
     head = replay_head(ReplayData(replay(), verdict))
     assert head.title == "Ann claims 650 points in 4:11, draw three"
-    assert head.description.endswith("The recorded moves don't lead to this result.")
+    assert head.description.endswith("Not confirmed: a move breaks the rules, even allowing for undos.")
 
 
 numbers = (st.integers(0, NUMBER_MAX) | st.floats(0, NUMBER_MAX)).map(str)
@@ -124,7 +126,7 @@ def test_every_replay_has_a_head(seconds, score, mode, draw_mode, status):
     shown = replay(time_seconds=seconds, final_score=score, mode=mode, draw_mode=draw_mode)
     head = replay_head(ReplayData(shown, msgspec.structs.replace(VERIFIED, status=status)))
     assert len(head.title) < 100
-    assert len(head.description) < 200
+    assert len(head.description) < 220
 
 
 def test_a_day_has_its_deal_as_text():
@@ -136,7 +138,7 @@ def test_a_day_has_its_deal_as_text():
         "goal": {"description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480},
     }
     head = day_head(data)
-    assert head.title == "Deal of 2026-04-26 – Solitaire"
+    assert head.title == "Deal of 2026-04-26"
     assert head.description == "Win within 8 minutes. The deal is 1364344767969826."
 
 

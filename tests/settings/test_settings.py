@@ -169,6 +169,9 @@ def test_every_field_has_a_row_and_every_row_a_field():
     assert {setting.field for setting in TABLE} == {field.name for field in fields(ServingSettings)}
 
 
+LINK_C = ("C", "mailto:c")
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "field", "expected"),
     [
@@ -187,6 +190,11 @@ def test_every_field_has_a_row_and_every_row_a_field():
         ("SOLISYNC_CORS_ORIGINS", "https://a.example, http://[::1]:80", "cors_origins", {"https://a.example", "http://[::1]:80"}),
         ("SOLISYNC_LISTEN", "tcp:65535:interface=\\:\\:1", "listen", "tcp:65535:interface=\\:\\:1"),
         ("SOLISYNC_LISTEN", "unix:/run/solisync.sock", "listen", "unix:/run/solisync.sock"),
+        ("SOLISYNC_SITE_NAME", "Ünï ♠" + "x" * 35, "site_name", "Ünï ♠" + "x" * 35),
+        ("SOLISYNC_SITE_LINKS", "", "site_links", ()),
+        ("SOLISYNC_SITE_LINKS", "A=/a", "site_links", (("A", "/a"),)),
+        ("SOLISYNC_SITE_LINKS", "A b = https://a/%2C, C=mailto:c", "site_links", (("A b", "https://a/%2C"), LINK_C)),
+        ("SOLISYNC_SITE_LINKS", ",".join(["A=/"] * 8), "site_links", (("A", "/"),) * 8),
     ],
 )  # fmt: skip
 def test_what_is_accepted(variable, value, field, expected):
@@ -230,6 +238,19 @@ def test_what_is_accepted(variable, value, field, expected):
         ("SOLISYNC_LISTEN", "ssl:0:privateKey=/none.pem"),
         ("SOLISYNC_LISTEN", "ssl:0:privateKey=/proc/version"),
         ("SOLISYNC_LISTEN", "systemd:domain=INET:index=0"),
+        ("SOLISYNC_SITE_NAME", "x" * 41),
+        ("SOLISYNC_SITE_NAME", "a\nb"),
+        ("SOLISYNC_SITE_NAME", "a\u202eb"),
+        ("SOLISYNC_SITE_NAME", " "),
+        ("SOLISYNC_SITE_LINKS", ",".join(["A=/"] * 9)),
+        ("SOLISYNC_SITE_LINKS", "A"),
+        ("SOLISYNC_SITE_LINKS", "=/a"),
+        ("SOLISYNC_SITE_LINKS", "A="),
+        ("SOLISYNC_SITE_LINKS", "A=//evil.example"),
+        ("SOLISYNC_SITE_LINKS", "A=/\\evil.example"),
+        ("SOLISYNC_SITE_LINKS", "A=javascript:alert(1)"),
+        ("SOLISYNC_SITE_LINKS", "A=http://a.example"),
+        ("SOLISYNC_SITE_LINKS", "A=https://a b"),
     ],
 )
 def test_what_is_refused(variable, value):

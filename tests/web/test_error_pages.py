@@ -77,7 +77,7 @@ async def test_a_page_that_fails_is_a_page(server, no_lost_failures):
 
 async def test_a_service_that_is_away_says_so_on_a_page(reactor, postgres, monkeypatch):
     """503, with the seconds of Retry-After for the script that asks again."""
-    monkeypatch.setattr("solisync.service.QUIET_SECONDS", 0.1)
+    monkeypatch.setattr("solisync.serving.QUIET_SECONDS", 0.1)
     monkeypatch.setattr("solisync.web.app.HANDLER_SECONDS", 0.2)
     node = begin(reactor, postgres.dsn.replace("dbname=postgres", "dbname=never"))
     try:

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
+from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
+from solisync.rules.page_texts import card_text
 from solisync.rules.verdicts import VerdictAnswer
 from solisync.web.documents import FOLDER, takes_gzip
 from solisync.web.resources.html_pages import Pages
+from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
@@ -25,6 +28,7 @@ from tests.harness.service import start
 STATIC = {
     "/": "home",
     "/replays": "replays",
+    "/play": "play",
     "/leaderboard": "leaderboard",
     "/daily": "daily",
     "/account": "account",
@@ -64,12 +68,13 @@ def check_page(answer, *, status=200):
 
 @pytest.mark.parametrize(("path", "name"), STATIC.items())
 async def test_a_page_says_what_it_is_and_has_its_script(server, path, name):
-    """Its title, its description, the same for previews of links, and no data."""
+    """Its title, its description, the same for previews of links, and of `/` and `/daily` the day."""
     answer = await server.ask("GET", path)
     page = check_page(answer)
     assert page.title == page.named["og:title"] != ""
     assert page.named["description"] == page.named["og:description"] != ""
-    assert page.data == "{}"
+    today = (await server.ask("GET", "/api/daily-challenge")).json["date"]
+    assert msgspec.json.decode(page.data).get("date") == (today if name in ("home", "daily") else None)
     assert f'src="/web/{name}.js"' in answer.content.decode()
     assert "robots" not in page.named
     assert ("html", ("lang",)) in page.elements
@@ -81,13 +86,13 @@ async def test_a_replay_is_in_its_page(server):
     replay_id = await upload(server, client, final_score=650.0)
     answer = await server.ask("GET", f"/replays/{replay_id}")
     page = check_page(answer)
-    assert page.title == page.named["og:title"] == "Ann won with 650 points in 4:11, draw three"
+    assert page.title == page.named["og:title"] == "Ann won with 650 points in 4:11, draw three – Solitaire"
     assert page.named["description"] == page.named["og:description"]
     assert "18446744073709551615" in page.named["description"]
     data = msgspec.json.decode(page.data)
     (recent,) = (await server.ask("GET", "/api/replays/recent")).json
     shown = {name: recent[name] for name in recent if name not in ("seed", "verdict")}
-    assert data["replay"] == shown | {"listed": True}
+    assert data["replay"] == shown | {"listed": True, "avatar_url": None}
     assert data["verdict"] == (await server.ask("GET", f"/api/replays/{replay_id}/verdict")).json
     assert '"final_score":650.0' in page.data
     assert 'src="/web/replay.js"' in answer.content.decode()
@@ -117,7 +122,7 @@ async def test_a_page_shows_the_verdict_that_stands(server):
     )
     answer = await server.ask("GET", shared, {"If-None-Match": before.headers["etag"]})
     page = check_page(answer)
-    assert page.title == "Ann claims 650 points in 4:11, draw three"
+    assert page.title == "Ann claims 650 points in 4:11, draw three – Solitaire"
     verdict = msgspec.json.decode(page.data)["verdict"]
     assert (verdict["status"], verdict["reason"]) == ("refuted", "illegal_move")
 
@@ -148,6 +153,8 @@ async def test_a_day_is_in_its_page(server):
         ("/daily/2026-2-3", "day_not_found"),
         ("/daily/today", "day_not_found"),
         ("/daily/0000-00-00", "day_not_found"),
+        ("/players/nobody", "user_not_found"),
+        ("/players/a.b~c", "user_not_found"),
     ],
 )
 async def test_what_is_not_there_is_a_page_too(server, path, code):
@@ -324,7 +331,7 @@ async def test_there_are_no_other_files(server, name):
 
 
 async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
-    """That of a replay and of a day one, all others and files none."""
+    """That of a replay, a day and a player one, all others and files none."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn)
     try:
@@ -333,13 +340,119 @@ async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
         calls = []
         original = database.autocommit
         database.autocommit = lambda work, *arguments, **more: calls.append(work) or original(work, *arguments, **more)
-        for path in (*STATIC, "/web/style.css", "/replays/x", "/daily/x"):
+        for path in (*STATIC.keys() - {"/daily"}, "/web/style.css", "/replays/x", "/daily/x"):
             await running.ask("GET", path)
         assert calls == []
-        for path in (f"/replays/{replay_id}", f"/replays/{NOBODY}", DAY, "/daily/2999-01-01"):
+        for path in (f"/replays/{replay_id}", f"/replays/{NOBODY}", "/daily", DAY, "/daily/2999-01-01", "/players/x"):
             calls.clear()
             await running.ask("GET", path)
             assert len(calls) == 1
+    finally:
+        await running.service.stopService()
+
+
+async def test_a_page_says_what_it_is_without_a_script(server):
+    """That of a replay has its heading, facts and verdict in the HTML, that of a day its goal and its deal."""
+    path = await share(server)
+    page = Page((await server.ask("GET", path)).content)
+    texts = " ".join("".join(page.texts).split())
+    assert "Ann won with 650 points" in texts
+    assert "This game is still being checked." in texts
+    for fact in ("Time 4:11", "Moves –", "Draw Draw three", "Mode Classic", "Played 19 May 2026", f"Deal {2**64 - 1}"):
+        name, _, value = fact.partition(" ")
+        assert f"{name}{value}" in texts
+    server.sql(
+        "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, boards, engine, checked_at)"
+        " SELECT id, 'verified', '2026-05-19', 2, 650, 1104, '{}', 1, now() FROM replays"
+    )
+    texts = "".join(Page((await server.ask("GET", path)).content).texts)
+    assert "Verified with 2 undos: with them where marked, these moves win this deal with exactly 650 points." in texts
+    assert "1,104 moves, 2 undos" in texts
+    day = (await server.ask("GET", DAY)).content.decode()
+    texts = "".join(Page(day.encode()).texts)
+    assert "Deal of Sunday, 26 April 2026" in texts
+    assert "Win within 8 minutes" in texts
+    assert "Nobody on the leaderboard has won it yet." in texts
+    up = [card_text(board[-1]) for board in deal(1364344767969826)[4:11]]
+    assert f'aria-label="The cards that lie face up: {", ".join(up)}."' in day
+    assert day.count("<i></i>") == 21
+    assert 'href="/daily/2026-04-25"' in day
+    assert 'href="/daily/2026-04-27"' in day
+
+
+async def test_a_day_says_how_many_won_it(server):
+    """Players on its board, and the best score among them; today has no day after it."""
+    for name, score in (("Ann", 600), ("Bob", 715)):
+        client = await server.player(name)
+        await client.opt_in(name)
+        verified(server.dsn, (await client.me()).id, score)
+    texts = "".join(Page((await server.ask("GET", DAY)).content).texts)
+    assert "2 players on the leaderboard won it. The best score is 715." in texts
+    today = (await server.ask("GET", "/daily")).content.decode()
+    assert 'id="later" href="/daily" hidden' in today
+    assert "Nobody on the leaderboard has won it yet." in today
+
+
+async def test_a_player_has_a_page(server):
+    """Of the listed replays, newest first, with a link to the older ones; search engines are told to forget it."""
+    client = await server.player("Ann")
+    ids = [await upload(server, client, final_score=600 + number) for number in range(22)]
+    await client.set_listed(ids[21], False)
+    answer = await server.ask("GET", "/players/Ann")
+    page = check_page(answer)
+    assert page.title == "Ann – Solitaire"
+    assert page.named["robots"] == "noindex"
+    links = re.findall(r'href="/replays/([^"]+)"', answer.content.decode())
+    assert links == ids[20:0:-1]
+    data = msgspec.json.decode(page.data)
+    assert (data["username"], data["avatar_url"]) == ("Ann", None)
+    older = (await server.ask("GET", f"/api/players/Ann/replays?before={data['next']}")).json
+    assert [replay["id"] for replay in older["replays"]] == ids[:1]
+    await client.delete_account()
+    check_page(await server.ask("GET", "/players/Ann"), status=404)
+
+
+async def test_a_player_without_listed_replays_is_not_found(server):
+    """As if there were none of that name."""
+    client = await server.player("Ann")
+    replay_id = await upload(server, client)
+    await client.set_listed(replay_id, False)
+    assert (await server.ask("GET", "/players/Ann")).status == 404
+    await client.set_listed(replay_id, True)
+    assert (await server.ask("GET", "/players/Ann")).status == 200
+    assert (await server.ask("GET", "/players/ann")).status == 404
+
+
+async def test_a_suspended_player_has_no_page(server):
+    """Nor any link to it: the page of a replay names them, and leads nowhere."""
+    shared = await share(server)
+    assert '<a href="/players/Ann">Ann</a> won with' in (await server.ask("GET", shared)).content.decode()
+    server.sql("INSERT INTO suspensions (user_id, since, was_visible) SELECT id, now(), false FROM users")
+    assert (await server.ask("GET", "/players/Ann")).status == 404
+    page = (await server.ask("GET", shared)).content.decode()
+    assert "/players/" not in page
+    assert Page(page.encode()).named["robots"] == "noindex"
+    assert ">Ann won with" in page
+
+
+async def test_the_operators_name_and_links_are_on_every_page(reactor, shared_dsn):
+    """In titles, in the header and in the footer, also of errors; as text, whatever it is."""
+    settings = {
+        "SOLISYNC_SITE_NAME": "Ann's <b>cards</b>",
+        "SOLISYNC_SITE_LINKS": "Privacy & <i>=https://a.example/?a&b%2Cc, Contact=mailto:a@a.example,Game=/game",
+    }
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings=settings)
+    try:
+        shared = await share(running)
+        for path in (*STATIC, shared, DAY, "/players/Ann", f"/replays/{NOBODY}", "/nope"):
+            answer = await running.ask("GET", path, {"Accept": "text/html"})
+            page = Page(answer.content)
+            assert page.title.endswith("Ann's <b>cards</b>")
+            assert "Ann's <b>cards</b>" in page.texts
+            assert "Privacy & <i>" in page.texts
+            assert '<a href="https://a.example/?a&amp;b%2Cc">' in answer.content.decode()
+            assert '<a href="/game">Game</a>' in answer.content.decode()
     finally:
         await running.service.stopService()
 
@@ -364,7 +477,13 @@ hostile = st.text(st.characters(exclude_categories=["Cs"])) | st.lists(st.sample
 def rendered(shown):
     """The page of a replay that is stored like this."""
     database = SimpleNamespace(autocommit=lambda *_: _done(shown))
-    pages = Pages(database=database)
+    pages = Pages(
+        database=database,
+        now=lambda: datetime(2026, 4, 26, 12, tzinfo=UTC),
+        site_name="Cards <&> more",
+        site_links=(("<Privacy>", 'https://example.org/"?a&b'),),
+        public_avatars=False,
+    )
     work = Deferred.fromCoroutine(pages.replay(replay_id=NOBODY, if_none_match=None, gzip=False))
     return work.result.body
 
@@ -374,7 +493,7 @@ async def _done(result):
 
 
 def shared_replay(text, **fields):
-    texts = dict.fromkeys(("username", "deal", "draw_mode", "mode", "recorded_at"), text)
+    texts = dict.fromkeys(("username", "avatar_url", "deal", "draw_mode", "mode", "recorded_at"), text)
     numbers = {"time_seconds": msgspec.Raw(b"1"), "final_score": msgspec.Raw(b"1")}
     received = datetime(2026, 5, 19, tzinfo=UTC)
     shown = SharedReplay(id=NOBODY, received_at=received, listed=True, **texts | numbers | fields)
@@ -391,13 +510,13 @@ def test_no_text_becomes_markup(text):
     content = rendered(shown)
     page = Page(content)
     assert page.elements == PLAIN.elements
-    assert page.texts == PLAIN.texts
+    assert text in "".join(page.texts)
     assert page.inline == []
     assert msgspec.json.decode(page.data) == msgspec.json.decode(msgspec.json.encode(shown))
     assert not set("<>&") & set(page.data)
     title, description = replay_head(shown)
     assert text in title
-    assert page.title == page.named["og:title"] == title
+    assert page.title == page.named["og:title"] == f"{title} – Cards <&> more"
     assert page.named["description"] == page.named["og:description"] == description
 
 
@@ -409,11 +528,12 @@ async def test_a_name_full_of_markup_is_only_a_name(server):
     server.sql("UPDATE users SET username = %s", (name,))
     page = check_page(await server.ask("GET", f"/replays/{replay_id}"))
     assert page.elements == plain.elements
-    assert page.title == f"{name} won with 650 points in 4:11, draw three"
+    assert page.title == f"{name} won with 650 points in 4:11, draw three – Solitaire"
+    assert any(name in text for text in page.texts)
     assert msgspec.json.decode(page.data)["replay"]["username"] == name
 
 
-OFF = [*STATIC, "/replays/x", f"/replays/{NOBODY}", DAY, "/daily/x", "/web/style.css", "/web/x"]
+OFF = [*STATIC, "/players/ann", "/replays/x", f"/replays/{NOBODY}", DAY, "/daily/x", "/web/style.css", "/web/x"]
 SESSIONS = ["/api/session", "/api/session/refresh", "/api/session/password"]
 
 

@@ -23,7 +23,7 @@ function enters(form, register) {
     if (back()) location.assign(back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();
-    tell(`Signed in as ${username}`);
+    tell(`Signed in as ${username.trim()}.`);
   });
 }
 
@@ -41,7 +41,14 @@ async function show() {
   shown = name;
 }
 
+for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll(".reveal"))) {
+  box.onchange = () => {
+    const field = /** @type {HTMLInputElement} */ (box.form?.querySelector("[autocomplete$=password]"));
+    field.type = box.checked ? "text" : "password";
+  };
+}
 enters(byId("in-form"), false);
 enters(byId("new-form"), true);
 addEventListener("session", show);
-show();
+await show();
+if (!username()) byId(location.hash === "#register" ? "new-name" : "in-name").focus();

@@ -5,7 +5,7 @@ import { send, username } from "./http.js";
 
 const session = () => import("./session.js");
 
-/** Ask as the player. @param {string} method @param {string} path @param {{json?: object, body?: Blob}} [content] */
+/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string}} [content] */
 export const ask = async (method, path, content) => (await session()).ask(method, path, content);
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
@@ -27,5 +27,5 @@ export function me(anew = false) {
 /** The JSON that a route answers to everybody. @param {string} path @returns {Promise<any>} */
 export const read = async (path) => (await send(path)).json();
 
-/** The JSON that a route answers to the player. @param {string} path @returns {Promise<any>} */
-export const readOwn = async (path) => (await ask("GET", path)).json();
+/** The JSON that a route answers to the player. @param {string} path @param {string} [as] @returns {Promise<any>} */
+export const readOwn = async (path, as) => (await ask("GET", path, { as })).json();

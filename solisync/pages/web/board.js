@@ -1,6 +1,8 @@
 // @ts-check
 /** The board: every position of a timeline, cards drawn as SVG, and 13 named lists that hold them. */
 
+import { counted } from "./page.js";
+
 /**
  * @typedef {{input: "stock" | "move" | "undo", from: string, to: string, cards: number[], flipped: number | null,
  *   score: number}} Step
@@ -38,6 +40,25 @@ export const named = (card) => `${RANKS[card % 13]} of ${SUITS[suitOf(card)]}`;
 export function place(pile) {
   const number = Number(pile[1]) + 1;
   return { s: "stock", w: "waste", f: `foundation ${number}`, t: `column ${number}` }[pile[0]] ?? pile;
+}
+
+/** What a step does, in words; `before` is the score until then. @param {Step} step @param {number} before */
+export function inWords(step, before) {
+  const { input, from, to, cards, flipped, score } = step;
+  const names = cards.map(named);
+  const last = names[names.length - 1];
+  const way = `from ${place(from)} to ${place(to)}`;
+  let told;
+  if (input === "stock" && to === "s") told = `the waste turned over, ${counted(cards.length, "card")}`;
+  else if (input === "stock") told = `${names.join(", ")} turned up from the stock`;
+  else if (cards.length === 1) told = `${last} ${way}`;
+  else if (to[0] === "w" || from[0] === "w") told = `${counted(cards.length, "card")} ${way}`;
+  else told = `${counted(cards.length, "card")}, ${names[0]} down to ${last}, ${way}`;
+  if (input === "undo") told = `undo: ${told}`;
+  if (flipped !== null) told += `, ${named(flipped)} turned ${input === "undo" ? "down again" : "up"}`;
+  const points = score - before;
+  if (points) told += `, ${points < 0 ? "minus " : ""}${counted(Math.abs(points), "point")}`;
+  return told[0].toUpperCase() + told.slice(1);
 }
 
 /** Every position of a timeline, the deal first; piles that a step leaves alone are shared. @param {Timeline} timeline */
@@ -172,7 +193,7 @@ export class Board {
       const step = pile === "w" ? Math.max(index - Math.max(cards.length - this.fan, 0), 0)
         : pile[0] === "t" ? Math.min(index, hidden) * 0.45 + Math.max(index - hidden, 0) : 0;
       item.classList.toggle("down", !up);
-      if (up && item.childElementCount === 1) item.prepend(face(card)); // not before somebody sees it
+      if (up && item.firstElementChild === name) item.prepend(face(card)); // not before somebody sees it
       name.textContent = up ? named(card) : "face down";
       item.style.setProperty("--step", String(step));
       if (list.children[index] !== item) list.insertBefore(item, list.children[index] ?? null);

@@ -1,51 +1,59 @@
 // @ts-check
-/** /daily and /daily/<date>: the goal of a day, its deal, and who won it. */
+/** /daily and /daily/<date>: the time that is left of a day, who won its deal, and who met its goal. */
 
-import { read, readOwn } from "./api.js";
+import { readOwn } from "./api.js";
 import { username } from "./http.js";
-import { byId, fill, h, signInPath } from "./page.js";
+import { byId, counted, fill, h, signInPath, timeLeft } from "./page.js";
 
-/** @typedef {{date: string, deal: string, goal: {description: string}}} Day */
+const BONUS = 700_000; // points of a win in one second, which the desktop game adds for speed
 
-/** @returns {Promise<Day>} */
-async function today() {
-  const { date, seed, ...goal } = await read("/api/daily-challenge");
-  return { date, deal: String(seed), goal };
+/** @type {{date: string, deal: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}}} */
+const { date, goal } = JSON.parse(byId("data").textContent);
+const winners = byId("winners");
+const path = `/api/boards/daily/${date}?limit=100`;
+
+/** @type {any[]} */
+let entries = [];
+/** @type {string | null} */
+let next = null;
+let onlyMet = false;
+
+/** Whether an entry met the goal, by the time that its game reported. @param {any} entry */
+function met({ score, time_seconds: seconds }) {
+  if (goal.max_time_secs !== null) return seconds <= goal.max_time_secs;
+  if (goal.target_score !== null) return score + Math.floor(BONUS / Math.max(1, seconds)) >= goal.target_score;
+  return false;
 }
 
-/** @param {string} date @param {number} by days */
-const moved = (date, by) => new Date(Date.parse(date) + by * 86_400_000).toISOString().slice(0, 10);
-
-/** @param {Day} day */
-function show({ date, deal, goal }) {
-  const long = new Date(date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
-  byId("title").textContent = `Deal of ${long}`;
-  byId("earlier").href = `/daily/${moved(date, -1)}`;
-  byId("earlier").hidden = date <= "0001-01-01";
-  byId("later").href = `/daily/${moved(date, 1)}`;
-  byId("later").hidden = moved(date, 1) > moved(new Date().toISOString().slice(0, 10), 0);
-  return [h("p", { class: "goal" }, goal.description), h("p", {}, "Deal ", h("b", {}, deal))];
+async function show() {
+  const { entryTable } = await import("./entries.js");
+  if (!entries.length) return winners.replaceChildren(h("p", { class: "quiet" }, "Nobody on the leaderboard has won it yet."));
+  const have = entries.filter(met);
+  const only = h("input", { type: "checkbox", id: "only-met", change: () => ((onlyMet = only.checked), show()) });
+  only.checked = onlyMet;
+  const filter = have.length > 0 && h("label", { class: "check" }, only, `Only those who met the goal (${counted(have.length, "player")})`);
+  const shown = onlyMet ? have : entries;
+  winners.replaceChildren(...[filter, entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by its own clock" })]
+    .filter((part) => part instanceof Node));
+  byId("more-place").hidden = !next;
 }
 
-const given = JSON.parse(byId("data").textContent);
-/** @type {Day} */
-let day;
-
-/** The entries of the day's board, which names players, for players. */
-function winners() {
+/** The entries of the day's board, which names players, for players. @param {boolean} further */
+function load(further) {
   if (!username()) {
-    const why = "The board names the players who chose to be seen by other players, so you see it when you are signed in. ";
-    return byId("winners").replaceChildren(h("p", {}, why, h("a", { href: signInPath() }, "Sign in")));
+    winners.replaceChildren(h("p", {}, h("a", { href: signInPath() }, "Sign in"),
+      " to see their names. Only players who chose to appear on the leaderboard are listed."));
+    return;
   }
-  return fill(byId("winners"), async () => {
-    const { entryTable } = await import("./entries.js");
-    const { entries } = await readOwn(`/api/boards/daily/${day.date}?limit=100`);
-    return [entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "Nobody on the boards has won it so far.")];
+  return fill(further ? byId("more-refused") : winners, async () => {
+    const page = await readOwn(further && next ? `${path}&after=${next}` : path);
+    entries = [...(further ? entries : []), ...page.entries];
+    next = page.next;
+    await show();
+    return further ? [] : [...winners.childNodes];
   });
 }
 
-await fill(byId("day"), async () => {
-  day = given.date ? given : await today();
-  return show(day);
-});
-if (byId("day").querySelector(".goal")) winners();
+if (byId("later").hidden) timeLeft(byId("left"), date);
+byId("more").onclick = () => load(true);
+load(false);

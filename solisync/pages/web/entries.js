@@ -3,17 +3,24 @@
 
 import { ago, clock, counted, h, score, table, words } from "./page.js";
 
-/** @param {any[]} entries @param {string} caption @param {string} [shown] the id of the replay that is on the page */
-export function entryTable(entries, caption, shown) {
-  const row = (/** @type {any} */ entry) => h("tr", { class: entry.own && "own" },
-    h("th", {},
-      h("span", { class: "rank" }, entry.rank ?? "…"), " ",
-      h("a", { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" }, entry.display_name),
-      entry.own && h("b", { class: "tag" }, "You")),
-    h("td", { class: "number" }, score(entry.score)),
-    h("td", { class: "number" }, clock(entry.time_seconds)),
-    h("td", {}, counted(entry.moves, "move"), entry.undos ? `, ${entry.undos} taken back` : ""),
-    h("td", {}, words(entry.draw_mode)),
-    h("td", {}, ago(entry.received_at)));
-  return table(caption, ["Player", "Score", "Time", "Moves", "Draw", "Uploaded"], entries.map(row));
+/**
+ * @param {any[]} entries @param {string} caption
+ * @param {{shown?: string, tag?: (entry: any) => string | false}} [more] `shown`: the id of the replay that is on the
+ *   page; `tag`: what else to say of an entry
+ */
+export function entryTable(entries, caption, { shown, tag } = {}) {
+  const row = (/** @type {any} */ entry) => {
+    const text = tag?.(entry);
+    return h("tr", { class: entry.own && "own" },
+      h("th", {},
+        h("span", { class: "who" }, h("span", { class: "rank" }, entry.rank ?? "…"), " ",
+          h("a", { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" }, entry.display_name)),
+        entry.own && h("b", { class: "tag" }, "You"), text && h("b", { class: "tag" }, text)),
+      h("td", { class: "number" }, score(entry.score)),
+      h("td", { class: "number" }, clock(entry.time_seconds)),
+      h("td", {}, counted(entry.moves, "move"), entry.undos ? `, ${counted(entry.undos, "undo")}` : ""),
+      h("td", {}, words(entry.draw_mode)),
+      h("td", {}, ago(entry.received_at)));
+  };
+  return table(caption, ["Player", "Score", "Time", "Moves", "Draw", "Uploaded"], entries.map(row), true);
 }

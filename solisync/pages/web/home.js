@@ -1,22 +1,33 @@
 // @ts-check
-/** /: today's deal with the time that is left for it, and the newest wins. */
+/** /: the time that is left for today's deal, the newest wins, and for a player their progress. */
 
 import { read } from "./api.js";
-import { byId, counted, fill, h, replayTable } from "./page.js";
+import { username } from "./http.js";
+import { byId, fill, h, timeLeft } from "./page.js";
+import { replayTable } from "./replay_table.js";
 
-/** How long until the next midnight in UTC. */
-function left() {
-  const minutes = Math.ceil((86_400_000 - (Date.now() % 86_400_000)) / 60_000);
-  return `${counted(Math.floor(minutes / 60), "hour")} ${counted(minutes % 60, "minute")} left`;
+const day = JSON.parse(byId("data").textContent);
+const pitch = [...byId("pitch").childNodes];
+
+/** Show a player what the service keeps of their games, and others what it does. */
+async function show() {
+  const name = username();
+  if (!name) return byId("pitch").replaceChildren(...pitch);
+  const facts = h("div", { id: "standing" });
+  byId("pitch").replaceChildren(h("h1", {}, `Welcome back, ${name}`), facts,
+    h("p", { class: "row" }, h("a", { class: "button main", href: "/account" }, "Your games"), h("a", { class: "button", href: "/replays" }, "Watch a game")));
+  await fill(facts, async () => (await import("./standing.js")).standing(day.date));
 }
 
-fill(byId("today"), async () => {
-  const { date, description } = await read("/api/daily-challenge");
-  const time = h("p", { class: "quiet" }, left());
-  setInterval(() => (time.textContent = left()), 30_000);
-  return [h("p", { class: "goal" }, description), time, h("p", {}, h("a", { href: `/daily/${date}` }, "The deal and who won it"))];
+let shown = username();
+addEventListener("session", () => {
+  if (shown === username()) return;
+  shown = username();
+  show();
 });
+if (shown) show();
+timeLeft(byId("left"), day.date);
 fill(byId("wins"), async () => {
-  const [wins, { seed }] = await Promise.all([read("/api/replays/recent?limit=5&verdict=verified"), read("/api/daily-challenge")]);
-  return [wins.length ? replayTable(wins, String(seed)) : h("p", { class: "quiet" }, "No wins have been verified yet.")];
+  const wins = await read("/api/replays/recent?limit=5&verdict=verified");
+  return [wins.length ? replayTable(wins, day.deal) : h("p", { class: "quiet" }, "No wins have been verified yet.")];
 });

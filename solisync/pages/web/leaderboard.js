@@ -1,5 +1,5 @@
 // @ts-check
-/** /leaderboard: asks to sign in; the boards for who is signed in come from verified_board.js. */
+/** /leaderboard: asks to sign in; verified_board.js shows the boards to players. */
 
 import { username } from "./http.js";
 import { byId, signInPath } from "./page.js";

@@ -1,9 +1,10 @@
 // @ts-check
-/** /account for a player who is signed in: devices, password, export and deletion; the rest is in own_*.js. */
+/** /account for a player: devices, password, export and deletion; the rest is in display_name.js, standing.js, own_*.js. */
 
 import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { Refusal, username } from "./http.js";
+import { showName } from "./display_name.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
 import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
@@ -20,8 +21,13 @@ function device(agent) {
   return name ? `${name}${system ? ` on ${system}` : ""}` : agent.slice(0, 60);
 }
 
+/** @type {any[]} */
+let sessions = [];
+
 async function loadDevices() {
   await fill(byId("devices"), async () => {
+    sessions = await readOwn("/api/sessions");
+    byId("sign-out-others").hidden = sessions.length < 2;
     const row = (/** @type {any} */ session) => {
       const refused = h("div");
       const end = () => attempt(refused, async () => {
@@ -29,7 +35,7 @@ async function loadDevices() {
         await ask("DELETE", `/api/sessions/${session.id}`);
         await loadDevices();
         byId("devices-heading").focus();
-        tell("Signed out there");
+        tell(`Signed out: ${device(session.user_agent)}.`);
       });
       return h("tr", {},
         h("th", {}, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
@@ -37,9 +43,21 @@ async function loadDevices() {
         h("td", {}, h("span", { class: "narrow" }, "since "), ago(session.begun_at)),
         h("td", {}, h("button", { type: "button", click: end, "aria-label": `Sign out: ${device(session.user_agent)}` }, "Sign out"), refused));
     };
-    return [table("Last used first", ["Device", "Used", "Signed in", "End"], (await readOwn("/api/sessions")).map(row))];
+    return [table("Last used first", ["Device", "Used", "Signed in", "End"], sessions.map(row))];
   });
 }
+
+const signOutOthers = () => attempt(byId("others-refused"), async () => {
+  for (const { id, current } of sessions) {
+    if (current) continue;
+    await ask("DELETE", `/api/sessions/${id}`).catch((error) => {
+      if (error.code !== "session_not_found") throw error; // it has ended meanwhile
+    });
+  }
+  await loadDevices();
+  byId("devices-heading").focus();
+  tell("All other devices are signed out.");
+});
 
 function bindForms() {
   const password = byId("password-form");
@@ -48,6 +66,7 @@ function bindForms() {
       current_password: password.password.value, new_password: password.new_password.value,
     });
     password.password.value = password.new_password.value = "";
+    byId("password").open = false;
     tell("Your password has changed.");
     byId("title").focus();
     await loadDevices();
@@ -58,6 +77,7 @@ function bindForms() {
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     tell("Your data is being saved.");
   });
+  byId("sign-out-others").onclick = signOutOthers;
   byId("sign-out").onclick = () => attempt(byId("out-refused"), signOut);
   const form = stack("delete-form",
     [h("h2", {}, "Delete the account?"), h("p", {}, "This can’t be undone."),
@@ -81,6 +101,9 @@ function bindForms() {
 export function start() {
   byId("password-user").value = username() ?? "";
   attempt(byId("file-refused"), showAvatar);
+  showName(byId("name"));
+  const today = new Date().toISOString().slice(0, 10);
+  fill(byId("standing"), async () => (await import("./standing.js")).standing(today));
   loadGames(false);
   loadDevices();
   byId("codes-new").replaceChildren();

@@ -13,6 +13,7 @@ const canvas = h("canvas", { width: 512, height: 512, role: "img", "aria-label":
 export async function showAvatar(changed) {
   const { username: name, avatar_url: path } = await me(changed);
   byId("avatar-remove").hidden = !path;
+  byId("seen-by").textContent = document.body.dataset.avatars ? "Everybody can see it." : "Players who are signed in can see it.";
   if (changed) dispatchEvent(new Event("session"));
   byId("avatar").replaceChildren(path ? await avatar(path, "Your avatar") : initial(name));
 }
@@ -30,9 +31,26 @@ function crop() {
 /** Make the controls work. */
 export function bindAvatar() {
   const range = { type: "range", min: 0, max: 1, step: 0.01, input: crop };
+  const cancel = () => {
+    form.hidden = true;
+    byId("file").value = "";
+    byId("file").focus();
+  };
   const form = stack("crop", [canvas, ...field("zoom", "Size", { ...range, min: 1, max: 4 }), ...field("x", "Left and right", range),
-    ...field("y", "Up and down", range)], [h("button", { class: "main" }, "Use this picture")]);
+    ...field("y", "Up and down", range)], [h("button", { class: "main" }, "Use this picture"), h("button", { type: "button", click: cancel }, "Cancel")]);
   form.hidden = true;
+  canvas.onpointerdown = ({ pointerId }) => canvas.setPointerCapture(pointerId);
+  canvas.onpointermove = (event) => {
+    if (!event.buttons || !picture) return;
+    const shown = Math.min(picture.width, picture.height) / Number(byId("zoom").value) / canvas.clientWidth;
+    const drag = (/** @type {string} */ id, /** @type {number} */ moved, /** @type {number} */ size) => {
+      const spare = size - shown * canvas.clientWidth;
+      if (spare > 0) byId(id).value = Number(byId(id).value) - (moved * shown) / spare;
+    };
+    drag("x", event.movementX, picture.width);
+    drag("y", event.movementY, picture.height);
+    crop();
+  };
   byId("crop-place").append(form);
   byId("file").onchange = async () => {
     const [file] = byId("file").files;
@@ -64,6 +82,6 @@ export function bindAvatar() {
     await ask("DELETE", "/api/me/avatar");
     await showAvatar(true);
     byId("file").focus();
-    tell("Your avatar is removed.");
+    tell("Your avatar has been removed.");
   });
 }

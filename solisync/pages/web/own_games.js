@@ -3,7 +3,8 @@
 
 import { ask, readOwn } from "./api.js";
 import { attempt } from "./forms.js";
-import { byId, clock, h, played, score, table, tell, verdictMark, words } from "./page.js";
+import { byId, clock, h, played, score, table, tell, words } from "./page.js";
+import { verdictMark } from "./replay_table.js";
 
 /** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
  *   recorded_at: string, listed: boolean, size: number, verdict: string}} Game */
@@ -20,7 +21,7 @@ function askAndDelete(question, path, done) {
     done();
   });
   const dialog = h("dialog", { "aria-label": question, close: () => dialog.remove() },
-    h("h2", {}, question), h("p", {}, "Its link stops working, and it leaves the boards. This can’t be undone."), refused,
+    h("h2", {}, question), h("p", {}, "Its link stops working, and it leaves the leaderboard. This can’t be undone."), refused,
     h("form", { method: "dialog", class: "row" }, h("button", {}, "Keep it"),
       h("button", { type: "button", class: "danger", id: "game-delete", click: go }, "Delete")));
   document.body.append(dialog);
@@ -32,7 +33,7 @@ function gameRow(game) {
   const refused = h("div");
   const path = `/api/replays/${game.id}`;
   const name = `${score(game.final_score)} points`;
-  const listed = h("input", { type: "checkbox", "aria-label": `Listed: ${name}`, change: () => {
+  const listed = h("input", { type: "checkbox", "aria-label": `Public: ${name}`, change: () => {
     const wanted = listed.checked;
     attempt(refused, async () => {
       listed.checked = wanted;
@@ -40,15 +41,15 @@ function gameRow(game) {
         listed.checked = !wanted;
         throw error;
       });
-      tell(wanted ? "Listed" : "Not listed any more");
+      tell(wanted ? "This game is public now." : "This game is not public any more.");
     });
   } });
   listed.checked = game.listed;
-  const remove = h("button", { type: "button", class: "danger", "aria-label": `Delete ${name}`, click: () => {
+  const remove = h("button", { type: "button", class: "danger plain", "aria-label": `Delete ${name}`, click: () => {
     askAndDelete(`Delete the game with ${name}?`, path, () => {
       row.remove();
       byId("games-heading").focus();
-      tell("Deleted");
+      tell("The game is deleted.");
     });
   } }, "Delete");
   const row = h("tr", {},
@@ -57,7 +58,7 @@ function gameRow(game) {
     h("td", {}, `${words(game.draw_mode)}, ${words(game.mode)}`),
     h("td", {}, verdictMark(game.verdict)),
     h("td", {}, played(game.recorded_at)),
-    h("td", {}, h("label", { class: "check" }, listed, "Listed"), refused),
+    h("td", {}, h("label", { class: "check" }, listed, "Public"), refused),
     h("td", {}, remove));
   return row;
 }
@@ -71,9 +72,9 @@ export async function loadGames(further) {
     const page = await readOwn(`/api/me/replays?limit=20${query}`);
     next = page.next;
     const rows = [...before, ...page.replays.map(gameRow)];
-    const heads = ["Score", "Time", "Game", "Check", "Played", "Listed", "Delete"];
+    const heads = ["Score", "Time", "Game", "Check", "Played", "Public", "Delete"];
     place.replaceChildren(rows.length ? table("The newest first", heads, rows)
-      : h("p", { class: "quiet" }, "No games yet. Your game uploads them when you win and are signed in there."));
+      : h("p", { class: "quiet" }, "No games yet. Sign in inside the game, and it will upload every win."));
     byId("more-place").hidden = !next;
   });
 }

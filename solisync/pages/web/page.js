@@ -67,10 +67,17 @@ export function played(recorded) {
   return h("time", { datetime: recorded, title }, AGO.format(Math.round((days * 86_400) / size), unit));
 }
 
-const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …" });
-
-/** What is known of a replay's score, in a word or two. @param {string} verdict */
-export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");
+/** Say in an element how much is left of a day, in UTC. @param {HTMLElement} place @param {string} date */
+export function timeLeft(place, date) {
+  const tell = () => {
+    const minutes = Math.ceil((Date.parse(date) + 86_400_000 - Date.now()) / 60_000);
+    place.textContent = minutes > 0
+      ? `${counted(Math.floor(minutes / 60), "hour")} ${counted(minutes % 60, "minute")} left`
+      : "This day is over (in UTC).";
+  };
+  tell();
+  setInterval(tell, 30_000);
+}
 
 /** A player's initial on a colour made of the name. @param {string} name */
 export function initial(name) {
@@ -158,45 +165,32 @@ export async function fill(place, load) {
   }
 }
 
-/** The table of some replays. @param {any[]} replays @param {string | null} [today] today's deal */
-export function replayTable(replays, today = null) {
-  const row = (/** @type {any} */ replay) =>
-    h("tr", {},
-      h("th", {}, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
-      h("td", { class: "number" }, score(replay.final_score)),
-      h("td", { class: "number" }, clock(replay.time_seconds)),
-      h("td", {}, verdictMark(replay.verdict)),
-      h("td", {}, words(replay.draw_mode)),
-      h("td", {}, words(replay.mode), today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal")),
-      h("td", {}, played(replay.recorded_at)));
-  const heads = ["Player", "Score", "Time", "Check", "Draw", "Mode", "Played"];
-  return table("Replays, the newest first", heads, replays.map(row));
-}
-
-/** @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
-export function table(caption, heads, rows) {
+/** A table; of `links`, the link in a row is that of the whole row. @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
+export function table(caption, heads, rows, links = false) {
   const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
-  return h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+  return h("table", { class: links && "rows" }, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
-/** An avatar as an element. @param {string} path @param {string} alt */
+/** An avatar as an element; needs the player's token unless avatars are public here. @param {string} path @param {string} alt */
 export async function avatar(path, alt) {
+  if (document.body.dataset.avatars) return h("img", { src: path, alt, class: "avatar" });
   const bytes = await (await ask("GET", path)).blob(); // the route wants a token, which an img can't send
   return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
+}
+
+/** A player's avatar, where it may be seen, and until then the initial. @param {string} name @param {Promise<string | null>} path */
+export function face(name, path) {
+  const place = h("span", { class: "face" }, initial(name));
+  path.then(async (path) => {
+    if (path && (username() || document.body.dataset.avatars)) place.replaceChildren(await avatar(path, ""));
+  }).catch(() => {});
+  return place;
 }
 
 /** Show in the header if somebody is signed in. */
 function header() {
   const name = username();
-  const link = byId("me");
-  link.replaceChildren(...(name ? [initial(name), name] : ["Sign in"]));
-  if (name) showAvatar(link).catch(() => {}); // without it, the initial stays
-}
-
-/** @param {HTMLElement} link */
-async function showAvatar(link) {
-  const { avatar_url: path } = await me();
-  if (path) link.firstChild?.replaceWith(await avatar(path, ""));
+  byId("me").replaceChildren(...(name ? [face(name, me().then(({ avatar_url: path }) => path)), name] : ["Sign in"]));
 }
 
 for (const link of document.querySelectorAll("nav a")) {

@@ -1,33 +1,17 @@
 // @ts-check
 /** The player of a timeline: steps, seeks, plays, and says what happens in words. */
 
-import { Board, named, place, positions } from "./board.js";
+import { Board, inWords, positions } from "./board.js";
+import { gestures } from "./gestures.js";
+import { local } from "./http.js";
 import { byId, counted, h, say } from "./page.js";
 
 /** @typedef {import("./board.js").Step} Step */
 
 const MOVE_MS = 900; // how long a move takes at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 8];
+const SPEED = "solisync.speed";
 const CALM_MS = 1000; // the least for those who want less motion
-
-/** What a step does, in words; `before` is the score until then. @param {Step} step @param {number} before */
-export function inWords(step, before) {
-  const { input, from, to, cards, flipped, score } = step;
-  const names = cards.map(named);
-  const last = names[names.length - 1];
-  const way = `from ${place(from)} to ${place(to)}`;
-  let told;
-  if (input === "stock" && to === "s") told = `the waste turned over, ${counted(cards.length, "card")}`;
-  else if (input === "stock") told = `${names.join(", ")} turned up from the stock`;
-  else if (cards.length === 1) told = `${last} ${way}`;
-  else if (to[0] === "w" || from[0] === "w") told = `${counted(cards.length, "card")} ${way}`;
-  else told = `${counted(cards.length, "card")}, ${names[0]} down to ${last}, ${way}`;
-  if (input === "undo") told = `taken back: ${told}`;
-  if (flipped !== null) told += `, ${named(flipped)} turned ${input === "undo" ? "down again" : "up"}`;
-  const points = score - before;
-  if (points) told += `, ${points < 0 ? "minus " : ""}${counted(Math.abs(points), "point")}`;
-  return told[0].toUpperCase() + told.slice(1);
-}
 
 /** Plays a timeline in the elements of the page. */
 export class Player {
@@ -49,6 +33,7 @@ export class Player {
     this.seek = byId("seek");
     this.seek.max = this.end;
     this.#fillTranscript();
+    this.#drawCurve();
     this.#bind();
     this.show(Math.min(Math.max(first || 0, 0), this.end));
   }
@@ -73,18 +58,37 @@ export class Player {
     this.transcript.replaceChildren(...this.texts.map(item));
   }
 
+  /** The score after each move; a click goes there. */
+  #drawCurve() {
+    const curve = byId("curve");
+    const most = Math.max(...this.steps.map(({ score }) => score), 1);
+    curve.setAttribute("viewBox", `0 0 ${Math.max(this.end, 1)} ${most}`);
+    const points = [0, ...this.steps.map(({ score }) => score)].map((score, move) => `${move},${most - score}`);
+    curve.querySelector("polyline").setAttribute("points", points.join(" "));
+    curve.querySelector("line").setAttribute("y2", most);
+    curve.onclick = (/** @type {MouseEvent} */ { clientX }) => {
+      const { left, width } = curve.getBoundingClientRect();
+      this.go(Math.round(((clientX - left) / width) * this.end));
+    };
+  }
+
   #bind() {
     const actions = /** @type {Record<string, () => void>} */ ({
       first: () => this.go(0), back: () => this.go(this.move - 1), play: () => this.toggle(),
       next: () => this.go(this.move + 1), last: () => this.go(this.end),
     });
     for (const [id, action] of Object.entries(actions)) byId(id).onclick = action;
-    byId("board").onclick = actions.play;
+    byId("play").disabled = this.seek.disabled = false;
+    gestures(byId("board"), (by) => this.go(this.move + by));
     this.seek.oninput = () => {
       this.pause();
       this.show(Number(this.seek.value)); // which speaks for itself
     };
     this.speed = byId("speed");
+    this.speed.value = local?.getItem(SPEED) ?? "1×";
+    this.speed.onchange = () => local?.setItem(SPEED, this.speed.value);
+    this.calm.onchange = () => this.#limitSpeed();
+    this.#limitSpeed();
     byId("player").onkeydown = (/** @type {KeyboardEvent} */ event) => this.#key(event, actions);
     document.addEventListener("visibilitychange", () => (this.due = 0));
   }
@@ -94,9 +98,11 @@ export class Player {
     const { tagName } = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.altKey || event.metaKey || tagName === "SELECT") return;
     const ten = event.shiftKey ? 10 : 1;
+    const on = () => this.go(this.move + ten);
+    const back = () => this.go(this.move - ten);
     const action = {
-      ArrowRight: () => this.go(this.move + ten), ArrowLeft: () => this.go(this.move - ten),
-      Home: actions.first, End: actions.last, "]": () => this.#faster(1), "[": () => this.#faster(-1),
+      ArrowRight: on, j: on, J: on, ArrowLeft: back, k: back, K: back,
+      Home: actions.first, 0: actions.first, End: actions.last, $: actions.last, "]": () => this.#faster(1), "[": () => this.#faster(-1),
       "?": () => byId("help").showModal(), " ": tagName === "BUTTON" ? undefined : actions.play,
     }[event.key];
     if (!action) return;
@@ -104,10 +110,19 @@ export class Player {
     action();
   }
 
+  /** Offer no speed that has no effect. */
+  #limitSpeed() {
+    byId("calm").hidden = !this.calm.matches;
+    [...this.speed.options].forEach((option, index) => (option.disabled = this.calm.matches && SPEEDS[index] > 1));
+    if (this.speed.selectedIndex < 0 || this.speed.selectedOptions[0].disabled) this.speed.value = "1×";
+  }
+
   /** @param {number} by */
   #faster(by) {
-    this.speed.selectedIndex = Math.min(Math.max(this.speed.selectedIndex + by, 0), SPEEDS.length - 1);
-    say(`Speed ${this.speed.selectedOptions[0].text}`);
+    const option = this.speed.options[this.speed.selectedIndex + by];
+    if (option && !option.disabled) this.speed.value = option.value;
+    this.speed.onchange();
+    say(`Speed ${this.speed.value}`);
   }
 
   /** Go to a move and say it. @param {number} move */
@@ -119,7 +134,7 @@ export class Player {
 
   #told() {
     const won = this.move === this.end ? `. Won with ${counted(this.#score(this.end), "point")}` : "";
-    return this.move ? `${this.texts[this.move - 1]}${won}` : "The deal";
+    return this.move ? `${this.texts[this.move - 1]}${won}` : "Start";
   }
 
   toggle() {
@@ -175,6 +190,7 @@ export class Player {
     this.seek.value = move;
     this.seek.style.setProperty("--done", `${(move / this.end) * 100}%`);
     this.seek.setAttribute("aria-valuetext", `move ${move} of ${this.end}: ${this.#told()}`);
+    for (const x of ["x1", "x2"]) byId("curve").querySelector("line").setAttribute(x, move);
     byId("count").textContent = `${move} / ${this.end}`;
     byId("points").textContent = counted(this.#score(move), "point");
     byId("now").textContent = this.#told();

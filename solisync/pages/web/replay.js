@@ -2,76 +2,39 @@
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
 import { ask, me, read, readOwn } from "./api.js";
-import { Refusal, username } from "./http.js";
-import { byId, clock, counted, fill, h, played, refuse, say, score, signInPath, tell, words } from "./page.js";
+import { local, Refusal, username } from "./http.js";
+import { byId, fill, h, played, refuse, signInPath, tell } from "./page.js";
 import { Player } from "./playback.js";
 
 const { replay, verdict } = JSON.parse(byId("data").textContent);
+const COLOURS = "solisync.colours";
 const path = `/api/replays/${replay.id}`;
-
-/** Why there is nothing to play, by the verdict's status and reason. */
-const STATUS = /** @type {Record<string, string>} */ ({
-  pending: "This game is still being checked; it can be watched as soon as that is done.",
-  refuted: "This game can’t be confirmed, so there is nothing to watch:",
-  undecided: "This game could not be confirmed or refuted, so there is nothing to watch:",
-  unreadable: "This replay can’t be played back:",
-});
-const REASON = /** @type {Record<string, string>} */ ({
-  no_seed: "it does not say which deal was played.",
-  no_moves: "it has no moves, as uploaded by a client that does not record them.",
-  shape: "its moves are not written in a way that is known here.",
-  illegal_move: "a move in it breaks the rules, with any number of moves taken back.",
-  not_won: "its moves do not lead to a win.",
-  score: "its moves lead to a win, but with another score.",
-  no_explanation: "no number of moves taken back turns its moves into a win with this score.",
-  budget: "moves must have been taken back in it, and finding out which would take too long.",
-  crashed: "the check failed on it.",
-  seed_rounded: "the number of its deal looks rounded, so its moves may belong to another deal.",
-});
-
-/** The verdict as a sentence. @param {any} told */
-function judged(told) {
-  if (told.status !== "verified") return [STATUS[told.status], REASON[told.reason] ?? ""].join(" ").trim();
-  const points = `${score(told.score)} points`;
-  if (!told.undos) return `Verified: played on this deal, these moves win with exactly ${points}.`;
-  return `Verified with ${counted(told.undos, "move")} taken back: recordings leave that out, and with so many taken back`
-    + ` where marked, these moves win with exactly ${points}.`;
-}
-
-/** @param {any} told */
-function showVerdict(told) {
-  const claim = told.status === "refuted" ? "claims" : "won with";
-  byId("title").textContent = `${replay.username} ${claim} ${counted(replay.final_score, "point")}`;
-  byId("verdict").textContent = judged(told);
-  byId("verdict").dataset.status = told.status;
-  byId("moves").textContent = told.moves === null ? "" : counted(told.moves, "move") + (told.undos ? `, ${told.undos} taken back` : "");
-}
 
 /** Ask again for the verdict of a game that is being checked, ever less often. @param {number} seconds */
 function waitForVerdict(seconds) {
   setTimeout(async () => {
-    const told = await read(`${path}/verdict`).catch(() => verdict);
-    if (told.status === "pending") return waitForVerdict(Math.min(seconds * 1.6, 60));
-    showVerdict(told);
-    say(judged(told));
-    await open(told);
+    const { status } = await read(`${path}/verdict`).catch(() => verdict);
+    if (status === "pending") waitForVerdict(Math.min(seconds * 1.6, 60));
+    else location.reload(); // the page as the server makes it has the verdict in words
   }, seconds * 1000);
 }
 
-/** Load and open the player, if there is a game to watch. @param {any} told the verdict */
-async function open(told) {
-  if (told.status !== "verified") return;
+/** Load and open the player. */
+async function open() {
+  const place = byId("player");
+  place.setAttribute("aria-busy", "true");
   try {
     const timeline = await read(`${path}/timeline`);
-    byId("player").hidden = byId("moves-list").hidden = false;
-    const { searchParams } = new URL(location.href);
-    player = new Player(timeline, Number(searchParams.get("move") ?? 0), remember);
-    byId("felt").hidden = true;
-    byId("why").replaceChildren();
+    const move = new URL(location.href).searchParams.get("move");
+    player = new Player(timeline, Number(move ?? 0), remember);
+    place.classList.add("ready");
+    if (move) byId("board").focus({ preventScroll: true });
   } catch (error) {
     const long = error instanceof Refusal && error.code === "not_playable";
-    if (long) byId("why").textContent = "This game is verified, but has too many moves to be shown here.";
-    else refuse(byId("why"), error, () => open(told));
+    if (long) byId("why").textContent = "This game is verified, but it has too many moves to be shown here.";
+    else refuse(byId("why"), error, open);
+  } finally {
+    place.removeAttribute("aria-busy");
   }
 }
 
@@ -92,27 +55,13 @@ async function copyLink() {
   const link = new URL(address(player?.move ?? 0), location.href).href;
   try {
     await navigator.clipboard.writeText(link);
-    tell(player?.move ? `Link to move ${player.move} copied` : "Link copied");
-    byId("copied").textContent = "Copied";
+    tell(player?.move ? `Link to move ${player.move} copied.` : "Link copied.");
   } catch {
-    // over plain HTTP there is no clipboard
+    // on plain HTTP there is no clipboard
     const field = h("input", { value: link, readonly: true, "aria-label": "Link" });
     byId("copied").replaceChildren(field);
     field.select();
   }
-}
-
-function summarize() {
-  const facts = /** @type {Record<string, string>} */ ({
-    score: score(replay.final_score), time: clock(replay.time_seconds), draw: words(replay.draw_mode),
-    mode: words(replay.mode), deal: replay.deal ?? "unknown",
-  });
-  for (const [id, text] of Object.entries(facts)) byId(id).textContent = text;
-  byId("played").replaceChildren(played(replay.recorded_at));
-  showVerdict(verdict);
-  const download = byId("download");
-  download.href = path;
-  download.download = `solisync-${replay.id}.json`;
 }
 
 /** Other wins of this deal, which players see who are signed in. */
@@ -125,8 +74,8 @@ async function others() {
   await fill(place.querySelector("div"), async () => {
     const { entryTable } = await import("./entries.js");
     const { entries } = await readOwn(`/api/boards/deals/${replay.deal}/${replay.draw_mode}`);
-    if (!entries.length) return [h("p", { class: "quiet" }, "Nobody on the boards has won this deal yet.")];
-    return [entryTable(entries, "Best score first", replay.id)];
+    if (!entries.length) return [h("p", { class: "quiet" }, "Nobody on the leaderboard has won this deal yet.")];
+    return [entryTable(entries, "Best score first", { shown: replay.id })];
   });
 }
 
@@ -142,7 +91,7 @@ async function own() {
     try {
       refused.replaceChildren();
       await ask("PUT", `${path}/listed`, { json: { listed: listed.checked } });
-      tell(listed.checked ? "Listed" : "Not listed any more");
+      tell(listed.checked ? "This game is public now." : "This game is not public any more.");
     } catch (error) {
       const wanted = listed.checked;
       listed.checked = !wanted;
@@ -160,11 +109,17 @@ async function own() {
   };
 }
 
-summarize();
+byId("played").replaceChildren(played(replay.recorded_at));
 own().catch(() => {}); // who can't be told apart from others gets what others get
 byId("copy").onclick = copyLink;
 byId("help-open").onclick = () => byId("help").showModal();
-byId("colours").onchange = () => document.body.classList.toggle("four", byId("colours").checked);
+const colours = byId("colours");
+colours.checked = local?.getItem(COLOURS) === "four";
+colours.onchange = () => {
+  document.body.classList.toggle("four", colours.checked);
+  local?.setItem(COLOURS, colours.checked ? "four" : "two");
+};
+colours.onchange();
 addEventListener("session", () => own().catch(() => {}));
 if (verdict.status === "pending") waitForVerdict(2);
-await Promise.all([open(verdict), others()]);
+await Promise.all([verdict.status === "verified" && open(), others()]);

@@ -2,7 +2,8 @@
 /** /replays: the newest 50 verified games, or all, by mode and draw mode. */
 
 import { read } from "./api.js";
-import { byId, counted, fill, h, replayTable, say } from "./page.js";
+import { byId, counted, fill, h, say } from "./page.js";
+import { replayTable } from "./replay_table.js";
 
 const form = /** @type {HTMLFormElement} */ (byId("filters"));
 const list = byId("list");

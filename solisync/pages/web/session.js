@@ -8,13 +8,13 @@
  */
 
 import { local, own, Refusal, send, unkept, username } from "./http.js";
+import { exclusively, sleep } from "./locks.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and when it came by this clock */
 
 const HALF_LIFE = 12 * 3600_000;
 const ANSWER_MS = 16_000; // the server gives up after 15 s
 const KEY = "solisync";
-const LEASE = "solisync.lease";
 const PENDING = "solisync.pending";
 
 const channel = new BroadcastChannel(KEY);
@@ -44,26 +44,6 @@ channel.onmessage = ({ data }) => {
   else if (grant && username()) channel.postMessage({ grant });
 };
 
-/** @param {number} milliseconds */
-const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-/** Run something in one tab at a time. @template T @param {() => Promise<T>} work @returns {Promise<T>} */
-async function exclusively(work) {
-  if (navigator.locks) return navigator.locks.request(KEY, work);
-  // There are no locks on plain HTTP; a lease in localStorage counts if it is still one's own a moment later.
-  const me = String(Math.random());
-  const lease = () => (local?.getItem(LEASE) ?? "").split(" ");
-  while (local && lease()[0] !== me) {
-    if (!(Number(lease()[1]) > Date.now())) local.setItem(LEASE, `${me} ${Date.now() + 2 * ANSWER_MS}`);
-    await sleep(60 + Math.random() * 60);
-  }
-  try {
-    return await work();
-  } finally {
-    if (lease()[0] === me) local?.removeItem(LEASE);
-  }
-}
-
 /** How long the answer to a request that replaces the cookie, of a page since left, may still be on its way. */
 function pending() {
   const left = Number(local?.getItem(PENDING) ?? 0) + ANSWER_MS - Date.now();
@@ -86,7 +66,7 @@ async function replaceCookie(method, path, body, headers) {
 
 /** Get another grant than that of a token: another tab's, or with the cookie. None: signed out. @param {string} [stale] */
 const renew = (stale) =>
-  exclusively(async () => {
+  exclusively(KEY, async () => {
     const stands = () => !username() || (grant && grant.token !== stale);
     if (stands()) return;
     channel.postMessage({ wanted: true });
@@ -100,13 +80,13 @@ const renew = (stale) =>
     }
   });
 
-/** Do something with the access token; if that is refused, once more with the next. @template T @param {(headers: object) => Promise<T>} work */
-async function authorized(work) {
+/** Do something with the access token; if that is refused, once more with the next. @template T @param {(headers: object) => Promise<T>} work @param {string} [as] the only player who may do it */
+async function authorized(work, as) {
   for (let last = false; ; last = true) {
     if (username() && !grant) await renew();
     // At half of its life, what can't be renewed now does with the one it has.
     else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE && !pending()) await renew(grant.token).catch(() => {});
-    if (!username() || !grant) throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
+    if (!username() || !grant || (as && grant.username !== as)) throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
     const { token } = grant;
     try {
       return await work({ Authorization: `Bearer ${token}` });
@@ -121,16 +101,16 @@ async function authorized(work) {
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
 export function exchange(method, path, body = {}) {
   /** @param {object} [headers] */
-  const work = (headers) => exclusively(() => replaceCookie(method, path, body, headers));
+  const work = (headers) => exclusively(KEY, () => replaceCookie(method, path, body, headers));
   return method === "PUT" ? authorized(work) : work();
 }
 
-/** Ask as the player. @param {string} method @param {string} path @param {{json?: object, body?: Blob}} [content] */
-export const ask = (method, path, { json, body } = {}) =>
+/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string}} [content] */
+export const ask = (method, path, { json, body, as } = {}) =>
   authorized((headers) => {
     const type = body?.type ?? (json ? "application/json" : undefined);
     return send(path, { method, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
-  });
+  }, as);
 
 /** The player as the server has them. The name that this browser keeps follows that of the server. */
 export async function me() {

@@ -1,14 +1,11 @@
 // @ts-check
-/** /leaderboard for who is signed in: the board of verified games, the self-reported list, and being on them. */
+/** /leaderboard for who is signed in: the board of verified games, the self-reported list, and one's own name. */
 
-import { ask, readOwn } from "./api.js";
+import { readOwn } from "./api.js";
+import { showName } from "./display_name.js";
 import { entryTable } from "./entries.js";
-import { submits } from "./forms.js";
-import { username } from "./http.js";
-import { ago, byId, clock, fill, h, refuse, score, table, tell } from "./page.js";
+import { ago, byId, clock, fill, h, score, table } from "./page.js";
 
-const KEY = "solisync.seen"; // the display name that was last chosen here; the API tells it only with an entry
-const form = byId("name-form");
 const draw = byId("draw");
 
 /** @type {any[]} */
@@ -44,22 +41,6 @@ async function around() {
     own = near.find((/** @type {any} */ entry) => entry.own);
     return own ? [h("h2", {}, "Where you are"), entryTable(near, "You and your neighbours")] : [];
   });
-  seen(own?.display_name ?? null);
-}
-
-/** Say with which name the player is on the boards, as far as that is known. @param {string | null} name */
-function seen(name) {
-  const noted = JSON.parse(sessionStorage.getItem(KEY) ?? "null");
-  const known = name ?? (noted?.username === username() ? noted.name : null);
-  byId("seen").textContent = known
-    ? `You are seen as ${known}.${name ? "" : " Your best verified game will be here."}`
-    : "Choose a name to be seen with. If you have one already, you can change it here, or leave.";
-  if (known && !form.display_name.value) form.display_name.value = known;
-}
-
-/** @param {string | null} name */
-function note(name) {
-  sessionStorage.setItem(KEY, JSON.stringify({ username: username(), name }));
 }
 
 async function reported() {
@@ -99,27 +80,7 @@ for (const tab of tabs) {
 draw.onchange = () => load(false);
 byId("more").onclick = () => load(true);
 
-submits(form, async () => {
-  await ask("POST", "/api/leaderboard/opt-in", { json: { display_name: form.display_name.value } });
-  note(form.display_name.value.trim());
-  tell("You are on the boards.");
-  await load(false);
-});
-
-async function leave() {
-  const place = byId("leave-refused");
-  place.replaceChildren();
-  try {
-    await ask("DELETE", "/api/leaderboard/opt-in");
-    note(null);
-    form.display_name.value = "";
-    tell("You have left the boards.");
-    await load(false);
-  } catch (error) {
-    refuse(place, error, leave);
-  }
-}
-byId("leave").onclick = leave;
-
 /** Show the boards. */
-export const start = () => load(false);
+export async function start() {
+  await Promise.all([load(false), showName(byId("name"), () => load(false))]);
+}

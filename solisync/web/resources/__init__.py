@@ -113,4 +113,10 @@ class Resources:
         openings = Openings(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(Openings.name).inc())
         self.live_events = LiveEvents(database=database, live_streams=live.streams, openings=openings)
         self.docs = Docs()
-        self.pages = Pages(database=database)
+        self.pages = Pages(
+            database=database,
+            now=now,
+            site_name=settings.site_name,
+            site_links=settings.site_links,
+            public_avatars=settings.public_avatars,
+        )

@@ -1,10 +1,12 @@
 """Pages for players, and the scripts and styles in them (docs/pages.md)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import date, datetime
 from functools import lru_cache
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import get_args
 
 import msgspec
 
@@ -12,29 +14,38 @@ from ...errors import Code, NotFound
 from ...postgres.database import Database
 from ...rules.boards import daily_board
 from ...rules.challenge import daily_challenge
-from ...rules.html_pages import STATIC, PageMeta, PageName, day_data, day_head, replay_head
+from ...rules.html_pages import (
+    HOME,
+    STATIC,
+    DayBoard,
+    DayData,
+    PageMeta,
+    PageName,
+    ReplayData,
+    claim,
+    day_data,
+    day_head,
+    player_head,
+    replay_head,
+)
 from ...rules.ids import is_id
-from ...storage import boards
+from ...rules.page_texts import (
+    in_words,
+    long_date,
+    moves_text,
+    points,
+    recorded_on,
+    time_taken,
+    verdict_text,
+    weekday,
+    winners_text,
+)
 from ...storage import html_pages as pages
 from ..documents import FILE_HEADERS, FOLDER, MEDIA_TYPES, both_ways, document, unless_known
+from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
+from ..page_headers import PAGE_HEADERS
 from ..wire.reply import Reply
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
-    " require-trusted-types-for 'script'; trusted-types 'none'"
-)
-UNUSED_FEATURES = (
-    "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid magnetometer microphone midi"
-    " payment picture-in-picture publickey-credentials-get screen-wake-lock serial usb xr-spatial-tracking"
-)
-PAGE_HEADERS = {
-    "Cache-Control": "no-cache",
-    "Content-Security-Policy": POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES.split()),
-    "Referrer-Policy": "same-origin",
-}
 REMEMBERED = 100  # pages, of some 10 KiB each
 SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
@@ -46,15 +57,32 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Pages:
-    """Serves the pages; their files are read at the start."""
+    """Serves the pages; their files are read at the start. `now` decides which day it is at `/` and `/daily`."""
 
-    def __init__(self, *, database: Database, folder: Path = FOLDER) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        now: Callable[[], datetime],
+        site_name: str,
+        site_links: Links,
+        public_avatars: bool,
+        folder: Path = FOLDER,
+    ) -> None:
         self._database = database
+        self._now = now
+        self._site_name = site_name
+        self._avatars = "public" if public_avatars else ""
         # Fast path: compressing a page anew that was compressed lately, 240 of 300 µs, see docs/performance.md
         self._document = lru_cache(REMEMBERED)(_page)
+        self._drawing = lru_cache(REMEMBERED)(deal_drawing)
         self._layout = Template((folder / "layout.html").read_text("utf-8"))
-        names: tuple[PageName, ...] = (*STATIC, "replay")
-        self._mains = {name: (folder / f"{name}.html").read_text("utf-8") for name in names}
+        courts = (folder / "courts.html").read_text("utf-8")
+        self._mains = {
+            name: Template((folder / f"{name}.html").read_text("utf-8").replace("$courts", courts))
+            for name in get_args(PageName)
+        }
+        self._links = footer_links(site_links)
         self._static = {
             name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
         }
@@ -73,24 +101,65 @@ class Pages:
 
         return show
 
+    async def home(self, *, if_none_match: str | None, gzip: bool) -> Reply:
+        """The start, with the goal and the deal of the day."""
+        shown = day_data(daily_challenge(self._now().date()))
+        html = self._html("home", HOME, _encode(shown), texts=_day_texts(shown), parts={"drawing": self._drawn(shown)})
+        return unless_known(self._document(html, gzip), if_none_match)
+
     async def replay(self, *, replay_id: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a replay, with what previews of its link show."""
         found = await self._database.autocommit(pages.replay, replay_id) if is_id(replay_id) else None
         if found is None:
             return self._missing("replay_not_found", gzip)
-        html = self._html("replay", replay_head(found), _encode(found), robots="" if found.replay.listed else NO_INDEX)
+        robots = "" if found.replay.listed else NO_INDEX
+        html = self._html(
+            "replay",
+            replay_head(found),
+            _encode(found),
+            robots=robots,
+            texts=_replay_texts(found),
+            # not of players who are suspended: they have no page
+            parts={"player": player_name(found.replay.username, linked=found.replay.listed)},
+        )
         return unless_known(self._document(html, gzip), if_none_match)
+
+    async def today(self, *, if_none_match: str | None, gzip: bool) -> Reply:
+        """The page of today's deal."""
+        return await self.day(day=str(self._now().date()), if_none_match=if_none_match, gzip=gzip)
 
     async def day(self, *, day: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a day's deal; days to come have none."""
         try:
-            _, begins = daily_board(day)
+            board, begins = daily_board(day)
         except NotFound as error:
             return self._missing(error.code, gzip)
-        if not await self._database.autocommit(boards.has_begun, begins):
+        known = await self._database.autocommit(pages.day_board, board, begins)
+        if not known.begun:
             return self._missing("day_not_found", gzip)
         shown = day_data(daily_challenge(begins))
-        html = self._html("daily", day_head(shown), _encode(shown))
+        html = self._html(
+            "daily",
+            day_head(shown),
+            _encode(shown),
+            texts=_day_texts(shown) | _days_around(begins, known),
+            parts={"drawing": self._drawn(shown)},
+        )
+        return unless_known(self._document(html, gzip), if_none_match)
+
+    async def player(self, *, username: str, if_none_match: str | None, gzip: bool) -> Reply:
+        """The page of a player who has a listed replay, with the newest of them."""
+        found = await self._database.autocommit(pages.player, username)
+        if found is None:
+            return self._missing("user_not_found", gzip)
+        html = self._html(
+            "player",
+            player_head(found),
+            _encode(found.data),
+            robots=NO_INDEX,
+            texts={"player": found.username, "older": "" if found.page.next else "hidden"},
+            parts={"replays": replay_table(found.page.replays)},
+        )
         return unless_known(self._document(html, gzip), if_none_match)
 
     def error(self, status: int, retry_after: str | None) -> Reply | None:
@@ -108,20 +177,77 @@ class Pages:
             raise NotFound()
         return unless_known(self._files[name][gzip], if_none_match)
 
+    def _drawn(self, day: DayData) -> str:
+        return self._drawing(int(day.deal))
+
     def _missing(self, code: Code, gzip: bool) -> Reply:
         reply = self._static["missing"][gzip]
         return msgspec.structs.replace(reply, status=404, headers={**reply.headers, "Error-Code": code})
 
-    def _html(self, page: PageName, head: PageMeta, data: bytes = b"{}", *, robots: str = "") -> bytes:
+    def _html(
+        self,
+        page: PageName,
+        head: PageMeta,
+        data: bytes = b"{}",
+        *,
+        robots: str = "",
+        texts: Mapping[str, str] | None = None,
+        parts: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """A page: `texts` are escaped where they stand in it, `parts` are HTML."""
+        escaped = {name: escape(text) for name, text in (texts or {}).items()}
         return self._layout.substitute(
-            title=escape(head.title),
+            title=escape(" – ".join(filter(None, [head.title, self._site_name]))),
             description=escape(head.description),
             robots=robots,
             page=page,
             script=SCRIPTS.get(page, page),
-            main=self._mains[page],
+            site=escape(self._site_name),
+            links=self._links,
+            avatars=self._avatars,
+            main=self._mains[page].substitute(escaped, **(parts or {})),
             data=_without_markup(data.decode()),
         ).encode()
+
+
+def _day_texts(day: DayData) -> dict[str, str]:
+    return {
+        "date": str(day.date),
+        "weekday": weekday(day.date),
+        "long_date": long_date(day.date),
+        "goal": day.goal.description,
+        "deal": day.deal,
+    }
+
+
+def _days_around(day: date, known: DayBoard) -> dict[str, str]:
+    return {
+        "winners": winners_text(known.players, known.best),
+        "earlier": f"/daily/{date.fromordinal(max(1, day.toordinal() - 1))}",
+        "later": f"/daily/{date.fromordinal(day.toordinal() + 1)}" if known.over else "/daily",
+        "no_earlier": "hidden" if day == date.min else "",
+        "no_later": "" if known.over else "hidden",
+        "play": f"/play?deal={daily_challenge(day).seed}" if known.over else "/play?daily",
+    }
+
+
+def _replay_texts(shown: ReplayData) -> dict[str, str]:
+    replay, verdict = shown.replay, shown.verdict
+    return {
+        "id": replay.id,
+        "claim": f"{claim(verdict)} {points(replay.final_score)}",
+        "status": verdict.status,
+        "verdict": verdict_text(verdict),
+        "time": time_taken(replay.time_seconds),
+        "moves": moves_text(verdict),
+        "draw": in_words(replay.draw_mode),
+        "mode": in_words(replay.mode),
+        "recorded_at": replay.recorded_at,
+        "played": recorded_on(replay.recorded_at),
+        "deal": replay.deal or "unknown",
+        "play": f"/play?deal={replay.deal}&draw={'three' if replay.draw_mode == 'DrawThree' else 'one'}",
+        "no_play": "hidden" if replay.deal is None else "",
+    }
 
 
 def _page(html: bytes, gzip: bool) -> Reply:

@@ -19,12 +19,14 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
     """HTML, scripts and styles; and the sessions of browsers, which share `auth_limit` with all others."""
     html = resources.pages
     return (
-        _page("/", "home_page", html.static("home"), "What this is, the deal of the day and the newest wins"),
+        _page("/", "home_page", html.home, "What this is, the deal of the day and the newest wins"),
+        _page("/play", "play_page", html.static("play"), "A game to play"),
         _page("/replays", "replays_page", html.static("replays"), "The newest replays"),
         _page("/replays/{replay_id}", "replay_page", html.replay, "A replay, to watch", "replay_not_found"),
         _page("/leaderboard", "leaderboard_page", html.static("leaderboard"), "The best players"),
-        _page("/daily", "daily_page", html.static("daily"), "The deal of the day"),
+        _page("/daily", "daily_page", html.today, "The deal of the day"),
         _page("/daily/{day}", "day_page", html.day, "The deal of a day", "day_not_found"),
+        _page("/players/{username}", "player_page", html.player, "The replays of a player", "user_not_found"),
         _page("/account", "account_page", html.static("account"), "One's own account"),
         _page("/reset", "reset_page", html.static("reset"), "A new password, for whoever has a reset link"),
         _page("/web/{name}", "web_file", html.file, "A part of these pages"),

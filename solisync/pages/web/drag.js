@@ -1,0 +1,119 @@
+// @ts-check
+/**
+ * Dragging cards with a mouse, a pen or a finger. Places are measured once, when the pointer goes down; each frame
+ * then only moves the dragged cards.
+ */
+
+const MOUSE_PX = 3;
+const TOUCH_PX = 8;
+
+/**
+ * @typedef {{left: number, top: number, right: number, bottom: number}} Box
+ * @typedef {{pile: string, index: number}} Spot a card, or with an index of 0 an empty place
+ * @typedef {object} Surface what cards are dragged on
+ * @property {import("./board.js").Board} board
+ * @property {import("./board.js").Position} position
+ * @property {Record<string, HTMLElement>} slots the empty places
+ * @property {(target: EventTarget | null) => Spot | null} spotOf
+ * @property {(spot: Spot) => number[]} cardsAt those that can be moved together
+ * @property {(spot: Spot | null) => void} select
+ * @property {(spot: Spot, piles: string[]) => void} drop
+ */
+
+/** How much of two boxes is the same place. @param {Box} one @param {Box} other */
+const overlap = (one, other) => Math.max(0, Math.min(one.right, other.right) - Math.max(one.left, other.left))
+  * Math.max(0, Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top));
+
+/** @param {Box} box @param {number} x @param {number} y */
+const shifted = (box, x, y) => ({ left: box.left + x, top: box.top + y, right: box.right + x, bottom: box.bottom + y });
+
+export class Drag {
+  /** @param {HTMLElement} element @param {Surface} table */
+  constructor(element, table) {
+    this.element = element;
+    this.table = table;
+    /** @type {any} the drag that has begun, or may begin */
+    this.held = null;
+    this.ended = false;
+    element.addEventListener("pointerdown", (event) => this.#down(event));
+    element.addEventListener("pointermove", (event) => this.#move(event));
+    element.addEventListener("pointerup", (event) => this.#up(event));
+    for (const name of ["pointercancel", "lostpointercapture"]) {
+      element.addEventListener(name, (event) => this.held?.id === /** @type {PointerEvent} */ (event).pointerId && this.cancel());
+    }
+    document.addEventListener("visibilitychange", () => this.cancel());
+    addEventListener("resize", () => this.cancel());
+    addEventListener("keydown", ({ key }) => key === "Escape" && this.cancel());
+  }
+
+  /** Whether a click is the end of a drag. @param {MouseEvent} event */
+  swallows({ detail }) {
+    return detail > 0 && this.ended;
+  }
+
+  /** @param {PointerEvent} event */
+  #down(event) {
+    if (this.held) return; // one finger only
+    this.ended = false;
+    const spot = this.table.spotOf(event.target);
+    if (event.button || !spot || !this.table.cardsAt(spot).length) return;
+    const { board } = this.table;
+    const places = Object.entries(this.table.slots).filter(([pile]) => pile !== spot.pile && pile !== "s" && pile !== "w").map(([pile, slot]) => {
+      const cards = this.table.position.piles[pile];
+      return { pile, box: (cards.length ? board.cards[cards[cards.length - 1]].item : slot).getBoundingClientRect() };
+    });
+    const cards = this.table.cardsAt(spot);
+    this.held = {
+      id: event.pointerId, spot, places, cards, x: event.clientX, y: event.clientY, toX: 0, toY: 0,
+      box: board.cards[cards[0]].item.getBoundingClientRect(), items: null, frame: 0,
+      least: event.pointerType === "mouse" ? MOUSE_PX : TOUCH_PX,
+    };
+  }
+
+  /** @param {PointerEvent} event */
+  #move(event) {
+    const { held } = this;
+    if (held?.id !== event.pointerId) return;
+    held.toX = event.clientX - held.x;
+    held.toY = event.clientY - held.y;
+    if (!held.items) {
+      if (Math.hypot(held.toX, held.toY) < held.least) return;
+      this.element.setPointerCapture(held.id);
+      this.table.select(held.spot);
+      held.items = held.cards.map((/** @type {number} */ card) => this.table.board.cards[card].item);
+      for (const item of held.items) item.classList.add("held");
+    }
+    held.frame ||= requestAnimationFrame(() => {
+      held.frame = 0;
+      if (this.held === held) for (const item of held.items) item.style.translate = `${held.toX}px ${held.toY}px`;
+    });
+  }
+
+  /** @param {PointerEvent} event */
+  #up(event) {
+    const { held } = this;
+    if (held?.id !== event.pointerId) return;
+    const { items, box, toX, toY, places, spot } = held;
+    if (!items) return void (this.held = null);
+    const now = shifted(box, toX, toY);
+    /** @type {{pile: string, area: number}[]} */
+    const met = places.map((/** @type {any} */ { pile, box: there }) => ({ pile, area: overlap(now, there) }));
+    this.cancel();
+    this.ended = true;
+    this.table.drop(spot, met.filter(({ area }) => area > 0).sort((one, other) => other.area - one.area).map(({ pile }) => pile));
+  }
+
+  /** Put the cards back, and forget the drag. */
+  cancel() {
+    const { held } = this;
+    this.held = null;
+    if (!held?.items) return;
+    cancelAnimationFrame(held.frame);
+    for (const item of held.items) {
+      item.classList.remove("held");
+      item.style.removeProperty("translate");
+    }
+    this.table.select(null);
+    if (this.element.hasPointerCapture(held.id)) this.element.releasePointerCapture(held.id);
+  }
+}

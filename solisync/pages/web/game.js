@@ -1,0 +1,155 @@
+// @ts-check
+/** A game in play: a position with its score and time, what can be undone, and the record that is kept and uploaded. */
+
+import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klondike.js";
+
+/**
+ * @typedef {import("./board.js").Position} Position
+ * @typedef {import("./board.js").Step} Step
+ * @typedef {import("./klondike.js").Move} Move
+ * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
+ * @typedef {{position: Position, score: number, moves: number, step: Step}} Before a state to go back to, and the step that left it
+ * @typedef {{id: string, deal: string, draw: number, day: Day | null, moves: string, undos: number[], ms: number}} Kept
+ *   a game as it is stored; `moves` has three letters a move
+ */
+
+const UNDO_DEPTH = 64;
+const MOVES_MAX = 20_000; // longer games are not checked
+const PILES = ["f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w"];
+const LETTERS = "abcdefghijkl"; // a letter each
+const STOCK_LETTERS = "s-0";
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The seed that a text names, as it is written everywhere; null if it names none. @param {string | null} text */
+export const seedOf = (text) => (/^(0|[1-9]\d{0,19})$/.test(text ?? "") && BigInt(text ?? "") <= SEED_MAX ? text : null);
+
+/** A random seed of 53 bits, which numbers of scripts hold exactly. */
+export const newSeed = () => String(crypto.getRandomValues(new BigUint64Array(1))[0] >> 11n);
+
+/** A random UUID; crypto.randomUUID is for HTTPS alone. */
+export function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 15) | 64;
+  bytes[8] = (bytes[8] & 63) | 128;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/** A pile as recordings name it. @param {string} pile */
+const recordedPile = (pile) => (pile === "w" ? "Waste" : { [pile[0] === "f" ? "Foundation" : "Tableau"]: Number(pile[1]) });
+
+/** @param {Move} move */
+const recorded = (move) =>
+  move === STOCK ? "StockClick" : { Move: { from: recordedPile(move.from), to: recordedPile(move.to), count: move.count } };
+
+/** @param {Move} move */
+const lettered = (move) =>
+  move === STOCK ? STOCK_LETTERS : LETTERS[PILES.indexOf(move.from)] + LETTERS[PILES.indexOf(move.to)] + move.count.toString(14);
+
+/** @param {string} letters @returns {Move} */
+const read = (letters) => letters === STOCK_LETTERS ? STOCK
+  : { from: PILES[LETTERS.indexOf(letters[0])], to: PILES[LETTERS.indexOf(letters[1])], count: parseInt(letters[2], 14) };
+
+export class Game {
+  /** A new game. @param {string} seed @param {number} draw 1 or 3 @param {Day | null} day the day whose deal it is @param {string} id */
+  constructor(seed, draw, day = null, id = newId()) {
+    this.seed = seed;
+    this.draw = draw;
+    this.day = day;
+    this.id = id;
+    this.position = deal(BigInt(seed));
+    this.score = 0;
+    this.moves = 0;
+    this.turns = 0;
+    this.won = false;
+    this.milliseconds = 0;
+    /** @type {Move[]} all that were accepted, those undone later included */
+    this.record = [];
+    /** @type {number[]} for each undo, the index of the recorded move before which it happened */
+    this.undoPlaces = [];
+    /** @type {Before[]} */
+    this.history = [];
+  }
+
+  /** Make a move; null if it is refused. @param {Move} move @returns {Step | null} */
+  play(move) {
+    const played = this.won ? null : play(this.position, move, this.draw);
+    if (!played) return null;
+    if (played.turned) this.turns += 1;
+    const { position, score, moves } = this;
+    this.score = Math.max(0, score + points(move, played, this.draw, this.turns));
+    const [from, to] = played.turned ? ["w", "s"] : [move.from, move.to];
+    /** @type {Step} */
+    const step = { input: move === STOCK ? "stock" : "move", from, to, cards: played.cards, flipped: played.flipped, score: this.score };
+    this.history = [...this.history.slice(1 - UNDO_DEPTH), { position, score, moves, step }];
+    this.position = played.position;
+    this.moves += 1;
+    this.won = isWon(played.position);
+    this.record.push(move);
+    return step;
+  }
+
+  get canUndo() {
+    return !this.won && this.history.length > 0;
+  }
+
+  /** Take the last move back; null if there is none to take back. @returns {Step | null} */
+  undo() {
+    const before = this.canUndo && this.history.pop();
+    if (!before) return null;
+    const { step } = before;
+    this.position = before.position;
+    this.score = Math.max(0, before.score - UNDO_PENALTY);
+    this.moves = before.moves;
+    this.undoPlaces.push(this.record.length);
+    return { ...step, input: "undo", from: step.to, to: step.from, score: this.score };
+  }
+
+  /** The time as it is uploaded and counted. */
+  get seconds() {
+    return Math.max(1, Math.floor(this.milliseconds / 1000));
+  }
+
+  /** What a replay of the game is uploaded as, after the win. @param {string} date */
+  upload(date) {
+    const fields = {
+      schema_version: 2, draw_mode: this.draw === 3 ? "DrawThree" : "DrawOne", mode: "Classic", time_seconds: this.seconds,
+      final_score: this.score, recorded_at: date, game_id: this.id, moves: this.record.map(recorded), undo_places: this.undoPlaces,
+    };
+    return `{"seed":${this.seed},${JSON.stringify(fields).slice(1)}`; // as a number of any size, which stringify can't write
+  }
+
+  /** @returns {Kept} */
+  kept() {
+    const { id, seed, draw, day, undoPlaces, milliseconds } = this;
+    return { id, deal: seed, draw, day, moves: this.record.map(lettered).join(""), undos: undoPlaces, ms: Math.floor(milliseconds) };
+  }
+}
+
+/** The game that was stored, played again from its deal; null for what is no such game. @param {any} kept @returns {Game | null} */
+export function restored(kept) {
+  const { id, deal: seed, draw, day, moves, undos, ms } = kept ?? {};
+  const sound = typeof seed === "string" && seedOf(seed) && (draw === 1 || draw === 3) && typeof id === "string" && UUID.test(id)
+    && typeof moves === "string" && moves.length <= 3 * MOVES_MAX && Array.isArray(undos) && Number.isFinite(ms) && ms >= 0;
+  if (!sound || !isDay(day)) return null;
+  const game = new Game(seed, draw, day, id);
+  const places = undos.values();
+  let { value: place } = places.next();
+  for (let index = 0; ; index++) {
+    for (; place === index; { value: place } = places.next()) if (!game.undo()) return null;
+    const letters = moves.slice(3 * index, 3 * index + 3);
+    if (!letters) break;
+    const move = read(letters);
+    if (!move.from || !move.to || !game.play(move)) return null;
+  }
+  if (place !== undefined) return null;
+  game.milliseconds = ms;
+  return game;
+}
+
+/** Whether a stored value is a day, or null. @param {any} day */
+function isDay(day) {
+  const goal = (/** @type {any} */ value) => value === null || Number.isFinite(value);
+  return day === null || (/^\d{4}-\d\d-\d\d$/.test(day?.date) && typeof day.description === "string"
+    && goal(day.target_score) && goal(day.max_time_secs));
+}

@@ -1,0 +1,133 @@
+// @ts-check
+/**
+ * Sends what the journal of the player has: finished games as a push of progress, won games as uploads.
+ *
+ * A push that had no answer is sent again, the same bytes, before anything else: what was counted then is not counted
+ * twice. An upload is repeated likewise; the server stores a game_id with the same bytes once.
+ */
+
+import { ask, readOwn } from "./api.js";
+import { Refusal, username } from "./http.js";
+import { change, journalOf, journals, localTime } from "./journal.js";
+import { exclusively } from "./locks.js";
+import { withGames } from "./progress.js";
+
+/** @typedef {{error: Refusal, until: number}} Trouble what an attempt ended with, and when the next one is due */
+
+const AGAIN_S = 60;
+
+/** What keeps the outbox from being empty. @type {Trouble | null} */
+export let trouble = null;
+let pulled = ""; // the player whose progress was pulled since the page was loaded
+let timer = 0;
+/** @type {Set<string>} the wins that were refused since then, which would be again */
+const refusedWins = new Set();
+
+/** @param {string} body */
+const json = (body) => new Blob([body], { type: "application/json" });
+
+/** @param {string} name */
+const mine = (name) => journalOf(journals(), name);
+
+/** Take an answer, unless the push that it answers is not the open one any more. @param {string} name @param {any} merged @param {string | null} body */
+const take = (name, merged, body) =>
+  change((all) => {
+    const journal = journalOf(all, name);
+    if ((journal.sent?.body ?? null) !== body) return;
+    if (journal.sent) journal.games.splice(0, journal.sent.games);
+    journal.sent = null;
+    journal.base = merged;
+  });
+
+/** @param {string} name @param {string} body */
+async function push(name, body) {
+  const answer = await ask("POST", "/api/sync/push", { body: json(body), as: name });
+  await take(name, (await answer.json()).merged, body);
+}
+
+/** Have all games of the journal counted. @param {string} name */
+async function count(name) {
+  const { sent } = mine(name);
+  if (sent) await push(name, sent.body);
+  else if (pulled !== name || !mine(name).base) await take(name, (await readOwn("/api/sync/pull", name)).merged, null);
+  pulled = name;
+  if (!mine(name).games.length) return;
+  const body = await change((all) => {
+    const journal = journalOf(all, name);
+    journal.sent ??= {
+      body: JSON.stringify(withGames(journal.base, journal.games, localTime(new Date()))), games: journal.games.length,
+    };
+    return journal.sent.body;
+  });
+  await push(name, body);
+}
+
+/** Upload all wins of the journal. @param {string} name */
+async function upload(name) {
+  const next = () => mine(name).wins.find(({ id }) => !refusedWins.has(id));
+  for (let win = next(); win; win = next()) {
+    const { id, body } = win;
+    refusedWins.add(id);
+    const answer = await ask("POST", "/api/replays", { body: json(body), as: name }).catch((error) => {
+      if (passes(error)) refusedWins.delete(id);
+      throw error;
+    });
+    const replay = (await answer.json()).id;
+    await change((all) => {
+      const journal = journalOf(all, name);
+      journal.wins = journal.wins.filter((other) => other.id !== id);
+      all.uploaded[id] = replay;
+    });
+  }
+}
+
+/** What a refusal makes of the journal. @param {string} name @param {Refusal} error */
+const refused = (name, error) =>
+  change((all) => {
+    const journal = journalOf(all, name);
+    if (error.code === "user_not_found") delete all.of[name];
+    // Nothing was stored: the next attempt begins with what the server has.
+    else if (error.status === 400) Object.assign(journal, { sent: null, base: null });
+  });
+
+/** Whether an attempt can succeed by waiting. @param {Refusal} error */
+const passes = ({ status }) => status === 0 || status === 429 || status >= 500;
+
+/** Send everything, unless it must wait; what is in the way is `trouble`, of which an event "outbox" tells. */
+export async function settle(forced = false) {
+  const name = username();
+  if (!name || (!forced && trouble && Date.now() < trouble.until)) return;
+  clearTimeout(timer);
+  if (forced) refusedWins.clear();
+  await exclusively("solisync.outbox", async () => {
+    trouble = null;
+    for (const work of [upload, count]) {
+      try {
+        await work(name);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        if (!passes(error)) await refused(name, error);
+        const until = passes(error) ? Date.now() + 1000 * (error.wait || AGAIN_S) : Infinity;
+        trouble = { error, until };
+        if (error.status !== 400) break;
+      }
+    }
+  });
+  if (trouble && trouble.until < Infinity) timer = setTimeout(whenVisible, trouble.until - Date.now());
+  dispatchEvent(new Event("outbox"));
+}
+
+function whenVisible() {
+  if (!document.hidden) settle();
+}
+
+addEventListener("online", () => settle(true));
+let player = username();
+addEventListener("session", () => {
+  if (player === username()) return;
+  player = username();
+  pulled = "";
+  trouble = null;
+  settle(true);
+});
+document.addEventListener("visibilitychange", whenVisible);

@@ -1,0 +1,279 @@
+// @ts-check
+/** /play: one game after the other, with its clock, its settings, and what this browser keeps of it. */
+
+import { read } from "./api.js";
+import { inWords, named, place } from "./board.js";
+import { Game, newSeed, seedOf } from "./game.js";
+import { local } from "./http.js";
+import { keepGame, keepSettings, keptGame, Seat, settings } from "./kept.js";
+import { finish, STOCK, useful } from "./klondike.js";
+import { byId, clock, counted, h, refuse, say, score } from "./page.js";
+import { Table } from "./table.js";
+
+const FLIGHT_MS = 150;
+const FINISH_MS = 90;
+const TICK_MS = 250;
+const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
+
+/** @typedef {import("./klondike.js").Move} Move */
+/** @typedef {{seed: string, draw: number, day: import("./game.js").Day | null}} Wanted a deal to play */
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const chosen = settings();
+const table = new Table(byId("board"), { move, refuse: say, tell: say });
+const seat = new Seat(setAside, () => (notice(""), open()));
+const form = /** @type {HTMLFormElement} */ (byId("settings"));
+/** What follows the end of a game; loaded when the board is there, so that it is at hand without a network. */
+const results = () => import("./results.js");
+
+/** @type {Game} */
+let game;
+let hints = 0;
+let ticked = performance.now();
+
+/** A notice above the board, with what can be done about it. @param {string} text @param {Record<string, () => void>} [actions] */
+function notice(text, actions = {}) {
+  const buttons = Object.entries(actions).map(([label, click]) => h("button", { type: "button", click }, label));
+  byId("notice").replaceChildren(...(text ? [h("div", { class: "bar", role: "status" }, h("p", {}, text), ...buttons)] : []));
+}
+
+// The game
+
+/** Show the game as it is. @param {number} flight @param {string} [pile] where the focus goes */
+function show(flight, pile) {
+  table.show(game.position, game.draw, calm.matches || document.hidden ? 0 : flight, pile);
+  const stuck = !game.won && !useful(game.position, game.draw).length;
+  hints = 0;
+  byId("points").textContent = counted(game.score, "point");
+  byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
+  byId("drawn").textContent = `Draw ${game.draw === 3 ? "three" : "one"}`;
+  byId("undo").disabled = !game.canUndo;
+  byId("hint").disabled = game.won;
+  byId("finish").hidden = !finish(game.position);
+  byId("stuck").hidden = !stuck;
+  byId("read-out").hidden = true;
+  showTime();
+  return stuck;
+}
+
+function showTime() {
+  byId("time").textContent = clock(Math.floor(game.milliseconds / 1000));
+}
+
+/** Keep the game, and say what has happened. @param {import("./board.js").Step} step @param {number} before the score until then @param {string} pile */
+function done(step, before, pile) {
+  const stuck = show(FLIGHT_MS, pile);
+  if (!keepGame(game)) notice("This browser keeps nothing: a reload loses the game.");
+  const turned = step.input === "undo" && step.to === "w" && step.from === "s" && game.turns >= FREE_TURNS[game.draw];
+  const words = `${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`;
+  say(stuck ? `${words}. No card of the columns or the stock fits anywhere any more` : words);
+  if (game.won) results().then(({ won }) => won(game), () => {});
+}
+
+/** @param {Move} move */
+function move(move) {
+  const before = game.score;
+  const step = game.play(move);
+  if (step) done(step, before, move === STOCK ? "s" : move.to);
+  else say(game.won ? "This game is won" : "Stock and waste are empty");
+}
+
+function undo() {
+  const before = game.score;
+  const step = game.undo();
+  if (step) done(step, before, step.to);
+}
+
+function hint() {
+  const found = useful(game.position, game.draw);
+  const shown = found[hints % found.length];
+  if (game.won || !shown) return say("There is nothing to move");
+  hints += 1;
+  table.hint(shown);
+  const { piles } = game.position;
+  if (shown === STOCK) return say(piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over");
+  say(`Hint: ${named(/** @type {number} */ (piles[shown.from].at(-shown.count)))} to ${place(shown.to)}`);
+}
+
+/** Move all cards home, one after the other, unless something else is done meanwhile. */
+function finishing() {
+  const next = finish(game.position)?.[0];
+  if (!next) return;
+  move(next);
+  const { position } = game;
+  const goOn = () => game.position === position && finishing();
+  if (calm.matches) goOn();
+  else setTimeout(goOn, FINISH_MS);
+}
+
+/** The clock runs from the first move on while the game can be seen, and does not jump when the machine has slept. */
+function tick() {
+  const now = performance.now();
+  const runs = game?.record.length && !game.won && seat.taken && !document.hidden && !document.querySelector("dialog[open]");
+  const second = Math.floor((game?.milliseconds ?? 0) / 1000);
+  if (runs) game.milliseconds += Math.min(now - ticked, 4 * TICK_MS);
+  ticked = now;
+  if (!runs || Math.floor(game.milliseconds / 1000) === second) return;
+  showTime();
+  keepGame(game);
+}
+
+// From one game to the next
+
+/** Begin or take up a game. @param {Game} next */
+function begin(next) {
+  game = next;
+  byId("won").hidden = true;
+  byId("board").inert = false;
+  keepGame(game);
+  show(0);
+  const { seed, draw, day } = game;
+  history.replaceState(null, "", `/play?deal=${seed}&draw=${draw === 3 ? "three" : "one"}`);
+  const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
+  byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
+  byId("goal").hidden = !day;
+  byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", the bonus for a fast win included" : ""}`;
+  byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}. The address of this page is a link to it.`;
+  results().then(({ opened }) => opened(game)).then((stands) => (stands ? undefined : newDeal()), () => {});
+}
+
+/** Whether the game may be left; a game with moves is asked for, and counts as lost. */
+async function left() {
+  if (!game || game.won || !game.moves) return true;
+  const dialog = /** @type {HTMLDialogElement} */ (byId("leave"));
+  dialog.returnValue = "stay";
+  dialog.showModal();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  if (dialog.returnValue !== "leave") return false;
+  const lost = game;
+  await results().then(({ entered }) => entered(lost, false));
+  return true;
+}
+
+/** @param {Wanted} wanted */
+const deal = ({ seed, draw, day }) => begin(new Game(seed, draw, day));
+
+/** A new deal; one that can be won, if the player wants that. */
+async function newDeal() {
+  const { draw } = chosen;
+  if (!chosen.winnable) return deal({ seed: newSeed(), draw, day: null });
+  const stop = new AbortController();
+  notice("Looking for a deal that can be won …", { "Deal now": () => stop.abort() });
+  const { winnableSeed } = await import("./solver.js");
+  const seed = await winnableSeed(draw, stop.signal);
+  notice("");
+  deal({ seed, draw, day: null });
+}
+
+async function again() {
+  const { seed, draw, day } = game;
+  if (await left()) deal({ seed, draw, day });
+}
+
+/** The deal that the address asks for; null if it asks for none, or for none that there is. @returns {Promise<Wanted | null>} */
+async function linked() {
+  const query = new URLSearchParams(location.search);
+  const words = /** @type {Record<string, 1 | 3>} */ ({ one: 1, three: 3 });
+  const draw = query.has("draw3") ? 3 : words[query.get("draw") ?? ""] ?? chosen.draw;
+  if (query.has("daily")) {
+    const { seed, ...day } = await read("/api/daily-challenge");
+    return { seed: String(seed), draw, day };
+  }
+  const text = query.get("deal") ?? query.get("seed");
+  if (text === null) return null;
+  const seed = seedOf(text);
+  if (!seed) notice(`There is no deal “${text.slice(0, 40)}”: deals are numbers from 0 to 18446744073709551615.`);
+  return seed ? { seed, draw, day: null } : null;
+}
+
+/** Take up the game that was kept, or the deal of the address. */
+async function open() {
+  const kept = keptGame();
+  let wanted = null;
+  try {
+    wanted = await linked();
+  } catch (error) {
+    refuse(byId("notice"), error, () => (notice(""), open()));
+  }
+  const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !/draw/.test(location.search))));
+  if (kept) begin(kept);
+  if (same) return;
+  if (!wanted) await newDeal();
+  else if (await left()) deal(wanted);
+}
+
+/** Another tab plays. */
+function setAside() {
+  byId("board").inert = true;
+  byId("undo").disabled = byId("hint").disabled = true;
+  notice("This game is open in another tab.", { "Play here": async () => (await seat.take(true), notice(""), open()) });
+}
+
+// Settings, buttons, keys
+
+function applySettings() {
+  document.body.classList.toggle("four", chosen.four);
+  document.body.classList.toggle("print", chosen.large);
+  document.body.classList.toggle("left", chosen.left);
+  table.taps = chosen.tap;
+  table.mirror(chosen.left);
+}
+
+for (const [name, value] of Object.entries(chosen)) {
+  const field = form.elements.namedItem(name);
+  if (field instanceof HTMLInputElement) field.checked = Boolean(value);
+  else if (field instanceof RadioNodeList) field.value = String(value);
+}
+form.onchange = () => {
+  const given = new FormData(form);
+  for (const name of /** @type {const} */ (["tap", "winnable", "four", "large", "left"])) chosen[name] = given.has(name);
+  chosen.draw = given.get("draw") === "3" ? 3 : 1;
+  keepSettings(chosen);
+  applySettings();
+};
+form.onsubmit = (event) => event.preventDefault();
+
+/** The board as text, for those who want all of it at once. */
+function readBoard() {
+  const place = byId("read-out");
+  const lines = Object.values(table.board.lists).map((list) => h("p", {}, list.getAttribute("aria-label")));
+  place.replaceChildren(...lines, h("p", {}, `${score(game.score)} points`));
+  place.hidden = false;
+  place.focus();
+}
+
+const actions = /** @type {Record<string, () => void>} */ ({
+  undo, hint, finish: finishing, again, read: readBoard,
+  new: async () => (await left()) && newDeal(),
+  "help-open": () => byId("help").showModal(),
+});
+for (const [id, action] of Object.entries(actions)) {
+  actions[id] = () => (seat.taken || id === "help-open" || id === "read") && action();
+  byId(id).onclick = actions[id];
+}
+const KEYS = /** @type {Record<string, string>} */ ({ u: "undo", h: "hint", n: "new", "?": "help-open" });
+byId("board").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+  if (event.altKey || event.metaKey || byId("board").inert) return;
+  const undoes = event.ctrlKey && event.key === "z";
+  if (event.ctrlKey && !undoes) return;
+  const action = actions[undoes ? "undo" : KEYS[event.key.toLowerCase()]];
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+
+setInterval(tick, TICK_MS);
+for (const name of ["pagehide", "visibilitychange"]) addEventListener(name, () => game && seat.taken && (tick(), keepGame(game)), true);
+applySettings();
+if (!local) notice("This browser keeps nothing: a reload loses the game.");
+if (await seat.take(false)) await open();
+else {
+  const kept = keptGame();
+  if (kept) {
+    game = kept;
+    show(0);
+  }
+  setAside();
+}
+byId("board").removeAttribute("aria-busy");
+results().then(({ start }) => start({ again, deal: actions.new }), () => {});

@@ -1,0 +1,24 @@
+// @ts-check
+/** Lists of replays, and what is known of each. */
+
+import { clock, h, initial, played, score, table, words } from "./page.js";
+
+const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …" });
+
+/** What is known of a replay's score, in a word or two. @param {string} verdict */
+export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");
+
+/** The table of some replays. @param {any[]} replays @param {string | null} [today] today's deal */
+export function replayTable(replays, today = null) {
+  const row = (/** @type {any} */ replay) =>
+    h("tr", {},
+      h("th", {}, h("a", { href: `/replays/${replay.id}` }, initial(replay.username), replay.username)),
+      h("td", { class: "number" }, score(replay.final_score)),
+      h("td", { class: "number" }, clock(replay.time_seconds)),
+      h("td", {}, verdictMark(replay.verdict)),
+      h("td", {}, words(replay.draw_mode)),
+      h("td", {}, words(replay.mode), today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal")),
+      h("td", {}, played(replay.recorded_at)));
+  const heads = ["Player", "Score", "Time", "Check", "Draw", "Mode", "Played"];
+  return table("Replays, the newest first", heads, replays.map(row), true);
+}

@@ -1,0 +1,209 @@
+// @ts-check
+/** What comes of finished games: the journal, the upload, its verdict and rank; what was played signed out. */
+
+import { read, readOwn } from "./api.js";
+import { Refusal, username } from "./http.js";
+import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
+import { byId, clock, counted, countDown, h, say, sentence } from "./page.js";
+
+/** @typedef {import("./game.js").Game} Game */
+
+const outbox = () => import("./outbox.js");
+const BOARD_HOURS = 36;
+
+/** @type {Game} */
+let game;
+/** @type {Record<string, () => void>} */
+let next = {};
+/** @type {any} the verdict on the upload of this game */
+let verdict = null;
+let rank = "";
+
+/** Enter a finished game, and send it. @param {Game} game @param {boolean} won */
+export async function entered(game, won) {
+  const { id, score, seconds, draw, day, undoPlaces } = game;
+  const now = new Date();
+  const body = won ? game.upload(now.toISOString().slice(0, 10)) : null;
+  await enter({ id, at: localTime(now), won, score: won ? score : 0, seconds, draw, undone: undoPlaces.length > 0, day }, body);
+  await sent();
+}
+
+/** Send what the journal has, if somebody is signed in. */
+async function sent() {
+  if (!username()) return render();
+  const { settle } = await outbox();
+  await settle();
+  render();
+}
+
+/** A game was won just now. @param {Game} game */
+export async function won(game) {
+  showWin(game);
+  byId("won-heading").focus();
+  await entered(game, true);
+}
+
+/** A game was begun, or taken up again. False: it has been left already, just before the page was. @param {Game} begun */
+export async function opened(begun) {
+  if (!begun.won && journals().known.includes(begun.id)) return false;
+  game = begun;
+  verdict = null;
+  rank = "";
+  showDay();
+  if (!game.won) return true;
+  showWin(game);
+  await entered(game, true); // if the page was left before it was
+  return true;
+}
+
+/** @param {Game} shown */
+function showWin(shown) {
+  game = shown;
+  byId("won").hidden = false;
+  const undone = game.undoPlaces.length;
+  const taken = undone ? `, ${counted(undone, "undo")}` : "";
+  byId("won-heading").textContent = `Won with ${counted(game.score, "point")} in ${clock(game.seconds)}${taken}`;
+  render();
+}
+
+const signIn = (/** @type {string} */ text) => h("a", { href: "/account?next=/play", class: "button main" }, text);
+
+/** How the upload of this game stands. @param {any} all */
+function uploadOf(all) {
+  const replay = all.uploaded[game.id];
+  if (!replay && !username()) {
+    const { length } = journalOf(all, GUEST).games;
+    return [h("p", {}, `It waits in this browser${length > 1 ? `, with ${counted(length - 1, "other game")}` : ""}.`), h("p", {}, signIn("Sign in to keep it"))];
+  }
+  if (!replay) return [h("p", {}, "Being uploaded …")];
+  if (!verdict) void judge(game, replay, 2);
+  const told = !verdict || verdict.status === "pending" ? "Being checked …"
+    : verdict.status === "verified" ? "✓ Verified: these moves win this deal with just this score." : "The check could not confirm this game.";
+  return [h("p", {}, told), rank && h("p", {}, rank)];
+}
+
+/** What the player has reached, as far as the server has answered. @param {any} all */
+function progressOf(all) {
+  const journal = username() && all.of[username() ?? ""];
+  if (!journal?.base || journal.games.length) return "";
+  const { stats, progress } = journal.base;
+  const row = stats.win_streak_current > 1 ? `, ${stats.win_streak_current} wins in a row` : "";
+  return h("p", {}, `${counted(stats.games_won, "win")} of ${counted(stats.games_played, "game")}, level ${progress.level}${row}.`);
+}
+
+/** Put content into a place unless it says the same already: what is pressed must not be replaced. @param {string} id @param {(Node | string)[]} content */
+function put(id, content) {
+  const frame = h("div", {}, ...content);
+  const place = byId(id);
+  const same = place.textContent === frame.textContent && place.dataset.game === game?.id;
+  place.dataset.game = game?.id ?? "";
+  if (!same) place.replaceChildren(...frame.childNodes);
+  return !same;
+}
+
+function render() {
+  const all = journals();
+  if (game?.won) {
+    put("result", [...uploadOf(all), progressOf(all)]);
+    const replay = all.uploaded[game.id];
+    put("won-next", [
+      ...(replay ? [h("a", { href: `/replays/${replay}`, class: "button" }, "Watch")] : []),
+      h("button", { type: "button", class: "main", click: () => next.deal() }, "New deal"),
+      h("button", { type: "button", click: () => next.again() }, "Same deal"),
+    ]);
+  }
+  renderOutbox(all);
+}
+
+/** What waits to be sent, or to be given to the player. @param {any} all */
+async function renderOutbox(all) {
+  const name = username();
+  const guest = journalOf(all, GUEST);
+  put("offer", name && guest.games.length ? [offer(name, guest)] : []);
+  const { trouble } = name ? await outbox().catch(() => ({ trouble: null })) : { trouble: null };
+  const { wins, games } = journalOf(all, name ?? GUEST);
+  const kept = trouble && wins.length + games.length;
+  const told = put("waiting", kept ? [waiting(trouble.error, wins, games.length)] : []);
+  if (told && !kept) byId("retry").replaceChildren();
+  else if (told) {
+    const again = h("button", { type: "button", click: async () => (await outbox()).settle(true) }, "Try again");
+    byId("retry").replaceChildren(again);
+    if (trouble?.error.wait) countDown(trouble.error.wait, byId("retry"), again);
+  }
+}
+
+/** @param {string} name @param {any} guest */
+function offer(name, { wins, games }) {
+  const parts = [wins.length && counted(wins.length, "win"), games.length > wins.length && counted(games.length - wins.length, "other game")];
+  const handed = (/** @type {string | null} */ to) => async () => {
+    await handOver(to);
+    say(to ? "Kept" : "Removed");
+    await sent();
+  };
+  return h("div", { class: "bar", role: "group", "aria-label": "Games played signed out" },
+    h("p", {}, `${parts.filter(Boolean).join(" and ")} played here signed out: keep them in ${name}’s account?`),
+    h("button", { type: "button", class: "main", click: handed(name) }, "Keep"), h("button", { type: "button", click: handed(null) }, "Not mine"));
+}
+
+/** @param {Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
+function waiting(error, wins, games) {
+  const late = wins.some(({ day }) => day) ? ` A win of a day’s deal is on its board if it arrives within ${BOARD_HOURS} hours of the start of that day (UTC).` : "";
+  const what = wins.length ? counted(wins.length, "win") : counted(games, "game");
+  const why = error.status === 0 ? "Not connected" : sentence(error).replace(/[.]$/, "");
+  const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
+  return h("p", {}, `${why}: ${what} waits here.${late} `, full);
+}
+
+/** Ask for the verdict until there is one, ever less often; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
+async function judge(judged, replay, seconds) {
+  verdict = { status: "pending" };
+  while (judged === game && verdict.status === "pending") {
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    seconds = Math.min(seconds * 1.6, 60);
+    const told = await read(`/api/replays/${replay}/verdict`).catch(() => verdict);
+    if (judged === game) verdict = told;
+  }
+  if (judged !== game) return;
+  render();
+  if (verdict.status !== "verified") return;
+  say("Verified");
+  rank = await rankOf(replay).catch(() => "");
+  render();
+  showDay();
+}
+
+/** Where the game is on the board of its day or its deal. @param {string} replay */
+async function rankOf(replay) {
+  const { day, seed, draw } = game;
+  const board = day ? `daily/${day.date}` : `deals/${seed}/${draw === 3 ? "DrawThree" : "DrawOne"}`;
+  const { entries } = await readOwn(`/api/boards/${board}?around=me`);
+  const own = entries.find((/** @type {any} */ entry) => entry.own);
+  const where = day ? "on the board of the day" : "on the board of this deal";
+  if (!own) return "Choose a name on the leaderboard to be seen on the boards.";
+  if (own.replay_id !== replay) return `Your best game ${where} is another one: place ${own.rank}, ${counted(own.score, "point")}.`;
+  return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
+}
+
+/** Who has won the deal of the day. Called again for each change of that board that the page hears of. */
+export async function showDay() {
+  const place = byId("day-board");
+  const { day } = game;
+  place.hidden = true;
+  if (!day || !username()) return;
+  const { entries } = await readOwn(`/api/boards/daily/${day.date}?limit=100`).catch(() => ({ entries: null }));
+  if (!entries || game.day !== day) return;
+  const three = entries.filter((/** @type {any} */ entry) => entry.draw_mode === "DrawThree").length;
+  const many = entries.length === 100 ? "at least 100 players" : counted(entries.length, "player");
+  place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "Nobody on the boards has won it yet.";
+  place.hidden = false;
+}
+
+/** Show what waits, and from now on what becomes of it. @param {Record<string, () => void>} actions `deal`, `again` */
+export function start(actions) {
+  next = actions;
+  addEventListener("outbox", render);
+  addEventListener("session", render);
+  addEventListener("storage", ({ key }) => key === "solisync.journals" && render());
+  render();
+  if (username()) sent();
+}

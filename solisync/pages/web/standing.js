@@ -1,0 +1,26 @@
+// @ts-check
+/** What the service keeps of the player's games: for / and /account. */
+
+import { readOwn } from "./api.js";
+import { clock, counted, h, score } from "./page.js";
+
+const NEVER = 1e9; // seconds; a fastest win that was never is far above
+
+/** The player's progress as facts. @param {string} today the date, in UTC */
+export async function standing(today) {
+  const { stats, progress, achievements } = (await readOwn("/api/sync/pull")).merged;
+  if (!stats.games_played) return [h("p", {}, "No games yet. Sign in inside the game, and it keeps your progress here.")];
+  const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
+  const unlocked = achievements.filter((/** @type {any} */ each) => each.unlocked).length;
+  const facts = /** @type {[string, string][]} */ ([
+    ["Games won", `${score(stats.games_won)} of ${score(stats.games_played)}`],
+    ["Best score", score(stats.best_single_score)],
+    ["Fastest win", stats.fastest_win_seconds < NEVER ? clock(stats.fastest_win_seconds) : "–"],
+    ["Winning streak", `${score(stats.win_streak_current)}, best ${score(stats.win_streak_best)}`],
+    ["Level", score(progress.level)],
+    ["Achievements", score(unlocked)],
+    ["Today’s deal", last === today || history.includes(today) ? "Won" : "Not won yet"],
+    ["Daily streak", counted(progress.daily_challenge_streak, "day")],
+  ]);
+  return [h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
+}

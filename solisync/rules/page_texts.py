@@ -1,0 +1,117 @@
+"""Pages for players: numbers, dates, cards and verdicts in words (docs/pages.md "How a page is made")."""
+
+import re
+from calendar import day_name, month_name
+from datetime import date
+
+from msgspec import Raw
+
+from ..klondike import Reason, Status
+from .boards import RANKS
+from .verdicts import VerdictAnswer
+
+_VERDICTS = {
+    Status.PENDING: "This game is still being checked. It can be watched as soon as that is done.",
+    Status.REFUTED: "Not confirmed:",
+    Status.UNDECIDED: "Neither confirmed nor refuted:",
+    Status.UNREADABLE: "It can’t be played back:",
+}
+_REASONS = {
+    Reason.NO_SEED: "it does not say which deal was played.",
+    Reason.NO_MOVES: "it has no moves, because the game that uploaded it did not record them.",
+    Reason.SHAPE: "its moves are not in a known format.",
+    Reason.ILLEGAL_MOVE: "a move breaks the rules, even allowing for undos.",
+    Reason.NOT_WON: "its moves do not lead to a win.",
+    Reason.SCORE: "its moves win, but with another score.",
+    Reason.NO_EXPLANATION: "even allowing for undos, its moves do not win with this score.",
+    Reason.BUDGET: "some moves must have been undone, and finding out which would take too long.",
+    Reason.CRASHED: "the check of it failed.",
+    Reason.SEED_ROUNDED: "the number of its deal looks rounded, so its moves may belong to another deal.",
+}
+_SUITS = ("clubs", "diamonds", "hearts", "spades")
+_RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
+
+
+def verdict_text(verdict: VerdictAnswer) -> str:
+    """What a check has found out, in a sentence."""
+    if verdict.status != Status.VERIFIED:
+        reason = "" if verdict.reason is None else f" {_REASONS[Reason(verdict.reason)]}"
+        return _VERDICTS[Status(verdict.status)] + reason
+    won = f"these moves win this deal with exactly {counted(verdict.score or 0, 'point')}."
+    if not verdict.undos:
+        return f"Verified: {won}"
+    undos = counted(verdict.undos, "undo")
+    return f"Verified with {undos}: with {'it' if verdict.undos == 1 else 'them'} where marked, {won}"
+
+
+def moves_text(verdict: VerdictAnswer) -> str:
+    """How many moves a verified game has; a dash for others."""
+    if verdict.moves is None:
+        return "–"
+    return counted(verdict.moves, "move") + (f", {counted(verdict.undos, 'undo')}" if verdict.undos else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 move`, `1,024 moves`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def points(spelling: Raw) -> str:
+    """A score as it was uploaded, in words."""
+    number = score(spelling)
+    return f"{number} point{'' if number == '1' else 's'}"
+
+
+def score(spelling: Raw) -> str:
+    """A score as it was uploaded, with at most three decimals."""
+    value = float(bytes(spelling))
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
+def time_taken(spelling: Raw) -> str:
+    """Seconds as they were uploaded, as 4:11 or 1:02:03."""
+    minutes, seconds = divmod(round(float(bytes(spelling))), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def in_words(name: str) -> str:
+    """A mode or draw mode: `Draw three`, `Time attack`."""
+    return re.sub(r"(?<=.)[A-Z]", lambda letter: f" {letter[0].lower()}", name)
+
+
+def long_date(day: date) -> str:
+    """`26 April 2026`."""
+    return f"{day.day} {month_name[day.month]} {day.year}"
+
+
+def weekday(day: date) -> str:
+    """`Sunday`."""
+    return day_name[day.weekday()]
+
+
+def recorded_on(recorded_at: str) -> str:
+    """The date of a game as its player recorded it, in words."""
+    try:
+        return long_date(date.fromisoformat(recorded_at[:10]))
+    except ValueError:
+        return recorded_at[:10]
+
+
+def winners_text(players: int, best: int | None) -> str:
+    """How many players have won a day's deal."""
+    if best is None:
+        return "Nobody on the leaderboard has won it yet."
+    many = f"More than {RANKS:,} players" if players >= RANKS else counted(players, "player")
+    return f"{many} on the leaderboard won it. The best score is {best:,}."
+
+
+def card_text(card: int) -> str:
+    """`7 of hearts`, for a card of klondike.deal."""
+    suit, rank = divmod(card, len(_RANKS))
+    return f"{_RANKS[rank]} of {_SUITS[suit]}"
+
+
+def suit_of(card: int) -> str:
+    """`hearts`."""
+    return _SUITS[card // len(_RANKS)]

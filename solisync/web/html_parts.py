@@ -1,0 +1,69 @@
+"""Parts of pages that are made here, as HTML: links of the operator, the deal of a day, the replays of a player."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from urllib.parse import quote
+
+from ..klondike.deal import deal
+from ..klondike.rules import COLUMNS, FACE_DOWN
+from ..rules.page_texts import card_text, in_words, recorded_on, score, suit_of, time_taken
+from ..rules.replay_lists import Recent
+
+_RANKS = ("A", *map(str, range(2, 11)), "J", "Q", "K")
+_SUITS = "♣♦♥♠"
+_TEXT = "\ufe0e"  # a variation selector: the character before it is text, not an emoji
+_MARKS = {"verified": "✓ Verified", "pending": "Checking …"}
+_HEADS = ("Score", "Time", "Check", "Draw", "Mode", "Played")
+
+
+Links = Sequence[tuple[str, str]]  # names, and addresses
+
+
+def footer_links(links: Links) -> str:
+    """The links of the footer."""
+    return " ".join(f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in links)
+
+
+def player_name(name: str, *, linked: bool) -> str:
+    """The name of a player, as a link to their page or not."""
+    text = escape(name)
+    return f'<a href="/players/{quote(name, safe="")}">{text}</a>' if linked else text
+
+
+def deal_drawing(seed: int) -> str:
+    """The seven columns of a deal; a picture to those who listen, with the cards that lie face up as its name."""
+    board = deal(seed)
+    columns = [board[pile] for pile in COLUMNS]
+    name = f"The cards that lie face up: {', '.join(card_text(column[-1]) for column in columns)}."
+    drawn = "".join(f"<span>{''.join(map(_card, column))}</span>" for column in columns)
+    return f'<div class="deal" role="img" aria-label="{name}">{drawn}</div>'
+
+
+def _card(card: int) -> str:
+    if card >= FACE_DOWN:
+        return "<i></i>"
+    suit, rank = divmod(card, len(_RANKS))
+    return f'<b class="{suit_of(card)}">{_RANKS[rank]}<br>{_SUITS[suit]}{_TEXT}</b>'
+
+
+def replay_table(replays: Sequence[Recent]) -> str:
+    """The replays of one player as a table, as the scripts of the pages make them."""
+    heads = "".join(f'<th role="columnheader"{_number(head)}>{head}</th>' for head in _HEADS)
+    rows = "\n".join(f'<tr role="row">{"".join(_cells(replay))}</tr>' for replay in replays)
+    return (
+        f'<table role="table" class="rows"><caption class="unseen">Newest first</caption>'
+        f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>\n<tbody role="rowgroup">\n{rows}\n</tbody></table>'
+    )
+
+
+def _cells(replay: Recent) -> Iterator[str]:
+    mark = f'<span class="mark {replay.verdict}">{_MARKS.get(replay.verdict, "Not confirmed")}</span>'
+    played = f'<time datetime="{escape(replay.recorded_at)}">{escape(recorded_on(replay.recorded_at))}</time>'
+    yield f'<th role="rowheader"><a href="/replays/{replay.id}">{score(replay.final_score)} points</a></th>'
+    yield f'<td role="cell" class="number">{time_taken(replay.time_seconds)}</td>'
+    for cell in (mark, escape(in_words(replay.draw_mode)), escape(in_words(replay.mode)), played):
+        yield f'<td role="cell">{cell}</td>'
+
+
+def _number(head: str) -> str:
+    return ' class="number"' if head == "Time" else ""

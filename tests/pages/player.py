@@ -1,0 +1,147 @@
+"""Somebody who plays on /play: makes recorded moves by mouse, by finger or by keyboard."""
+
+import math
+
+from solisync.klondike.deal import deal
+from solisync.klondike.game import Game
+from solisync.klondike.rules import FOUNDATIONS, PILE_NAMES, STOCK_CLICK, Move
+from solisync.klondike.scoring import MAY_19
+from tests.klondike.vectors import read, recorded, wins
+from tests.pages.visitor import until
+
+CENTRE = """([pile, count]) => {
+  const piles = ["s", "w", "f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6"];
+  const list = document.querySelectorAll("#board ol")[piles.indexOf(pile)];
+  const card = list.children[list.children.length - count];
+  const box = (card ?? list).getBoundingClientRect();
+  const strip = card?.nextElementSibling ? card.nextElementSibling.getBoundingClientRect().top - box.top : box.height;
+  return [box.left + box.width / 2, box.top + strip / 2];
+}"""
+SAME_PX = 14
+TWICE_MS = 400
+KEPT = "JSON.parse(localStorage['solisync.game'])"
+
+
+def won_game(number=0):
+    """A won game without undos: its replay, and its moves as (from, to, count) or None for a click on the stock.
+
+    Aces go to the first empty foundation, as a player's do; the vectors' go anywhere.
+    """
+    known = [
+        win["replay"] for win in wins("2026-05-19", undo=False) if win["replay"]["mode"] in ("Classic", "TimeAttack")
+    ]
+    replay = {**known[number], "mode": "Classic"}
+    game = Game(deal(replay["seed"]), MAY_19, draw=read(replay).draw)
+    places = {pile: pile for pile in FOUNDATIONS}
+    moves = []
+    for source, target, size in read(replay).moves:
+        if target in FOUNDATIONS and not game.board[places[target]]:
+            first = next(pile for pile in FOUNDATIONS if not game.board[pile])
+            other = next(pile for pile, place in places.items() if place == first)
+            places[other], places[target] = places[target], first
+        move = Move(places.get(source, source), places.get(target, target), size) if source >= 0 else STOCK_CLICK
+        assert game.play(move)
+        moves.append(move)
+    assert game.score == replay["final_score"]
+    named = [
+        None if move == STOCK_CLICK else (PILE_NAMES[move.source], PILE_NAMES[move.target], move.size) for move in moves
+    ]
+    return {**replay, "moves": [recorded(move) for move in moves]}, named
+
+
+def address(replay):
+    draw = "three" if replay["draw_mode"] == "DrawThree" else "one"
+    return f"/play?deal={replay['seed']}&draw={draw}"
+
+
+class Hand:
+    """Plays in a page."""
+
+    def __init__(self, page):
+        self.page = page
+        self.tapped = (0, 0)
+
+    def centre(self, pile, count=1):
+        return self.page.evaluate(CENTRE, [pile, count])
+
+    def stock(self):
+        self.page.mouse.click(*self.centre("s"))
+
+    def select(self, pile):
+        self.page.mouse.click(*self.centre(pile))
+
+    def drag(self, move):
+        if move is None:
+            return self.stock()
+        source, target, count = move
+        mouse = self.page.mouse
+        start = self.centre(source, count)
+        mouse.move(*start)
+        mouse.down()
+        mouse.move(start[0] + 5, start[1] + 5)
+        mouse.move(*self.centre(target))
+        mouse.up()
+        return None
+
+    def tap(self, move):
+        point = self.centre("s") if move is None else self.centre(move[0], move[2])
+        if math.dist(point, self.tapped) < SAME_PX:
+            self.page.wait_for_timeout(TWICE_MS)  # or it is the second half of a double tap
+        self.page.touchscreen.tap(*point)
+        if move is not None:
+            point = self.centre(move[1])
+            self.page.touchscreen.tap(*point)
+        self.tapped = point
+
+    def key(self, move):
+        press = self.page.keyboard.press
+        if move is None:
+            press("s")
+            return press("Enter")
+        source, target, count = move
+        if source == "w":
+            press("w")
+        elif source[0] == "t":
+            press(str(int(source[1]) + 1))
+            for _ in range(count - 1):
+                press("ArrowUp")
+        else:
+            press("f")
+            for _ in range(int(source[1])):
+                press("ArrowRight")
+        press("x")
+        return press("f" if target[0] == "f" else str(int(target[1]) + 1))
+
+
+def opened(visitor, path="/play"):
+    """The page with its cards."""
+    page = visitor.page
+    page.goto(path)
+    until(page, "document.querySelector('#board li') && !document.querySelector('[aria-busy]')")
+    return page
+
+
+def kept(page):
+    """The game as the browser keeps it."""
+    return page.evaluate(KEPT)
+
+
+def keep(page, replay, moves, *, ms=200_000, undos=()):
+    """Put a game into the browser, as if it had been played so far; from a page that doesn't play itself."""
+    page.goto("/replays")
+    letters = "abcdefghijkl"
+    piles = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w")
+    text = "".join(
+        "s-0" if move is None else f"{letters[piles.index(move[0])]}{letters[piles.index(move[1])]}{move[2]:x}"
+        for move in moves
+    )
+    game = {
+        "id": "3f2c0e9a-0000-4000-8000-000000000001",
+        "deal": str(replay["seed"]),
+        "draw": 3 if replay["draw_mode"] == "DrawThree" else 1,
+        "day": None,
+        "moves": text,
+        "undos": list(undos),
+        "ms": ms,
+    }
+    page.evaluate("game => localStorage.setItem('solisync.game', JSON.stringify(game))", game)

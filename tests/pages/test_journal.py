@@ -1,0 +1,437 @@
+"""Finished games are counted once and wins uploaded once, whatever is lost on the way."""
+
+import itertools
+import json
+import time
+
+import pytest
+
+from tests.harness.constants import PASSWORD, PATIENCE
+from tests.pages.player import Hand, keep, opened, won_game
+from tests.pages.visitor import Game, until
+
+NIL = "00000000-0000-0000-0000-000000000000"
+JOURNALS = "JSON.parse(localStorage['solisync.journals'] ?? '{\"of\":{}}')"
+ENTER = """async ([seconds, won]) => {
+  const { Game } = await import("/web/game.js");
+  const { enter, localTime } = await import("/web/journal.js");
+  const { settle } = await import("/web/outbox.js");
+  const { id } = new Game("1", 1);
+  const at = localTime(new Date());
+  await enter({ id, at, won, score: won ? 100 : 0, seconds, draw: 1, undone: false, day: null }, null);
+  settle();
+}"""
+WITH_GAMES = (
+    "async ([base, games]) => (await import('/web/progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
+)
+SETTLED = "!Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent)"
+DAY = {"date": "2026-11-22", "description": "", "target_score": None, "max_time_secs": 480}
+
+
+def progress(site, name="ann"):
+    return Game(site, name, login=True).call("GET", "/api/sync/pull")["merged"]
+
+
+def counted(site):
+    stats = progress(site)["stats"]
+    return stats["games_played"], stats["games_won"]
+
+
+def losing(context, pattern, *, after):
+    """Lose the first answer of each kind: before the request arrives, or after it was committed."""
+    lost = []
+
+    def lose(route):
+        if not lost:
+            lost.append(route.request.post_data)
+            if after:
+                route.fetch()
+            return route.abort()
+        lost.append(route.request.post_data)
+        return route.continue_()
+
+    context.route(pattern, lose)
+    return lost
+
+
+def finished(ann, replay, moves, *, undos=()):
+    """Open a game that is one move from its win, and win it."""
+    page = ann.page
+    keep(page, replay, moves[:-1], undos=undos)
+    opened(ann)
+    Hand(page).drag(moves[-1])
+    page.wait_for_selector("#won:not([hidden])")
+    return page
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("pattern", ["**/api/sync/push", "**/api/replays", "**/api/sync/pull"])
+def test_a_lost_answer_costs_nothing(visit, site, pattern, after):
+    """Lost before or after the commit: one replay, one game, and the repeated request has the same bytes."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(2)
+    lost = losing(ann.context, pattern, after=after)
+    page = finished(ann, replay, moves)
+    until(page, "document.querySelector('#outbox button')")
+    page.click("#outbox button")
+    until(page, SETTLED)
+    assert len(lost) >= 2
+    assert len(set(lost)) == 1 or pattern.endswith("pull")
+    assert counted(site) == (1, 1)
+    replays = Game(site, login=True).call("GET", "/api/me/replays")["replays"]
+    assert len(replays) == 1
+    assert progress(site)["stats"]["lifetime_score"] == replay["final_score"]
+
+
+def test_a_page_left_in_mid_push_goes_on_with_the_same_push(visit, site):
+    """Games finished meanwhile come after it, and none is counted twice."""
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    bodies = []
+
+    def hold(route):
+        bodies.append(route.request.post_data)
+        if len(bodies) == 1:
+            route.fetch()  # it arrives; the answer never does
+        else:
+            route.continue_()
+
+    ann.context.route("**/api/sync/push", hold)
+    page.evaluate(ENTER, [100, True])
+    until(page, f"{JOURNALS}.of.ann.sent")
+    page.goto("/replays")
+    page.goto("/play")
+    until(page, SETTLED)
+    page.evaluate(ENTER, [90, True])
+    until(page, f"{JOURNALS}.of.ann.games.length === 0 && {JOURNALS}.known.length === 2")
+    assert bodies[0] == bodies[1] != bodies[2]
+    assert counted(site) == (2, 2)
+
+
+def test_two_tabs_and_another_device(visit, site):
+    """Both tabs finish games while a device pushes: every game is counted once."""
+    ann = visit()
+    ann.register()
+    device = Game(site, login=True)
+    base = device.call("GET", "/api/sync/pull")["merged"]
+    tabs = [opened(ann)]
+    ann.page = ann.context.new_page()
+    tabs.append(opened(ann))
+    for number, tab in enumerate(itertools.islice(itertools.cycle(tabs), 6)):
+        tab.evaluate(ENTER, [200 + number, number % 2 == 0])
+        base["stats"]["games_played"] += 1
+        base["stats"]["games_won"] += 1
+        base = device.call("POST", "/api/sync/push", base)["merged"]
+    for tab in tabs:
+        until(tab, SETTLED)
+    assert counted(site) == (12, 9)
+
+
+def test_a_win_while_signed_out_can_be_kept(visit, site):
+    """It waits; after registering the page asks, and then it is uploaded and counted once, with the games before it."""
+    guest = visit(reduced_motion="reduce")
+    replay, moves = won_game(2)
+    page = opened(guest, "/play?deal=42&draw=one")
+    Hand(page).stock()
+    page.click("#new")
+    page.click("#leave button[value=leave]")
+    until(page, f"{JOURNALS}.of['']?.games.length === 1")
+    page = finished(guest, replay, moves)
+    until(page, "document.getElementById('result').textContent.includes('waits in this browser, with 1 other game')")
+    page.click("#result a")
+    page.fill("#new-name", "ann")
+    page.fill("#new-password", PASSWORD)
+    page.click("#new-form button.main")
+    page.wait_for_url(lambda url: url.startswith(f"{site}/play"))
+    until(
+        page, "document.getElementById('offer')?.textContent.includes('1 win and 1 other game played here signed out')"
+    )
+    page.click("#offer button.main")
+    until(page, SETTLED)
+    assert counted(site) == (2, 1)
+    assert len(Game(site, login=True).call("GET", "/api/me/replays")["replays"]) == 1
+    opened(guest)
+    guest.settle()
+    assert counted(site) == (2, 1)
+
+
+def test_what_is_not_mine_goes(visit, site):
+    guest = visit()
+    page = opened(guest)
+    page.evaluate(ENTER, [100, True])
+    until(page, f"{JOURNALS}.of[''].games.length === 1")
+    guest.register()
+    opened(guest)
+    until(page, "document.querySelectorAll('#offer button').length === 2")
+    page.locator("#offer button", has_text="Not mine").click()
+    until(page, SETTLED)
+    assert counted(site) == (0, 0)
+
+
+def test_games_of_one_player_are_never_anothers(visit, site):
+    """Signing in as somebody else while a push waits: it stays with its player."""
+    Game(site, "bob")
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    ann.context.route("**/api/sync/push", lambda route: route.fulfill(status=503, headers={"Retry-After": "600"}))
+    page.evaluate(ENTER, [100, True])
+    until(page, f"{JOURNALS}.of.ann.sent")
+    page.goto("/account")
+    page.click("#sign-out")
+    page.wait_for_selector("#out:not([hidden])")
+    ann.context.unroute("**/api/sync/push")
+    ann.sign_in("bob")
+    opened(ann)
+    ann.settle()
+    assert page.evaluate(f"{JOURNALS}.of.ann.sent !== null")
+    assert progress(site, "bob")["stats"]["games_played"] == 0
+    page.goto("/account")
+    page.click("#sign-out")
+    page.wait_for_selector("#out:not([hidden])")
+    ann.sign_in("ann")
+    opened(ann)
+    until(page, SETTLED)
+    assert counted(site) == (1, 1)
+
+
+REFUSALS = {
+    400: ("replay_storage_full", "replay storage is full", "Delete some of your games"),
+    403: ("suspended", "your account is suspended", "suspended"),
+    429: ("rate_limited", "too many requests", ""),
+    500: ("internal", "internal server error", ""),
+    503: ("unavailable", "service unavailable", ""),
+}
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_a_refusal_is_said_and_loses_nothing(visit, site, status):
+    """Nothing is repeated before its time; a press on the button tries again."""
+    code, error, words = REFUSALS[status]
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(2)
+    asked = []
+
+    def refuse(route):
+        asked.append(time.monotonic())
+        route.fulfill(status=status, headers={"Error-Code": code, "Retry-After": "1"}, json={"error": error})
+
+    ann.context.route("**/api/replays", refuse)
+    page = finished(ann, replay, moves)
+    until(page, "document.getElementById('outbox').textContent.includes('1 win waits here')")
+    assert words in page.inner_text("#outbox")
+    assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(asked))
+    assert len(asked) == 1 or status not in (400, 403)
+    ann.context.unroute("**/api/replays")
+    if status in (400, 403):  # all others are tried again by themselves
+        until(page, "!document.querySelector('#outbox button').disabled")
+        page.click("#outbox button")
+    until(page, SETTLED)
+    assert counted(site) == (1, 1)
+
+
+def test_a_deleted_account_takes_its_journal_along(visit, site):
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    Game(site, login=True).call("DELETE", "/api/account")
+    page.evaluate(ENTER, [100, True])
+    until(page, f"{JOURNALS}.known.length === 1 && !{JOURNALS}.of.ann")
+    until(page, "document.getElementById('me').textContent === 'Sign in'")
+
+
+def test_a_forged_win_is_refuted(visit, site):
+    """The page shows no tick for what the service hasn't confirmed."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(2)
+
+    def forge(route):
+        body = json.loads(route.request.post_data)
+        route.continue_(post_data=json.dumps({**body, "final_score": body["final_score"] + 5}))
+
+    ann.context.route("**/api/replays", forge)
+    page = finished(ann, replay, moves)
+    until(page, "document.getElementById('result').textContent.includes('could not confirm')", PATIENCE)
+    assert "✓" not in page.inner_text("#won")
+
+
+def base(**changes):
+    """A player's progress, as the server answers it."""
+    stats = dict.fromkeys(
+        ("games_played", "games_won", "games_lost", "win_streak_current", "win_streak_best", "avg_time_seconds",
+         "lifetime_score", "best_single_score", "draw_one_wins", "draw_three_wins", "classic_best_score",
+         "classic_fastest_win_seconds", "zen_best_score"), 0,
+    )  # fmt: skip
+    stats |= {"fastest_win_seconds": 2**64 - 1, "last_modified": "2026-11-20T00:00:00Z"}
+    progress = {
+        "total_xp": 0, "level": 0, "daily_challenge_last_completed": None, "daily_challenge_streak": 0,
+        "daily_challenge_longest_streak": 0, "daily_challenge_history": [], "weekly_goal_week_iso": None,
+        "weekly_goal_progress": {}, "unlocked_card_backs": [0, 3], "unlocked_backgrounds": [0], "challenge_index": 2,
+        "last_modified": "2026-11-20T00:00:00Z",
+    }  # fmt: skip
+    for name, value in changes.items():
+        (stats if name in stats else progress)[name] = value
+    return {"user_id": "me", "stats": stats, "achievements": [], "progress": progress, "last_modified": "x", "new": 1}
+
+
+def win(**changes):
+    return {"id": "1", "at": "2026-11-22T23:30:00.000-05:00", "won": True, "score": 400, "seconds": 300, "draw": 1,
+            "undone": True, "day": None} | changes  # fmt: skip
+
+
+def loss():
+    return win(won=False, score=0)
+
+
+ROWS = [
+    # games and streaks
+    ([win()], {}, {"games_played": 1, "games_won": 1, "games_lost": 0, "win_streak_current": 1, "win_streak_best": 1}),
+    ([loss()], {"win_streak_current": 4, "win_streak_best": 4},
+     {"games_played": 1, "games_won": 0, "games_lost": 1, "win_streak_current": 0, "win_streak_best": 4}),
+    ([win(), loss(), win()], {}, {"games_played": 3, "games_lost": 1, "win_streak_current": 1, "win_streak_best": 1}),
+    # scores and times: better, and not
+    ([win(score=400)], {"best_single_score": 399, "classic_best_score": 401, "lifetime_score": 10},
+     {"best_single_score": 400, "classic_best_score": 401, "lifetime_score": 410}),
+    ([win(seconds=299)], {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 298},
+     {"fastest_win_seconds": 299, "classic_fastest_win_seconds": 298}),
+    ([win(seconds=301)], {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 0},
+     {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 301}),
+    ([win(seconds=100)], {"games_won": 2, "avg_time_seconds": 201}, {"avg_time_seconds": 167}),
+    ([win(draw=1)], {}, {"draw_one_wins": 1, "draw_three_wins": 0}),
+    ([win(draw=3)], {}, {"draw_one_wins": 0, "draw_three_wins": 1, "total_xp": 50 + 75}),
+    # experience: for speed up to 119 s, for no undo; the level
+    ([win(seconds=300)], {}, {"total_xp": 50 + 0}),
+    ([win(seconds=300, undone=False)], {}, {"total_xp": 75}),
+    ([win(seconds=120)], {}, {"total_xp": 50 + 75}),
+    ([win(seconds=119)], {}, {"total_xp": 50 + 11 + 75}),
+    ([win(seconds=1)], {}, {"total_xp": 50 + 50 + 75}),
+    ([loss()], {"total_xp": 499}, {"total_xp": 499, "level": 0}),
+    ([win()], {"total_xp": 450}, {"total_xp": 500, "level": 1}),
+    ([win()], {"total_xp": 5949}, {"total_xp": 5999, "level": 10}),
+    ([win()], {"total_xp": 5950}, {"total_xp": 6000, "level": 11}),
+    # the deal of the day
+    ([win(day=DAY, seconds=480)], {"daily_challenge_last_completed": "2026-11-21", "daily_challenge_streak": 3},
+     {"daily_challenge_streak": 4, "daily_challenge_longest_streak": 4, "daily_challenge_last_completed": "2026-11-22",
+      "daily_challenge_history": ["2026-11-22"], "total_xp": 150}),
+    ([win(day=DAY, seconds=481)], {"daily_challenge_streak": 3}, {"daily_challenge_streak": 3, "total_xp": 50}),
+    ([win(day=DAY)], {"daily_challenge_last_completed": "2026-11-20", "daily_challenge_streak": 3},
+     {"daily_challenge_streak": 1}),
+    ([win(day=DAY), win(day=DAY)], {}, {"daily_challenge_streak": 1, "total_xp": 200}),
+    ([win(day=DAY)], {"daily_challenge_last_completed": "2026-11-23", "daily_challenge_streak": 3},
+     {"daily_challenge_streak": 3, "daily_challenge_last_completed": "2026-11-23",
+      "daily_challenge_history": ["2026-11-22"], "total_xp": 50}),
+    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=194)], {},
+     {"daily_challenge_streak": 1}),
+    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=195)], {},
+     {"daily_challenge_streak": 0}),
+    ([{**loss(), "day": DAY}], {}, {"daily_challenge_streak": 0}),
+    # the goals of the week, by the local date
+    ([win(seconds=299)], {}, {"weekly_goal_week_iso": "2026-W47", "total_xp": 125,
+                              "weekly_goal_progress": {"weekly_5_wins": 1, "weekly_1_under_five": 1}}),
+    ([win(seconds=179, undone=False, draw=3)], {"weekly_goal_week_iso": "2026-W46", "weekly_goal_progress": {"x": 4}},
+     {"weekly_goal_week_iso": "2026-W47",
+      "weekly_goal_progress": {"weekly_5_wins": 1, "weekly_3_no_undo": 1, "weekly_3_fast": 1, "weekly_1_under_five": 1,
+                               "weekly_draw_three": 1}}),
+    ([win(seconds=180)], {}, {"weekly_goal_progress": {"weekly_5_wins": 1, "weekly_1_under_five": 1}}),
+    ([win()], {"weekly_goal_week_iso": "2026-W47", "weekly_goal_progress": {"weekly_5_wins": 4}},
+     {"weekly_goal_progress": {"weekly_5_wins": 5}, "total_xp": 125}),
+    ([win()], {"weekly_goal_week_iso": "2026-W47", "weekly_goal_progress": {"weekly_5_wins": 5}},
+     {"weekly_goal_progress": {"weekly_5_wins": 5}, "total_xp": 50}),
+    ([win()], {"weekly_goal_week_iso": "2026-W48", "weekly_goal_progress": {"weekly_5_wins": 2}},
+     {"weekly_goal_week_iso": "2026-W48", "weekly_goal_progress": {"weekly_5_wins": 2}}),
+    ([win(at="2027-01-03T12:00:00.000+00:00")], {}, {"weekly_goal_week_iso": "2026-W53"}),
+    ([loss()], {}, {"weekly_goal_progress": {}, "weekly_goal_week_iso": None}),
+]  # fmt: skip
+
+
+def test_what_a_finished_game_changes(visitor):
+    """Each rule from both sides of its threshold; only known fields are pushed, for nobody in particular."""
+    page = visitor.open("/account")
+    for games, before, after in ROWS:
+        pushed = page.evaluate(WITH_GAMES, [base(**before), games])
+        found = {**pushed["stats"], **pushed["progress"]}
+        assert {name: found[name] for name in after} == after, (games, before)
+        assert pushed["user_id"] == NIL
+        assert set(pushed) == {"user_id", "stats", "achievements", "progress", "last_modified"}
+        assert found["unlocked_card_backs"] == [0, 3]
+
+
+def test_a_newer_clients_fields_stay(visit, site):
+    """Those that this page doesn't know, in all parts of the payload; and the achievements."""
+    ann = visit()
+    ann.register()
+    device = Game(site, login=True)
+    payload = device.call("GET", "/api/sync/pull")["merged"]
+    payload["user_id"] = NIL
+    payload["newer"] = 1
+    payload["stats"]["newer"] = 12345678901234567890
+    payload["progress"]["newer"] = [1.50]
+    payload["achievements"] = [
+        {
+            "id": "first_win",
+            "unlocked": True,
+            "unlock_date": "2026-01-02T10:00:00Z",
+            "reward_granted": True,
+            "newer": {},
+        }
+    ]
+    device.call("POST", "/api/sync/push", payload)
+    page = opened(ann)
+    page.evaluate(ENTER, [100, True])
+    until(page, SETTLED)
+    merged = progress(site)
+    assert (merged["user_id"], merged["newer"], merged["progress"]["newer"]) == (NIL, 1, [1.50])
+    assert merged["stats"]["newer"] == 12345678901234567890
+    assert merged["achievements"] == payload["achievements"]
+    assert merged["stats"]["games_won"] == 1
+    assert merged["stats"]["fastest_win_seconds"] == 100
+
+
+def test_without_locks_nothing_is_counted_twice(visit, site):
+    """Over plain HTTP, with a lease instead."""
+    ann = visit()
+    ann.context.add_init_script("Object.defineProperty(navigator, 'locks', {value: undefined})")
+    ann.register()
+    page = opened(ann)
+    ann.page = ann.context.new_page()
+    other = opened(ann)
+    for tab in (page, other, page):
+        tab.evaluate(ENTER, [100, True])
+    for tab in (page, other):
+        until(tab, SETTLED, PATIENCE)
+    assert counted(site) == (3, 3)
+
+
+def test_edited_numbers_do_no_harm(visit, site):
+    """A foreign state and a full storage: what the service has stays, and games go on."""
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    page.goto("/replays")
+    page.evaluate(
+        "() => localStorage.setItem('solisync.journals', JSON.stringify({known: 7, uploaded: [], of: {ann:"
+        " {base: {stats: 'x'}, games: 7, sent: null, wins: []}, bob: {base: null, games: [], sent: {}, wins: []}}}))"
+    )
+    opened(ann)
+    page.evaluate(ENTER, [100, True])
+    until(page, SETTLED)
+    assert counted(site) == (1, 1)
+    page.evaluate("""() => {
+      let size = 2 ** 22;
+      for (let count = 0; size; ) {
+        try { localStorage.setItem(`full.${count++}`, "x".repeat(size)); } catch { size >>= 1; }
+      }
+    }""")
+    Hand(page).stock()
+    assert page.inner_text("#moves") == "1 move"
+    page.evaluate(ENTER, [100, True])
+    until(page, SETTLED)
+    assert counted(site) == (2, 2)

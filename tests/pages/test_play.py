@@ -1,0 +1,538 @@
+"""A game is played on /play by any means, kept over reloads, and proved by its upload."""
+
+import re
+
+import pytest
+
+from solisync.klondike.deal import deal
+from solisync.klondike.game import Game as Engine
+from solisync.klondike.rules import STOCK_CLICK
+from solisync.klondike.scoring import MAY_19
+from tests.harness.constants import PATIENCE
+from tests.klondike.vectors import read
+from tests.pages.player import Hand, address, keep, kept, opened, won_game
+from tests.pages.visitor import Game, until
+
+UPLOADED = "JSON.parse(localStorage['solisync.journals'] ?? '{}').uploaded"
+
+
+def uploaded(page):
+    """The id of the replay of the game that was won, when it has been uploaded."""
+    return next(iter(until(page, f"Object.values({UPLOADED} ?? {{}}).length && Object.values({UPLOADED})")))
+
+
+def said(page):
+    return page.text_content("#said").rstrip("\u00a0")
+
+
+def check_upload(site, page, replay):
+    """It is verified without undos, on the deal's board, and has the moves that were played."""
+    ann = Game(site, login=True)
+    replay_id = uploaded(page)
+    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
+    verdict = ann.call("GET", f"/api/replays/{replay_id}/verdict")
+    assert (verdict["status"], verdict["undos"], verdict["score"]) == ("verified", 0, replay["final_score"])
+    assert ann.call("GET", f"/api/replays/{replay_id}")["moves"] == replay["moves"]
+    board = ann.call("GET", f"/api/boards/deals/{replay['seed']}/{replay['draw_mode']}")["entries"]
+    assert [entry["replay_id"] for entry in board] == [replay_id]
+    until(page, "document.getElementById('result').textContent.includes('Place 1 on the board of this deal')")
+
+
+def test_a_win_by_dragging(visit, site):
+    """Uploaded, verified, ranked; the heading has the focus, and the page says how the game ended."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    Game(site, login=True).seen_as("Ann")
+    replay, moves = won_game(0)
+    page = opened(ann, address(replay))
+    hand = Hand(page)
+    for move in moves:
+        hand.drag(move)
+    assert page.inner_text("#won-heading").startswith(f"Won with {replay['final_score']} points in ")
+    assert page.evaluate("document.activeElement.id") == "won-heading"
+    check_upload(site, page, replay)
+
+
+def test_a_win_by_tapping_on_a_phone(visit, site):
+    """With a finger: a tap selects, the next one moves."""
+    ann = visit(width=390, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    ann.register()
+    Game(site, login=True).seen_as("Ann")
+    replay, moves = won_game(1)
+    page = opened(ann, address(replay))
+    page.uncheck("[name=tap]")
+    page.evaluate("scrollTo(0, 0)")
+    hand = Hand(page)
+    for move in moves:
+        hand.tap(move)
+    check_upload(site, page, replay)
+
+
+def test_a_win_by_keyboard(visit, site):
+    """Focus goes with the moved card, and the live region says each move and its points."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    Game(site, login=True).seen_as("Ann")
+    replay, moves = won_game(2)
+    page = opened(ann, address(replay))
+    page.focus("#board [tabindex='0']")
+    hand = Hand(page)
+    engine = Engine(deal(replay["seed"]), MAY_19, draw=read(replay).draw)
+    for number, (move, recorded) in enumerate(zip(moves, read(replay).moves, strict=True)):
+        before = engine.score
+        hand.key(move)
+        engine.play(recorded)
+        if number == len(moves) - 1:
+            break
+        words = said(page)
+        points = engine.score - before
+        assert not points or words.endswith(f"{abs(points)} points") or "turned up" in words, words
+        name = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        if recorded == STOCK_CLICK:
+            assert name.startswith("stock")
+        else:
+            pile = f"column {int(move[1][1]) + 1}" if move[1][0] == "t" else f"foundation {int(move[1][1]) + 1}"
+            assert name.endswith(f", {pile}"), (name, move)
+    check_upload(site, page, replay)
+
+
+def test_one_tap_moves(visitor):
+    """A card goes to its best place by one click, and the second click of a double click does nothing more."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    page.mouse.dblclick(*hand.centre("t1"))  # the ace of diamonds, under which another card comes up
+    assert page.inner_text("#points") == "15 points"
+    assert page.inner_text("#moves") == "1 move"
+    assert re.fullmatch("Ace of diamonds from column 2 to foundation 1, .* turned up, 15 points", said(page))
+
+
+def test_what_fits_nowhere_says_so(visitor):
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    page.mouse.click(*hand.centre("t0"))
+    assert said(page) == "jack of hearts does not fit anywhere"
+    page.mouse.move(*hand.centre("t0"))
+    page.mouse.down()
+    page.mouse.move(*hand.centre("t2"), steps=4)
+    assert page.locator("#board .held").count() == 1
+    page.mouse.up()
+    assert said(page) == "jack of hearts does not fit on column 3"
+    assert page.locator("#board .held, #board .chosen").count() == 0
+    assert kept(page)["moves"] == ""
+
+
+@pytest.mark.parametrize("end", ["Escape", "resize", "hidden", "outside"])
+def test_a_drag_can_be_given_up(visitor, end):
+    """The cards go back, and the next drag works."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    home = hand.centre("t1")
+    page.mouse.move(*home)
+    page.mouse.down()
+    page.mouse.move(*hand.centre("f0"), steps=3)
+    if end == "Escape":
+        page.keyboard.press("Escape")
+    elif end == "resize":
+        page.set_viewport_size({"width": 1100, "height": 800})
+        until(page, "innerWidth === 1100")
+        page.set_viewport_size({"width": 1280, "height": 860})
+        until(page, "innerWidth === 1280 && !document.querySelector('#board .held')")
+    elif end == "hidden":
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    else:
+        page.mouse.move(5, 855)
+    page.mouse.up()
+    assert page.locator("#board .held").count() == 0
+    assert hand.centre("t1") == home
+    assert kept(page)["moves"] == ""
+    hand.drag(("t1", "f0", 1))
+    assert page.inner_text("#moves") == "1 move"
+
+
+def test_undo_costs_and_counts(visit, site):
+    """Undos at several depths are in the upload where they were, with the score that was shown."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(3)
+    page = opened(ann, address(replay))
+    hand = Hand(page)
+    page.uncheck("[name=tap]")
+    places = []
+    for number, move in enumerate(moves):
+        hand.drag(move)
+        depth = {5: 1, 20: 3, 40: 1}.get(number, 0)
+        for _ in range(depth):
+            page.click("#undo")
+            places.append(number + 1 + sum({5: 1, 20: 3}.get(before, 0) for before in range(number)))
+        for undone in moves[number + 1 - depth : number + 1]:
+            hand.drag(undone)
+    ann_api = Game(site, login=True)
+    replay_id = uploaded(page)
+    body = ann_api.call("GET", f"/api/replays/{replay_id}")
+    assert body["undo_places"] == places
+    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
+    verdict = ann_api.call("GET", f"/api/replays/{replay_id}/verdict")
+    assert (verdict["undos"], verdict["score"]) == (5, body["final_score"])
+    assert "5 undos" in page.inner_text("#won-heading")
+    steps = ann_api.call("GET", f"/api/replays/{replay_id}/timeline")["steps"]
+    assert [step["input"] for step in steps].count("undo") == 5
+
+
+def test_reloads_keep_the_game(visit):
+    """In mid-game and in mid-drag, by reload, by leaving and coming back, by closing the tab: to the move."""
+    visitor = visit()
+    replay, moves = won_game(1)
+    page = opened(visitor, address(replay))
+    hand = Hand(page)
+    for move in moves[:12]:
+        hand.drag(move)
+    page.click("#undo")
+    before = kept(page)
+    shown = page.inner_text("#points"), page.inner_text("#moves")
+    texts = page.locator("#board ol").evaluate_all("lists => lists.map(list => list.getAttribute('aria-label'))")
+
+    def same(page):
+        until(page, "!document.getElementById('board').inert")
+        now = kept(page)
+        assert {**now, "ms": 0} == {**before, "ms": 0}
+        assert abs(now["ms"] - before["ms"]) < 20_000
+        assert (page.inner_text("#points"), page.inner_text("#moves")) == shown
+        assert (
+            page.locator("#board ol").evaluate_all("lists => lists.map(list => list.getAttribute('aria-label'))")
+            == texts
+        )
+        assert page.is_enabled("#undo")
+
+    opened(visitor)
+    same(page)
+    page.mouse.move(*hand.centre("t6"))
+    page.mouse.down()
+    page.mouse.move(300, 500, steps=3)
+    page.reload()
+    opened(visitor)
+    same(page)
+    page.goto("/replays")
+    page.go_back()
+    until(page, "document.querySelector('#board li')")
+    same(page)
+    page.close()
+    visitor.page = page = visitor.context.new_page()
+    opened(visitor)
+    same(page)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"moves": "abcdefghi"},
+        {"moves": "s-0" * 1_000_000},
+        {"moves": 7},
+        {"undos": "x"},
+        {"undos": [99]},
+        {"deal": "18446744073709551616"},
+        {"deal": 42},
+        {"draw": 2},
+        {"id": "<b>"},
+        {"ms": "1e9"},
+        {"day": {"date": "x"}},
+        {"board": {"f0": [0, 1, 2]}, "score": 745},
+    ],
+)
+def test_edited_storage_does_no_harm(visit, change):
+    """A game that can't have been is not taken up; a stored board or score is never looked at."""
+    visitor = visit()
+    replay, moves = won_game(0)
+    page = opened(visitor, "/play?deal=1&draw=one")
+    keep(page, replay, moves[:10])
+    page.evaluate(
+        "change => localStorage.setItem('solisync.game',"
+        " JSON.stringify({...JSON.parse(localStorage['solisync.game']), ...change}))",
+        change,
+    )
+    opened(visitor)
+    taken_up = kept(page)["deal"] == str(replay["seed"])
+    assert taken_up == ("board" in change)
+    assert page.inner_text("#moves").startswith("10 moves" if taken_up else "0 moves")
+    assert page.inner_text("#points") != "745 points"
+
+
+def test_storage_that_is_no_json_does_no_harm(visitor):
+    page = opened(visitor)
+    page.goto("/replays")
+    page.evaluate(
+        "() => { for (const key of ['game', 'play', 'journals']) localStorage.setItem(`solisync.${key}`, '{') }"
+    )
+    opened(visitor)
+    assert page.inner_text("#moves") == "0 moves"
+
+
+LINKS = {
+    "?deal=18446744073709551615&draw=three": ("18446744073709551615", "three"),
+    "?seed=9007199254740993&draw3": ("9007199254740993", "three"),
+    "?deal=0": ("0", "one"),
+    "?deal=01": None,
+    "?deal=-1": None,
+    "?deal=1000000000000000000000000000000": None,
+    "?deal=<b>deal</b>": None,
+    "?deal=": None,
+}
+
+
+@pytest.mark.parametrize("query", LINKS)
+def test_links_to_deals(visitor, query):
+    """The deal of the address is dealt; one that there is not is named, and another one dealt."""
+    page = opened(visitor, f"/play{query}")
+    if LINKS[query]:
+        seed, draw = LINKS[query]
+        assert page.url.endswith(f"/play?deal={seed}&draw={draw}")
+        label = page.locator("#board ol").nth(6).get_attribute("aria-label")
+        top = deal(int(seed))[4][-1]
+        ranks = ("ace", *map(str, range(2, 11)), "jack", "queen", "king")
+        assert label == f"Column 1: {ranks[top % 13]} of {('clubs', 'diamonds', 'hearts', 'spades')[top // 13]}"
+        assert page.inner_text("#notice") == ""
+    else:
+        assert page.inner_text("#notice").startswith("There is no deal “")
+        assert re.search(r"deal=\d+&draw=one$", page.url)
+
+
+def test_the_deal_of_the_day(visitor, site):
+    """Is dealt with its goal; the game stays that day's when the next one has begun."""
+    today = Game(site).call("GET", "/api/daily-challenge")
+    page = opened(visitor, "/play?daily&draw=three")
+    assert kept(page)["deal"] == str(today["seed"])
+    assert kept(page)["day"]["date"] == today["date"]
+    assert page.inner_text("#goal").startswith(today["description"])
+    tomorrow = {**today, "date": "2999-01-01", "seed": 7}
+    visitor.context.route("**/api/daily-challenge", lambda route: route.fulfill(json=tomorrow))
+    opened(visitor)
+    assert kept(page)["day"]["date"] == today["date"]
+
+
+def test_a_link_asks_before_a_game_is_left(visitor):
+    """Leaving a game with moves asks; staying keeps it."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    Hand(page).stock()
+    page.goto("/play?deal=43&draw=one")
+    page.wait_for_selector("#leave[open]")
+    page.click("#leave button[value=stay]")
+    assert page.inner_text("#moves") == "1 move"
+    assert page.url.endswith("deal=42&draw=one")
+    page.goto("/play?deal=43&draw=one")
+    page.wait_for_selector("#leave[open]")
+    page.click("#leave button[value=leave]")
+    page.wait_for_url("**deal=43&draw=one")
+    until(page, "document.getElementById('moves').textContent === '0 moves'")
+
+
+def test_new_deals_ask_too_and_count_as_lost(visitor):
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.click("#again")
+    assert not page.is_visible("#leave")  # nothing has been moved
+    Hand(page).stock()
+    page.click("#again")
+    page.keyboard.press("Escape")
+    assert page.inner_text("#moves") == "1 move"
+    page.click("#new")
+    page.click("#leave button[value=leave]")
+    until(page, "document.getElementById('moves').textContent === '0 moves'")
+    journal = page.evaluate("JSON.parse(localStorage['solisync.journals']).of['']")
+    assert [(game["won"], game["score"]) for game in journal["games"]] == [(False, 0)]
+    assert journal["wins"] == []
+
+
+def test_the_clock(visit):
+    """It starts with the first move, stands while a dialog is open or the page hidden, and ignores a long sleep."""
+    visitor = visit()
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.clock.install()
+    page.reload()
+    until(page, "document.querySelector('#board li')")
+
+    def passed(seconds):
+        before = kept(page)["ms"]
+        for _ in range(seconds * 4):
+            page.clock.run_for(250)
+        return (kept(page)["ms"] - before) / 1000
+
+    assert passed(3) == 0
+    Hand(page).stock()
+    assert 4 <= passed(5) <= 5.3
+    assert page.inner_text("#time") in ("0:04", "0:05")
+    page.click("#help-open")
+    assert passed(3) <= 1
+    page.keyboard.press("Escape")
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    assert passed(3) <= 1
+    page.evaluate("delete document.hidden")
+    before = kept(page)["ms"]
+    page.clock.fast_forward(86_400_000)  # asleep for a day
+    page.clock.run_for(1000)
+    assert kept(page)["ms"] - before < 5_000
+
+
+def test_finishing_and_winning(visit):
+    """The button is there when the rest is sure; what it plays scores as by hand."""
+    visitor = visit()
+    replay, moves = won_game(0)
+    page = opened(visitor)
+    page.goto("/replays")
+    engine = Engine(deal(replay["seed"]), MAY_19, draw=read(replay).draw)
+    so_far = 0
+    for move in read(replay).moves:
+        if not engine.board[11] and not engine.board[12] and all(c < 64 for pile in engine.board[4:11] for c in pile):
+            break
+        engine.play(move)
+        so_far += 1
+    keep(page, replay, moves[:so_far])
+    opened(visitor)
+    left = 52 - sum(len(pile) for pile in engine.board[:4])
+    page.click("#finish")
+    page.wait_for_selector("#won:not([hidden])")
+    assert page.inner_text("#points") == f"{engine.score + 10 * left} points"
+    assert not page.is_visible("#finish")
+    assert page.is_disabled("#undo")
+
+
+def test_hints(visitor):
+    """Each press shows the next one, and the cards of a hint can be moved so."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.click("#hint")
+    assert said(page) == "Hint: ace of diamonds to foundation 1"
+    assert page.locator("#board .hint").count() == 2
+    page.click("#hint")
+    assert said(page) != "Hint: ace of diamonds to foundation 1"
+    page.focus("#board [tabindex='0']")
+    page.keyboard.press("s")
+    page.keyboard.press("Enter")
+    assert page.locator("#board .hint").count() == 0
+
+
+def test_settings_stay(visit):
+    """Draw, taps, four colours, large print, left-handed; the stock is then at the right."""
+    visitor = visit()
+    page = opened(visitor, "/play?deal=42")
+    for name in ("four", "large", "left"):
+        page.check(f"[name={name}]")
+    page.check("[name=draw][value='3']")
+    opened(visitor)
+    assert page.evaluate("document.body.className") == "play four print left"
+    hand = Hand(page)
+    assert hand.centre("s")[0] > hand.centre("w")[0] > hand.centre("f3")[0] > hand.centre("f0")[0]
+    page.click("#new")
+    until(page, "document.getElementById('drawn').textContent === 'Draw three'")
+    page.check("[name=winnable]")
+    page.click("#new")
+    until(
+        page,
+        "document.getElementById('moves').textContent === '0 moves' && !document.querySelector('#notice .bar')",
+        60,
+    )
+
+
+def test_two_tabs(visit):
+    """One of them plays; the other one can take over, with the game as it is."""
+    visitor = visit()
+    first = opened(visitor, "/play?deal=42&draw=one")
+    Hand(first).stock()
+    visitor.page = second = visitor.context.new_page()
+    opened(visitor)
+    assert "open in another tab" in second.inner_text("#notice")
+    assert second.evaluate("document.getElementById('board').inert")
+    second.click("#notice button")
+    until(second, "document.getElementById('moves').textContent === '1 move'")
+    until(first, "document.getElementById('board').inert")
+    Hand(second).stock()
+    first.bring_to_front()
+    first.click("#notice button")
+    until(first, "document.getElementById('moves').textContent === '2 moves'")
+
+
+def test_two_tabs_without_locks(visit):
+    """Over plain HTTP they ask one another."""
+    visitor = visit()
+    visitor.context.add_init_script("Object.defineProperty(navigator, 'locks', {value: undefined})")
+    opened(visitor, "/play?deal=42&draw=one")
+    first = visitor.page
+    visitor.page = second = visitor.context.new_page()
+    opened(visitor)
+    assert "open in another tab" in second.inner_text("#notice")
+    second.click("#notice button")
+    until(first, "document.getElementById('board').inert")
+    until(second, "!document.getElementById('board').inert")
+
+
+def test_a_loaded_page_plays_without_a_network(visit, site):
+    """A whole game; its win is kept, and sent when the network is back."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(0)
+    page = opened(ann)
+    ann.settle()
+    keep(page, replay, moves[:-3])
+    opened(ann)
+    ann.settle()
+    ann.context.set_offline(True)
+    hand = Hand(page)
+    for move in moves[-3:]:
+        hand.drag(move)
+    until(page, "document.getElementById('outbox').textContent.includes('Not connected: 1 win waits here')")
+    page.click("#won-next button.main")  # the next game, without a network
+    until(page, "document.getElementById('moves').textContent === '0 moves'")
+    ann.context.set_offline(False)
+    replay_id = uploaded(page)
+    assert Game(site, login=True).call("GET", f"/api/replays/{replay_id}")["moves"] == replay["moves"]
+    until(page, "!document.getElementById('waiting').textContent")
+
+
+def test_a_right_click_goes_home(visitor):
+    """To a foundation, or nowhere; the menu of the browser stays away."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    page.uncheck("[name=tap]")
+    page.mouse.click(*hand.centre("t0"), button="right")
+    assert said(page) == "jack of hearts does not fit on foundation 1"
+    page.mouse.click(*hand.centre("t1"), button="right")
+    assert page.inner_text("#points") == "15 points"
+
+
+def test_a_second_finger_does_nothing(visit):
+    """While one drags, another one neither drags nor drops."""
+    visitor = visit(width=390, has_touch=True, is_mobile=True)
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    tools = page.context.new_cdp_session(page)
+    x, y = hand.centre("t1")
+    other = hand.centre("t3")
+
+    def touch(kind, *points):
+        tools.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]},
+        )
+
+    touch("touchStart", (x, y))
+    touch("touchMove", (x + 20, y + 20))
+    until(page, "document.querySelectorAll('#board .held').length === 1")
+    touch("touchStart", (x + 20, y + 20), other)
+    touch("touchMove", (x + 30, y + 30), (other[0] + 40, other[1]))
+    assert page.locator("#board .held").count() == 1
+    touch("touchEnd")
+    until(page, "!document.querySelector('#board .held')")
+    assert kept(page)["moves"] == ""
+
+
+@pytest.mark.parametrize("options", [{}, {"forced_colors": "active"}, {"reduced_motion": "reduce"}])
+def test_nothing_is_wider_than_320_pixels(visit, options):
+    """Which is also a wide screen at 400 %; in forced colours what is selected is marked, and without motion too."""
+    page = opened(visit(width=320, **options), "/play?deal=42&draw=three")
+    page.check("[name=large]")
+    page.uncheck("[name=tap]")
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    page.evaluate("scrollTo(0, 0)")
+    Hand(page).select("t1")
+    assert page.locator("#board .chosen").count() == 1
+    outline = page.evaluate("getComputedStyle(document.querySelector('#board .chosen')).outlineStyle")
+    assert outline == "solid" or "forced_colors" not in options
+    Hand(page).drag(("t1", "f0", 1))
+    moving = page.evaluate("document.getElementById('board').getAnimations({subtree: true}).length")
+    assert not moving or "reduced_motion" not in options
