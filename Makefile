@@ -9,7 +9,7 @@ SERVE := $(BIN)/solisync
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-instructions schema lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-instructions schema lint format smoke clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -75,6 +75,9 @@ bench-growth: benchable  ## measure what a million players cost each route, comp
 
 bench-scale: benchable  ## measure the constants of docs/scaling.md
 	$(BIN)/python -m bench.scale $(OPTIONS)
+
+bench-live: benchable  ## measure 10,000 streams of live events, and what they cost others (OPTIONS='--streams 1000 …')
+	$(BIN)/python -m bench.live $(OPTIONS)
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)

@@ -3,6 +3,7 @@
     Solisync             all that one process serves with
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
     ├── Database           the connection pool, which all below share
+    ├── Live               the bus between processes, and streams of events
     ├── Housekeeping       deletes expired rows
     ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
@@ -32,6 +33,8 @@ from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
+from .events.live import Live
+from .events.openings import Openings
 from .history import History
 from .housekeeping import Housekeeping
 from .postgres.database import Database
@@ -106,12 +109,13 @@ def make_service(
     is open. Tests have a clock, ids, a cost of bcrypt and times of the pool of their own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name]
+    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
+    live = Live(settings, reactor, database=database, metrics=metrics, now=now, times=times)
     history = History(
         database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
     )
@@ -122,6 +126,7 @@ def make_service(
         recent=recent,
         passwords=hashing,
         metrics=metrics,
+        live=live,
         observer=history.observe,
         schema=migrations[-1].number,
         now=now,
@@ -147,8 +152,14 @@ def make_service(
         ),
         history=history,
         checking=Checking(
-            database=database, reactor=reactor, metrics=metrics, count=settings.checkers, changed=recent.invalidate
+            database=database,
+            reactor=reactor,
+            metrics=metrics,
+            count=settings.checkers,
+            changed=recent.invalidate,
+            bus=live.bus,
         ),
+        live=live,
         site=site,
         metrics=metrics,
         sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),
@@ -160,7 +171,7 @@ def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedP
     if settings.database_url is not None:
         return None
     processes = settings.workers + (settings.workers > 1)  # one more while workers are replaced
-    room = processes * settings.database_connections + 30  # for admin commands and psql
+    room = processes * (settings.database_connections + 1) + 30  # one for the bus; for admin commands and psql
     return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}",))
 
 

@@ -11,6 +11,7 @@ from twisted.logger import Logger
 
 from .checking.queue_worker import Checking
 from .errors import ConnectionFailed, TransactionAborted
+from .events.live import Live
 from .history import History
 from .housekeeping import Housekeeping
 from .postgres.database import Database
@@ -48,6 +49,7 @@ class Solisync(Daemon):
         housekeeping: Housekeeping,
         history: History,
         checking: Checking,
+        live: Live,
         site: Site,
         metrics: Metrics,
         sampler: Sampler,
@@ -63,6 +65,7 @@ class Solisync(Daemon):
         self._housekeeping = housekeeping
         self._history = history
         self._checking = checking
+        self._live = live
         self._site = site
         self._metrics = metrics
         self._sampler = sampler
@@ -92,13 +95,16 @@ class Solisync(Daemon):
         self._housekeeping.stop()
         checking = Deferred.fromCoroutine(self._checking.stop())
         self._sampler.stop()
+        streams_ended = Deferred.fromCoroutine(self._live.end_streams())
         self._site.connections.announce_end()
         if self._port is not None:
             await listening.stop(self._reactor, self._port)
+        await streams_ended
         await self._site.connections.drain(self._settings.stop_seconds)
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
         await self._history.stop(HISTORY_STOP_SECONDS)
+        self._live.stop()
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()
@@ -124,6 +130,7 @@ class Solisync(Daemon):
                 await deferLater(self._reactor, self._database.pool.times.reconnect)
         if not self._stopping:
             self._database.open(dsn)
+            self._live.start(dsn)
             self._housekeeping.start()
             self._history.start()
             self._checking.start()

@@ -20,7 +20,8 @@ from solisync.access import passwords
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
-from tests.harness import forking
+from solisync.settings.table import TABLE
+from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
@@ -32,6 +33,10 @@ from tests.harness.processes import launching, reset_ignored_interrupt
 from tests.harness.service import ready, start
 
 TEST_SECONDS = 5 * PATIENCE
+CONNECTIONS = """
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'solisync' AND state = 'idle'
+"""
 WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
 
 _numbers = itertools.count(1)
@@ -301,9 +306,14 @@ def administrate(reactor, shared_dsn):
 @pytest.fixture(scope="session")
 def shared_nodes(shared_dsn, reactor, logs):
     with launching(logs) as launch:
+        connected = len(run_sql(shared_dsn, CONNECTIONS))
         running = [launch_service(launch, shared_dsn) for _ in range(2)]
         for node in running:
             pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
+        # a connection that is still being set up may get into a deadlock with whoever empties all tables
+        size = next(int(setting.default) for setting in TABLE if setting.field == "database_connections")
+        whole = until(reactor, lambda: len(run_sql(shared_dsn, CONNECTIONS)) >= connected + len(running) * size)
+        pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
         yield running
         for node in running:
             assert node.stop() == 0
@@ -334,3 +344,19 @@ def serve(launch, reactor):
         return process
 
     return serve
+
+
+@pytest.fixture
+def listen(reactor):
+    """Open a stream for a client of the player's; all are closed at the end of the test."""
+    opened = []
+
+    async def listen(server, client, **options):
+        token = client if isinstance(client, str) else client.tokens.access_token
+        stream = await event_streams.connect(reactor, server.port, token, **options)
+        opened.append(stream)
+        return stream
+
+    yield listen
+    for stream in opened:
+        stream.transport.abortConnection()

@@ -25,6 +25,7 @@ FLOORS = (
     {"process"},
     {"postgres"},
     {"storage"},
+    {"events"},
     {"access"},
     {"acts"},
     {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},

@@ -18,6 +18,8 @@ from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
 from solisync.checking import checker
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
+from solisync.events import openings
+from solisync.events.streams import PER_PLAYER
 from solisync.postgres import pool
 from solisync.postgres.times import TIMES
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
@@ -139,6 +141,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",
         "opting in and out": f"{OPT_IN.most} in {OPT_IN.seconds} s for each player,",
+        "streams of live events": f"{PER_PLAYER} of one player and {openings.MOST} openings in {openings.SECONDS:g} s",
         "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
         "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {checker.MEMORY_BYTES // MIB} MiB,",
         "one account": f"{quota} MiB of replays",

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import NotFound
+from ..events.notices import BoardsChanged, ReplayStored, SessionsEnded
+from ..events.telling import tell
 from ..postgres.database import Database
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
@@ -70,7 +72,11 @@ class Acting:
 
         Everything is one transaction. Raises NotFound when there is no such target (any more).
         """
-        return await self.database.transact(self._perform, act, target, given)
+        done = await self.database.transact(self._perform, act, target, given)
+        if done.changed:
+            concerned = SessionsEnded(target) if act.target == "player" else ReplayStored()  # or to be checked again
+            await tell(self.database, concerned, BoardsChanged())
+        return done
 
     async def _perform(self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]) -> Done:
         replay_id = None if act.target == "player" else target

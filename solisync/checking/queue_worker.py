@@ -1,6 +1,6 @@
 """Takes replays from the queue to checker processes, and stores their verdicts (docs/verification.md)."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,6 +12,8 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import DatabaseError, Unavailable
+from ..events.bus import Bus
+from ..events.notices import BoardsChanged, Notice, ReplayStored, VerdictStored
 from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
 from ..postgres.database import Database
 from ..postgres.statement import Call
@@ -20,6 +22,7 @@ from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
 from ..rules.boards import boards_of
+from ..rules.events import streamed_boards
 from ..storage import checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
 from .checker_process import COMMAND, CheckerProcess
@@ -37,7 +40,7 @@ class Checking:
     """Checks replays in `count` processes; with 0 it does nothing. `changed` is called when a verdict has changed.
 
     For each process there are two loops, one for each queue; so a literal check does not wait for a search, which the
-    process interrupts for it. No transaction is open during a check.
+    process interrupts for it. No transaction is open during a check. The bus says when a replay is stored, on any node.
     """
 
     _log = Logger()
@@ -50,6 +53,7 @@ class Checking:
         metrics: Metrics,
         count: int,
         changed: Callable[[], None],
+        bus: Bus,
         command: tuple[str, ...] = COMMAND,
         times: QueueTimes = TIMES,
     ) -> None:
@@ -58,13 +62,17 @@ class Checking:
         self._metrics = metrics
         self._count = count
         self._changed = changed
+        self._bus = bus
         self._command = command
         self._times = times
         self._stopping = False
         self._processes: set[CheckerProcess] = set()
         self._running: list[Deferred[None]] = []
         self._pauses: set[Deferred[None]] = set()
+        self._resting: dict[bool, set[Deferred[None]]] = {False: set(), True: set()}  # while a queue is empty
+        self._added = {False: 0, True: 0}  # how often replays were put into it
         self._healthy = True
+        bus.subscribers.append(self._hear)
 
     def start(self) -> None:
         """Begin; the database is open."""
@@ -78,7 +86,7 @@ class Checking:
         self._stopping = True
         for process in self._processes:
             process.kill()
-        for pause in list(self._pauses):
+        for pause in [*self._pauses, *self._resting[False], *self._resting[True]]:
             pause.cancel()
         await gatherResults(self._running)
 
@@ -86,13 +94,24 @@ class Checking:
         running = Deferred.fromCoroutine(work)
         self._running.append(running.addErrback(lambda failure: self._log.failure("checking has ended", failure)))
 
-    async def _pause(self, seconds: float) -> None:
+    def _hear(self, notice: Notice) -> None:
+        if isinstance(notice, ReplayStored):
+            self._wake(search=False)
+
+    def _wake(self, *, search: bool) -> None:
+        """Look into a queue: there may be something."""
+        self._added[search] += 1
+        for pause in [*self._resting[search]]:
+            pause.cancel()
+
+    async def _pause(self, seconds: float, among: set[Deferred[None]] | None = None) -> None:
         if not self._stopping:
+            pauses = self._pauses if among is None else among
             pause: Deferred[None] = deferLater(self._reactor, seconds)
-            self._pauses.add(pause)
+            pauses.add(pause)
             with suppress(CancelledError):
                 await pause
-            self._pauses.discard(pause)
+            pauses.discard(pause)
 
     async def _keep_checker(self) -> None:
         """Keep one process running, and the two queues at it."""
@@ -131,9 +150,11 @@ class Checking:
         """Check what is in one of the queues, one after the other, until the process ends."""
         claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=self._times.claim)
         while not process.ended.called and not self._stopping:
+            added = self._added[search]
             claim = await self._patiently(claim_next)
             if claim is None:
-                await self._pause(self._times.poll)
+                if self._added[search] == added:
+                    await self._pause(self._times.poll, among=self._resting[search])
             elif claim.attempt > checks.ATTEMPTS:
                 await self._store(claim, CRASHED, engine=ENGINE_VERSION)
             elif (replay := await self._read(claim)) is not None:
@@ -161,13 +182,19 @@ class Checking:
         self._metrics.check_cpu.inc(answer.cpu_seconds)
         if answer.verdict.status is Status.PENDING:
             await self._patiently(lambda: self._database.autocommit(checks.search, claim))
+            self._wake(search=True)
         else:
-            boards = None
-            if answer.verdict.status is Status.VERIFIED:
-                boards = boards_of(
-                    mode=replay.mode, draw_mode=replay.draw_mode, seed=replay.seed, received_at=replay.received_at
-                )
-            await self._store(claim, answer.verdict, engine=answer.engine, timeline=answer.timeline, boards=boards)
+            boards = boards_of(
+                mode=replay.mode, draw_mode=replay.draw_mode, seed=replay.seed, received_at=replay.received_at
+            )
+            await self._store(
+                claim,
+                answer.verdict,
+                engine=answer.engine,
+                timeline=answer.timeline,
+                boards=boards if answer.verdict.status is Status.VERIFIED else None,
+                changed=boards if replay.verified or answer.verdict.status is Status.VERIFIED else (),
+            )
 
     async def _wait(
         self, process: CheckerProcess, claim: Claim, answered: Deferred[Answer | None], seconds: float
@@ -192,16 +219,22 @@ class Checking:
         engine: int,
         timeline: bytes | None = None,
         boards: list[str] | None = None,
+        changed: Sequence[str] = (),
     ) -> None:
+        """Store a verdict, and tell who may wait for it, and those who look at the boards that it has `changed`."""
+        notices: list[Notice] = [VerdictStored(claim.user_id, claim.replay_id, verdict.status.value)]
+        if shown := streamed_boards(changed):
+            notices.append(BoardsChanged(shown))
         steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=boards)
-        await self._patiently(lambda: self._database.transact(self._settle, steps))
+        await self._patiently(lambda: self._database.transact(self._settle, steps, notices))
         self._metrics.verdicts.labels(verdict.status.value).inc()
 
-    async def _settle(self, transaction: Transaction, steps: tuple[Call, ...]) -> None:
+    async def _settle(self, transaction: Transaction, steps: tuple[Call, ...], notices: list[Notice]) -> None:
         try:
             await transaction.commit_with(*steps)
         finally:
             self._changed()
+        self._bus.publish(*notices)
 
     async def _look_after_queues(self) -> None:
         """Measure the queues, and put old replays into them when they are empty."""

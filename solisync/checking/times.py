@@ -13,7 +13,7 @@ class QueueTimes:
     )
     literal: float = 60.0  # how long a literal check may take before its checker is taken to hang, and is killed
     search: float = 600.0  # the same for a search: 5 s of processor time at a hundredth of a busy core
-    poll: float = 0.5  # how often to look for work while there is none
+    poll: float = 2.0  # how often to look for work while there is none, and nobody says that there is
     ready: float = 30.0  # how long a new process may take to begin
     restart: float = 2.0  # the pause before another process takes the place of one that ended
     retry: float = 1.0  # the pause after a failure of the database

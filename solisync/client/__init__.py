@@ -3,18 +3,23 @@
 It keeps the player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more.
 """
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
+from twisted.web.iweb import IResponse
 
+from ..events.reading import read_events
 from ..klondike import Timeline
 from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
 from ..rules.analytics import Batch, Receipt
 from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
 from ..rules.challenge import DailyChallenge
+from ..rules.events import StreamEvent
 from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
 from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
@@ -124,6 +129,17 @@ class Client(Transport):
     async def push(self, payload: Payload) -> SyncAnswer:
         """Merge this progress into the stored one; returns the result."""
         return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=payload)
+
+    async def events(self, *boards: str) -> AsyncGenerator[StreamEvent, None]:
+        """The events of one stream, which names these boards: the last is an EndEvent, unless the connection is lost.
+
+        After an end that allows it, open the next one after `retry_seconds`.
+        """
+        query = urlencode([("board", board) for board in boards])
+        response = await self._as_player("GET", f"/api/events?{query}", IResponse)
+        async with aclosing(read_events(response, self._note_retry)) as events:
+            async for event in events:
+                yield event
 
     async def leaderboard(self) -> list[Entry]:
         """The best of the players who have opted in."""

@@ -4,6 +4,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 import treq
+from twisted.web.iweb import IResponse
 
 from ..rules.accounts import RefreshRequest, TokenPair
 from ..rules.shapes import ErrorBody
@@ -38,6 +39,10 @@ class Transport:
         self._http = http
         self._headers = headers or {}
         self.tokens: TokenPair | None = None
+        self.retry_seconds = 1.0  # when to open a stream again, as the service has said last
+
+    def _note_retry(self, seconds: float) -> None:
+        self.retry_seconds = seconds
 
     async def refresh(self) -> TokenPair:
         """Exchange the refresh token for a new pair."""
@@ -72,7 +77,7 @@ class Transport:
         content_type: str = JSON,
         token: str | None = None,
     ) -> T:
-        """Send one request; returns the answer decoded into `shape`, or undecoded when that is bytes.
+        """Send one request; returns the answer decoded into `shape`, undecoded for bytes, or unread for an IResponse.
 
         A body of bytes is sent as it is, any other as JSON.
         """
@@ -83,9 +88,10 @@ class Transport:
         if body is not None:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        response = await self._http.request(
-            method, self._url + path, headers=headers, data=data, timeout=REQUEST_SECONDS
-        )
+        options = {"timeout": REQUEST_SECONDS, "unbuffered": shape is IResponse}
+        response = await self._http.request(method, self._url + path, headers=headers, data=data, **options)
+        if response.code == 200 and shape is IResponse:
+            return cast(T, response)
         content = await response.content()
         if response.code == 200 and shape is bytes:
             return cast(T, content)

@@ -14,6 +14,8 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..access.passwords import Passwords
 from ..errors import BadRequest
+from ..events.notices import SessionsEnded
+from ..events.telling import tell
 from ..postgres.transaction import Transaction
 from ..process.audit import Happened, audit
 from ..rules.accounts import check_new_password, username_to_look_up
@@ -68,6 +70,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
         if user_id is None:
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
+        await tell(opened, SessionsEnded(user_id))
     return f"password of '{username}' replaced, all sessions ended"
 
 

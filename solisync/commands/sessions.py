@@ -2,6 +2,8 @@
 
 from ..acts import players
 from ..errors import FatalError
+from ..events.notices import SessionsEnded
+from ..events.telling import tell
 from ..postgres.database import Database
 from ..storage import sessions
 from .output import Column
@@ -34,6 +36,7 @@ async def revoke(task: Task) -> None:
     async with task.acting() as acting:
         if task.chosen.everyone:
             count = await _revoke_everyone(task, acting.database)
+            await tell(acting.database, SessionsEnded(None))
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await acting.database.autocommit(player, task.chosen.user)

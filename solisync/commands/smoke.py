@@ -6,7 +6,7 @@ One anonymous analytics event stays behind.
 import secrets
 import string
 from base64 import b64decode
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import uuid4
@@ -14,6 +14,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 from OpenSSL.SSL import Error as OpenSSLError
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectError
 from twisted.internet.task import deferLater
 from twisted.web.client import ResponseFailed
@@ -21,10 +22,12 @@ from twisted.web.client import ResponseFailed
 from ..client import ApiError, Client
 from ..errors import FatalError
 from ..rules.analytics import Batch, Event
+from ..rules.events import BoardEvent, ProgressEvent, StreamEvent
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 120
+EVENT_SECONDS = 10.0  # a proxy that holds events back does so for longer
 # a PNG of one black pixel
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==")
 
@@ -87,12 +90,21 @@ class _Smoke:
         await self._step("login of a page", lambda: self._log_in_as_a_page(name, password))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")
+        events = client.events("leaderboard")
+        hello = await self._next("stream of events", events)
         progress = (await self._step("pull", client.pull)).merged
         progress = replace(progress, stats=replace(progress.stats, games_won=1, best_single_score=1))
         await self._step("push", lambda: client.push(progress))
         merged = (await self._step("pull again", client.pull)).merged
         _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
+        if hello is not None:
+            pushed = await self._next("event of the push", events)
+            _expect(isinstance(pushed, ProgressEvent) and pushed.own, f"the stream said {pushed} of the push")
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))
+        if hello is not None:
+            board = await self._next("event of the leaderboard", events)
+            _expect(board == BoardEvent("leaderboard"), f"the stream said {board} of the leaderboard")
+        await events.aclose()
         entry = await self._step("own entry", client.own_entry)
         _expect((entry.visible, entry.display_name) == (True, name), "the own entry is not the one that was made")
         await self._step("leaderboard", client.leaderboard)
@@ -134,6 +146,22 @@ class _Smoke:
         _expect(receipt.duplicates == 1, "the same event was stored twice")
         await self._step("delete account", client.delete_account)
         await self._refused("login after deletion", 401, lambda: client.login(name, password))
+
+    async def _next(self, name: str, events: AsyncGenerator[StreamEvent, None]) -> StreamEvent | None:
+        """The next event; None where the service has no streams. Fails where a proxy holds events back."""
+
+        async def take() -> StreamEvent | None:
+            try:
+                return await Deferred.fromCoroutine(anext(events, None)).addTimeout(EVENT_SECONDS, self._reactor)
+            except ApiError as error:
+                if error.code != "not_found":
+                    raise
+                print("     there are no streams")
+                return None
+            except TimeoutError:
+                raise ValueError(f"{name}: nothing came within {EVENT_SECONDS:g} s") from None
+
+        return await self._step(name, take)
 
     async def _log_in_as_a_page(self, name: str, password: str) -> None:
         """Fails where a proxy hides from the service which page a request comes from."""

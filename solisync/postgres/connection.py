@@ -132,6 +132,11 @@ class Connection:
                 raise TimedOut(reason(error)) from error
             raise DatabaseError(reason(error)) from error
 
+    async def listen(self, channel: str, hear: Callable[[str], None]) -> None:
+        """Call `hear` with the payload of each notification on the channel; raises what `execute` raises."""
+        self._libpq.observe(hear)
+        await self.execute(f"LISTEN {channel}")
+
     def _is_outdated(self, code: str) -> bool:
         """Whether a connection that is made now may do better; a young one would not, unless the schema has changed."""
         age = self._libpq.reactor.seconds() - self._opened

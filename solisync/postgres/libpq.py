@@ -8,7 +8,7 @@ later: that was half of the time of a statement.
 import os
 import select
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import psycopg2
@@ -74,6 +74,14 @@ class _Attempt(txpostgres.Connection):  # type: ignore[misc]
         super(txpostgres.Connection, self).doRead()
 
 
+class _AtOnce:
+    """Runs what txpostgres would leave to Twisted's Cooperator, which may exchange the order of notifications."""
+
+    def cooperate(self, calls: Iterator[Deferred[None]]) -> None:
+        for _ in calls:
+            pass
+
+
 class _Uncancellable(Deferred[Any]):
     """The result of a statement that goes on when its caller is cancelled; `cancel` only calls a function.
 
@@ -101,6 +109,7 @@ class LibpqConnection:
         self._cursor: Any = None  # of the statement that is running
         self._outcome: Deferred[list[Row]] | None = None
         self._sending = False
+        self._notifications: Any = None  # txpostgres' observers of this connection, if there are any
         self._descriptor = os.dup(connection.fileno())  # -1 when closed
         self._input = select.poll()
         self._input.register(self._descriptor, select.POLLIN)
@@ -156,6 +165,12 @@ class LibpqConnection:
         outcome = self._outcome = Deferred() if self.on_cancel is None else _Uncancellable(self.on_cancel)
         self._proceed()
         return outcome
+
+    def observe(self, hear: Callable[[str], None]) -> None:
+        """Call `hear` with the payload of each notification that arrives; it must not use the connection itself."""
+        self._notifications = txpostgres.Connection(self.reactor, _AtOnce())
+        self._notifications._connection = self._connection
+        self._notifications.addNotifyObserver(lambda notification: hear(notification.payload))
 
     def catch_up(self) -> None:
         """Read what has arrived since the reactor last looked, above all that the server has closed the connection."""
@@ -229,6 +244,8 @@ class LibpqConnection:
         except Exception:  # also for values that Python can't represent, such as dates after the year 9999
             rows = Failure()
         self._watch(sending=False)
+        if self._notifications is not None:
+            self._notifications.checkForNotifies()
         self._settle(rows)  # last, because it may begin the next statement
 
     def _watch(self, *, sending: bool) -> None:
@@ -251,6 +268,8 @@ class LibpqConnection:
         except psycopg2.Error:
             self.close()
         else:
+            if self._notifications is not None:
+                self._notifications.checkForNotifies()
             # without a running statement, libpq reports even the FATAL error of a server about to leave as a notice
             if self._connection.notices or self.disconnected:
                 self.close()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -28,6 +28,7 @@ from twisted import __version__ as twisted_version
 
 from .. import __version__
 from ..klondike import Status
+from ..rules.events import NAMES, EndReason
 
 SAMPLE_SECONDS = 1.0
 REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -92,6 +93,14 @@ class Metrics:
         self.check_cpu = counter("replay_check_cpu_seconds", "Processor time of checks of replays.")
         self.checks_waiting = gauge("replay_checks_waiting", "Replays that wait to be checked.", "queue", mode=MAX)
         self.checks_oldest = gauge("replay_checks_oldest_seconds", "How long the oldest upload has waited.", mode=MAX)
+        self.streams = gauge("streams", "Streams of events that are open.")
+        self.streams_opened = counter("streams_opened", "Streams of events opened.")
+        self.streams_ended = counter("streams_ended", "Streams of events ended.", "reason")
+        self.stream_events = counter("stream_events", "Events written to streams.", "event")
+        self.stream_events_coalesced = counter("stream_events_coalesced", "Events that newer ones made needless.")
+        self.bus_batches = counter("bus_batches", "Batches for the bus.", "outcome")
+        self.bus_lag = histogram("bus_lag", "From sending a batch to hearing it.", REQUEST_BUCKETS)
+        self.bus_deaf = gauge("bus_deaf", "Processes that don't hear the bus.")
         self.lag_seconds = histogram("reactor_lag", "How late the reactor was for a timer.", LAG_BUCKETS)
         self.memory = gauge("resident_memory_bytes", "Memory of the serving processes.")
         self.descriptors = gauge("open_files", "Open file descriptors of the serving processes.")
@@ -107,6 +116,12 @@ class Metrics:
             self.logins.labels(outcome)
         for outcome in ("accepted", "duplicate", "rejected"):
             self.events.labels(outcome)
+        for outcome in ("sent", "dropped"):
+            self.bus_batches.labels(outcome)
+        for reason in (*get_args(EndReason), "left", "unread"):
+            self.streams_ended.labels(reason)
+        for name in NAMES.values():
+            self.stream_events.labels(name)
         for status in Status:
             if status is not Status.PENDING:
                 self.verdicts.labels(status.value)
@@ -117,11 +132,12 @@ class Metrics:
         self._replaced = 0
         self._servers: set[str] = set()
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answer."""
+    def answered(self, method: str, route: str, status: int, seconds: float | None) -> None:
+        """Count one answer, and the time that it took unless that is None."""
         requests, request_seconds = self._labelled(method, route, status)
         requests.inc()
-        request_seconds.observe(seconds)
+        if seconds is not None:
+            request_seconds.observe(seconds)
 
     def _label(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         return self.requests.labels(method, route, status), self.request_seconds.labels(method, route)

@@ -1,6 +1,10 @@
 """Documents that are not pushed: the default one, and those read back from storage."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -10,6 +14,10 @@ from .pushed import read_fields, read_known, read_unknown
 from .surrogates import decode, without_lone_surrogates
 from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats, Unknown
 
+_stats_facts, _progress_facts = (
+    attrgetter(*(field.name for field in structs.fields(shape) if field.name != "last_modified"))
+    for shape in (Stats, Progress)
+)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -19,6 +27,32 @@ def default_document(user_id: str, now: datetime) -> Document:
         user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
     )
     return Document(payload, NO_UNKNOWN_FIELDS)
+
+
+def revision(stored: bytes) -> str:
+    """What tells this stored document from every other one (docs/live.md)."""
+    return sha256(stored).hexdigest()[:32]
+
+
+def is_news(merged: Document, stored: Document | None) -> bool:
+    """Whether a merged document has more than new times, and the form of the id, that the one before had not.
+
+    Each push changes the times: two devices that push whenever the other has would never end if these were news.
+    """
+    if stored is None:
+        return True
+    new, old = merged.payload, stored.payload
+    return (
+        _stats_facts(new.stats) != _stats_facts(old.stats)
+        or _progress_facts(new.progress) != _progress_facts(old.progress)
+        or merged.unknown_fields != stored.unknown_fields
+        # shapes of two classes are never equal
+        or (new.achievements != old.achievements and _all_facts(new.achievements) != _all_facts(old.achievements))
+    )
+
+
+def _all_facts(shapes: Sequence[Struct]) -> list[tuple[Any, ...]]:
+    return [*map(structs.astuple, shapes)]
 
 
 def read_saved(raw: bytes) -> Document:

@@ -89,6 +89,8 @@ class ServingSettings(Settings):
     public_avatars: bool
     workers: int
     checkers: int
+    streams: int
+    bus_database_url: str | None = field(repr=False)
     stop_seconds: float
     metrics_listen: str | None
     replay_quota_mib: int

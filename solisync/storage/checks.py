@@ -21,13 +21,14 @@ OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrat
 
 @dataclass(frozen=True, slots=True)
 class ClaimedReplay:
-    """A replay to check, and the facts that decide on which boards it stands."""
+    """A replay to check, the facts that decide on which boards it stands, and whether an earlier check verified it."""
 
     body: bytes
     mode: str
     draw_mode: str
     seed: int | None
     received_at: datetime
+    verified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,11 @@ CLAIM = Query(
 
 READ = Query(
     "read_claimed_replay",
-    "SELECT body, mode, draw_mode, seed, received_at FROM replays WHERE id = $1::uuid",
+    """
+    SELECT body, mode, draw_mode, seed, received_at,
+        EXISTS (SELECT FROM verdicts WHERE replay_id = id AND status = 'verified') AS verified
+    FROM replays WHERE id = $1::uuid
+    """,
     row=converted(ClaimedReplay, body=str.encode, seed=int),
 )
 

@@ -9,6 +9,7 @@ from ..access.large_bodies import LargeBodies
 from ..access.passwords import Passwords
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
+from ..events.live import Live
 from ..postgres.database import Database
 from ..process.audit import Happened
 from ..process.metrics import Metrics
@@ -31,6 +32,7 @@ def make_site(
     recent: CoalescingCache[list[Recent]],
     passwords: Passwords,
     metrics: Metrics,
+    live: Live,
     observer: Callable[[Happened], None],
     schema: int,
     now: Callable[[], datetime],
@@ -59,6 +61,7 @@ def make_site(
         limiter=limiter,
         large_bodies=large_bodies,
         metrics=metrics,
+        live=live,
         schema=schema,
         now=now,
         new_id=new_id,

@@ -63,6 +63,13 @@ class Content:
     media_types: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """An answer that goes on: Server-Sent Events of these names, each with data of this shape."""
+
+    shapes: Mapping[str, type[msgspec.Struct]]
+
+
 class RequestValue(NamedTuple):
     """How an argument is read off a request, for the handlers of the routes that have it."""
 
@@ -73,6 +80,7 @@ class RequestValue(NamedTuple):
 ARGUMENTS = {
     "player": RequestValue(attrgetter("claims.user_id"), attrgetter("protected")),
     "access_expiry": RequestValue(attrgetter("claims.expiry"), attrgetter("protected")),
+    "address": RequestValue(attrgetter("caller.bucket")),
     "client": RequestValue(attrgetter("caller.bucket"), lambda route: route.limit and not route.protected),
     "cookie": RequestValue(session_cookie, attrgetter("same_origin")),
     "body": RequestValue(
@@ -104,9 +112,9 @@ class Route:
     origins that the operator lists may read `shared` replies, as none of `same_origin` routes are.
 
     The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
-    groups routes by noun; `answer` is a message shape, a list of one or Content; `query` has the shape of one value;
-    `errors` are the codes of the handler's own errors; `links` has the names of routes that continue from the answer,
-    with the places in it of the variables of their paths. Routes that are not `listed` are left out.
+    groups routes by noun; `answer` is a message shape, a list of one, Content or EventStream; `query` has the shape of
+    one value; `errors` are the codes of the handler's own errors; `links` has the names of routes that continue from
+    the answer, with the places in it of the variables of their paths. Routes that are not `listed` are left out.
     """
 
     method: str

@@ -1,5 +1,6 @@
 """`solisync doctor`: each thing that can be wrong is found, and a healthy service is called healthy."""
 
+import resource
 import shutil
 import socket
 from base64 import b64encode
@@ -40,11 +41,12 @@ async def test_a_healthy_service_is_well(administrate, server):
     """Beside a running service nothing is wrong, in words and in records; it is the service that has the port."""
     listen = f"tcp:{server.port}:interface=127.0.0.1"
     environ = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1", "SOLISYNC_LISTEN": listen}
+    environ["SOLISYNC_STREAMS"] = "10"  # more may need more files than this machine allows
     records = (await administrate("doctor", "--json", **environ)).records
     assert {record["level"] for record in records} == {"ok"}
     subjects = {record["subject"] for record in records}
     database = {"database", "clock", "schema", "rights", "disk", "tables"}
-    assert subjects == {"settings", "secret", "port", "proxy"} | database
+    assert subjects == {"settings", "secret", "port", "proxy", "streams", "bus"} | database
     text = await administrate("doctor", **environ)
     assert f"solisync 0.1.0 is running on {listen}" in text
     assert [line.split()[:2] for line in text.lines] == [["ok", record["subject"]] for record in records]
@@ -186,7 +188,7 @@ async def test_another_encoding_is_found(examine, postgres):
 async def test_too_few_connections_are_found(examine, shared_dsn):
     """A node that wants more than the server has."""
     found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="500")
-    assert "wants 502" in found["wrong", "database"]
+    assert "wants 503" in found["wrong", "database"]
 
 
 @pytest.mark.parametrize(
@@ -241,3 +243,20 @@ def test_the_command_ends_with_1_when_something_is_wrong(shared_dsn):
 
 def name_of(dsn):
     return dsn.partition("dbname=")[2]
+
+
+async def test_too_few_files_for_streams_are_found(examine, shared_dsn, monkeypatch):
+    """Each stream may take two; without streams nothing is said of them."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 2_512))
+    found = await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_STREAMS="1001")
+    assert "2,512 open files are enough for 1,000 streams, not for 1,001" in found["note", "streams"]
+    assert ("ok", "streams") in await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_STREAMS="1000")
+    found = await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_STREAMS="0")
+    assert not [subject for _, subject in found if subject == "streams"]
+
+
+async def test_a_bus_that_leads_nowhere_is_found(examine, shared_dsn):
+    """SOLISYNC_BUS_DATABASE_URL is tried, too."""
+    found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL="host=127.0.0.1 port=1 dbname=none")
+    assert "can't hear each other" in found["wrong", "bus"]
+    assert ("ok", "bus") in await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL=shared_dsn)

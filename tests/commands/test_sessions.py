@@ -132,3 +132,13 @@ def test_either_a_player_or_everyone(words):
     """Neither and both are usage errors."""
     with pytest.raises(SystemExit, match="2"):
         main(["sessions", "revoke", "--yes", *words])
+
+
+async def test_streams_of_a_revoked_session_end(administrate, server, listen):
+    """A command tells the service what it has committed, and the service looks which sessions have ended."""
+    ann, bob = await server.player(), await server.player("bob")
+    streams = [await listen(server, client) for client in (ann, bob)]
+    await administrate("sessions", "revoke", "ann")
+    assert await streams[0].ended() == "session_ended"
+    await administrate("sessions", "revoke", "--everyone", "--yes")
+    assert await streams[1].ended() == "session_ended"

@@ -22,7 +22,7 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 def table():
     """The route table, over nouns that have nothing to work with."""
     settings = SimpleNamespace(
-        auth_limit=AUTH, public_avatars=False, pages=True, site_name="", site_links=(), replay_quota_mib=0
+        auth_limit=AUTH, public_avatars=False, pages=True, site_name="", site_links=(), replay_quota_mib=0, streams=1
     )
     given = (each.name for each in inspect.signature(Resources).parameters.values() if each.kind is each.KEYWORD_ONLY)
     mocks = dict.fromkeys(given, Mock()) | {"now": lambda: datetime.now(UTC)}

@@ -44,10 +44,28 @@ class Transport(StringTransport):
         return "abort" if self.disconnected else "close" if self.disconnecting else None
 
 
+class Streamed:
+    """The body of a stream, whose outlet the test has, and what has become of it."""
+
+    outlet = None
+    drained_times = 0
+    end = None
+
+    def begin(self, outlet):
+        self.outlet = outlet
+
+    def drained(self):
+        self.drained_times += 1
+
+    def lost(self, *, unread):
+        self.end = "unread" if unread else "left"
+
+
 class Pages(Resource):
     """GET /now answers at once, GET /later when told to, GET /big with 3.5 pieces; POST tells what it was sent.
 
-    GET /pieces answers with what `pieces`, an async generator function, makes while it is sent.
+    GET /pieces answers with what `pieces`, an async generator function, makes while it is sent. GET /stream is one of
+    `streams`.
     """
 
     isLeaf = True
@@ -56,6 +74,7 @@ class Pages(Resource):
     def __init__(self):
         super().__init__()
         self.waiting = []
+        self.streams = []
 
     def render_GET(self, request):
         if request.path == b"/later":
@@ -63,6 +82,10 @@ class Pages(Resource):
             return NOT_DONE_YET
         if request.path == b"/broken":
             raise LookupError("no such page")
+        if request.path == b"/stream":
+            self.streams.append(Streamed())
+            request.answer(Reply(stream=self.streams[-1], content_type="text/event-stream"))
+            return NOT_DONE_YET
         if request.path == b"/pieces":
             request.answer(Reply(pieces=self.pieces()))
             return NOT_DONE_YET

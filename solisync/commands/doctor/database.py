@@ -16,6 +16,7 @@ from ...settings.settings import ServingSettings
 from ...storage import schema
 from .. import running
 from . import capacity as capacity_checks
+from . import live as live_checks
 from .findings import Finding, fine, note, wrong
 
 OLDEST = 14
@@ -33,13 +34,13 @@ async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
             return [note("database", text), capacity_checks.disk(settings.data_dir, 0)]
     try:
         async with running.connection(settings, reactor) as connection:
-            return [finding async for finding in _findings(settings, connection)]
+            return [finding async for finding in _findings(settings, connection, reactor)]
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
         return [wrong("database", text, "see that the server runs, and that the settings name it")]
 
 
-async def _findings(settings: ServingSettings, connection: Connection) -> AsyncIterator[Finding]:
+async def _findings(settings: ServingSettings, connection: Connection, reactor: ReactorBase) -> AsyncIterator[Finding]:
     before = datetime.now(UTC)
     theirs = await introspection.clock(connection)
     after = datetime.now(UTC)
@@ -58,7 +59,9 @@ async def _findings(settings: ServingSettings, connection: Connection) -> AsyncI
     yield clock(before - theirs, theirs - after)
     if connection.server.pooled:
         yield _pooler(connection.server.lacking, settings.prepared_statements)
-    wanted = settings.workers * settings.database_connections + 2
+    if not server.read_only:
+        yield await live_checks.bus(settings, reactor, connection)
+    wanted = settings.workers * (settings.database_connections + 1) + 2
     if settings.database_url is not None and wanted > server.connections:
         yield wrong(
             "database",

@@ -9,6 +9,7 @@ from ...settings.values import SECRET_MIN_BYTES
 from ..task import Task
 from . import database as database_checks
 from . import host as host_checks
+from . import live as live_checks
 from .findings import Finding, fine, note, wrong
 
 
@@ -55,7 +56,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
     else:
         for finding in (*await host_checks.listener(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
-    for finding in host_checks.auth_limit(settings):
+    for finding in (*host_checks.auth_limit(settings), *live_checks.streams(settings)):
         yield finding
     for finding in await database_checks.examine(settings, task.reactor):
         yield finding

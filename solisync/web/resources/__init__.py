@@ -9,6 +9,8 @@ from ...access.large_bodies import LargeBodies
 from ...access.passwords import Passwords
 from ...access.rate_limit import RateLimiter
 from ...access.tokens import Tokens
+from ...events.live import Live
+from ...events.openings import Openings
 from ...postgres.database import Database
 from ...process.metrics import Metrics
 from ...rules.health import Features
@@ -25,6 +27,7 @@ from .export import Export
 from .health import Health
 from .html_pages import Pages
 from .leaderboard import Leaderboard, load_board
+from .live_events import LiveEvents
 from .new_passwords import NewPasswords
 from .replays import Replays
 from .sessions import Sessions
@@ -50,6 +53,7 @@ class Resources:
         limiter: RateLimiter,
         large_bodies: LargeBodies,
         metrics: Metrics,
+        live: Live,
         schema: int,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -57,7 +61,14 @@ class Resources:
         board = CoalescingCache(lambda: load_board(database), reactor=reactor)
         quota = settings.replay_quota_mib * MIB or None
         self.accounts = Accounts(
-            database=database, passwords=passwords, tokens=tokens, board=board, recent=recent, now=now, new_id=new_id
+            database=database,
+            passwords=passwords,
+            tokens=tokens,
+            board=board,
+            recent=recent,
+            bus=live.bus,
+            now=now,
+            new_id=new_id,
         )
         self.sessions = Sessions(
             database=database,
@@ -66,10 +77,11 @@ class Resources:
             limiter=limiter,
             limit=settings.auth_limit,
             metrics=metrics,
+            bus=live.bus,
             now=now,
         )
         self.new_passwords = NewPasswords(
-            database=database, passwords=passwords, tokens=tokens, metrics=metrics, now=now
+            database=database, passwords=passwords, tokens=tokens, metrics=metrics, bus=live.bus, now=now
         )
         self.browser_sessions = BrowserSessions(
             database=database,
@@ -81,10 +93,14 @@ class Resources:
         )
         self.export = Export(database=database)
         self.avatars = Avatars(database=database, public=settings.public_avatars)
-        self.sync = Sync(database=database, board=board, large_bodies=large_bodies, metrics=metrics, now=now)
-        self.leaderboard = Leaderboard(database=database, board=board, now=now)
+        self.sync = Sync(
+            database=database, board=board, large_bodies=large_bodies, metrics=metrics, bus=live.bus, now=now
+        )
+        self.leaderboard = Leaderboard(database=database, board=board, bus=live.bus, now=now)
         self.challenge = Challenge(now=now)
-        self.replays = Replays(database=database, board=board, recent=recent, quota_bytes=quota, now=now, new_id=new_id)
+        self.replays = Replays(
+            database=database, board=board, recent=recent, bus=live.bus, quota_bytes=quota, now=now, new_id=new_id
+        )
         self.verdicts = Verdicts(database=database)
         self.boards = Boards(database=database)
         self.analytics = Analytics(database=database, metrics=metrics, now=now)
@@ -94,6 +110,8 @@ class Resources:
             schema_number=schema,
             reactor=reactor,
         )
+        openings = Openings(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(Openings.name).inc())
+        self.live_events = LiveEvents(database=database, live_streams=live.streams, openings=openings)
         self.docs = Docs()
         self.pages = Pages(
             database=database,

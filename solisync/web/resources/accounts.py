@@ -8,6 +8,8 @@ from ...access.passwords import Passwords
 from ...access.rate_limit import buckets_of
 from ...access.tokens import Tokens
 from ...errors import Code, Conflict, NotFound
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged, SessionsEnded
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
@@ -38,6 +40,7 @@ class Accounts:
         tokens: Tokens,
         board: CoalescingCache[Reply],
         recent: CoalescingCache[list[Recent]],
+        bus: Bus,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
@@ -46,6 +49,7 @@ class Accounts:
         self._tokens = tokens
         self._board = board
         self._recent = recent
+        self._bus = bus
         self._now = now
         self._new_id = new_id
 
@@ -98,3 +102,4 @@ class Accounts:
         finally:
             self._board.invalidate()
             self._recent.invalidate()
+        self._bus.publish(SessionsEnded(player), BoardsChanged())

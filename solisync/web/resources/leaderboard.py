@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ...errors import Locked, NotFound
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
@@ -18,8 +20,11 @@ from ..wire.reply import Reply
 class Leaderboard:
     """Lists the best players, and lets players opt in and out."""
 
-    def __init__(self, *, database: Database, board: CoalescingCache[Reply], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, *, database: Database, board: CoalescingCache[Reply], bus: Bus, now: Callable[[], datetime]
+    ) -> None:
         self._database = database
+        self._bus = bus
         self._board = board
         self._now = now
 
@@ -59,6 +64,7 @@ class Leaderboard:
         finally:
             self._board.invalidate()
         audit("opted in", user_id=player)
+        self._bus.publish(BoardsChanged())
 
     async def _opt_out(self, statements: Statements, player: str) -> bool:
         try:
@@ -67,6 +73,7 @@ class Leaderboard:
             self._board.invalidate()
         if found:
             audit("opted out", user_id=player)
+        self._bus.publish(BoardsChanged())
         return found
 
 

@@ -10,6 +10,8 @@ from datetime import datetime
 from ...access.passwords import Passwords
 from ...access.tokens import Tokens
 from ...errors import Code, Forbidden, NotFound, Unauthorized
+from ...events.bus import Bus
+from ...events.notices import SessionsEnded
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
@@ -43,12 +45,14 @@ class NewPasswords:
         passwords: Passwords,
         tokens: Tokens,
         metrics: Metrics,
+        bus: Bus,
         now: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._passwords = passwords
         self._tokens = tokens
         self._metrics = metrics
+        self._bus = bus
         self._now = now
 
     async def change(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
@@ -176,6 +180,7 @@ class NewPasswords:
             assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
             raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
         await transaction.commit()
+        self._bus.publish(SessionsEnded(player))
         return self._tokens.pair(player, record, expiry)
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:

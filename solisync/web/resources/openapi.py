@@ -13,7 +13,7 @@ from ...rules.avatars import FORMATS
 from ...rules.fields import SEED_PATTERN
 from ...rules.shapes import ErrorBody
 from ..recorded_game import RecordedGame
-from ..route import Content, Json, Route, Upload
+from ..route import Content, EventStream, Json, Route, Upload
 from ..wire.error_codes import STATUS
 from ..wire.reply import Reply
 
@@ -41,6 +41,7 @@ _TAGS = {
     "sessions": "Login and its tokens",
     "browsers": "Login of the service's own pages, whose refresh token is a cookie",
     "avatars": "Pictures of players",
+    "events": "What happens, as it happens",
     "sync": "Progress, merged between devices",
     "leaderboard": "The best of the players who want to be seen",
     "replays": "Games to watch again",
@@ -90,7 +91,7 @@ class OpenApi:
 def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
-    shapes = [shape for route in routes for shape in (_body_shape(route), _answer_shape(route)) if shape is not None]
+    shapes = [shape for route in routes for shape in (*_body_shapes(route), *_answer_shapes(route))]
     _, schemas = msgspec.json.schema_components([*shapes, RecordedGame, ErrorBody], ref_template=_SCHEMA)
     schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
     paths: dict[str, dict[str, Any]] = {}
@@ -144,20 +145,32 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _body_shape(route: Route) -> type[msgspec.Struct] | None:
-    return route.body.shape if isinstance(route.body, Json) else None
+def _body_shapes(route: Route) -> list[Any]:
+    return [route.body.shape] if isinstance(route.body, Json) else []
 
 
-def _answer_shape(route: Route) -> Any:
-    return None if isinstance(route.answer, Content) else route.answer
+def _answer_shapes(route: Route) -> list[Any]:
+    if isinstance(route.answer, EventStream):
+        return [*route.answer.shapes.values()]
+    return [] if route.answer is None or isinstance(route.answer, Content) else [route.answer]
+
+
+def _content(answer: Any) -> dict[str, Any]:
+    match answer:
+        case Content(media_types):
+            return _bytes(media_types)
+        case EventStream(shapes):
+            # OpenAPI 3.1 has no words for the data of an event
+            named = ", ".join(f"{name}: {shape.__name__}" for name, shape in shapes.items())
+            text = f"Server-Sent Events. The data of each is JSON, by its name in the schema {named}"
+            return {"text/event-stream": {"schema": {**_TEXT, "description": text}}}
+    return _json(answer)
 
 
 def _responses(route: Route) -> dict[str, Any]:
     etag = ("ETag",) if route.conditional else ()
     cookie = ("Set-Cookie",) if route.same_origin else ()
-    done = _response("Done", *etag, *cookie) | {
-        "content": _bytes(route.answer.media_types) if isinstance(route.answer, Content) else _json(route.answer)
-    }
+    done = _response("Done", *etag, *cookie) | {"content": _content(route.answer)}
     if route.links:
         done["links"] = {
             name: {"operationId": name, "parameters": parameters} for name, parameters in route.links.items()

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from ...errors import BadRequest, Locked, NotFound
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged, ReplayStored
 from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
@@ -41,6 +43,7 @@ class Replays:
         database: Database,
         board: CoalescingCache[Reply],
         recent: CoalescingCache[list[Recent]],
+        bus: Bus,
         quota_bytes: int | None,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -48,6 +51,7 @@ class Replays:
         self._database = database
         self._board = board
         self._recent = recent
+        self._bus = bus
         self._quota_bytes = quota_bytes
         self._now = now
         self._new_id = new_id
@@ -108,6 +112,7 @@ class Replays:
             self._recent.invalidate()
         _check_found(found)
         audit("replay deleted", user_id=player)
+        self._bus.publish(BoardsChanged())
 
     async def _set_listed(self, statements: Statements, player: str, replay_id: str | None, listed: bool) -> None:
         try:
@@ -119,6 +124,7 @@ class Replays:
         if found.held:
             raise Locked
         audit("replay listed" if listed else "replay unlisted", user_id=player)
+        self._bus.publish(BoardsChanged())
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
         """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
@@ -136,6 +142,9 @@ class Replays:
             self._recent.invalidate()
             if improved:
                 self._board.invalidate()
+        self._bus.publish(ReplayStored())
+        if improved:
+            self._bus.publish(BoardsChanged(("leaderboard",)))
         return replay_id
 
 

@@ -11,6 +11,8 @@ from ...access.passwords import Passwords
 from ...access.rate_limit import Limit, RateLimiter
 from ...access.tokens import RefreshClaims, Tokens
 from ...errors import Forbidden, NotFound, Unauthorized, Unavailable
+from ...events.bus import Bus
+from ...events.notices import SessionsEnded
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
@@ -36,6 +38,7 @@ class Sessions:
         limiter: RateLimiter,
         limit: Limit,
         metrics: Metrics,
+        bus: Bus,
         now: Callable[[], datetime],
     ) -> None:
         self._database = database
@@ -44,6 +47,7 @@ class Sessions:
         self._limiter = limiter
         self._limit = limit
         self._metrics = metrics
+        self._bus = bus
         self._now = now
 
     async def login(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
@@ -117,6 +121,7 @@ class Sessions:
             self._attempted("wrong", stored.user_id)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         self._attempted("ok", stored.user_id)
+        self._bus.publish(SessionsEnded(stored.user_id))  # the one used longest ago, perhaps
         return expiry
 
     def _attempted(self, outcome: Literal["ok", "wrong", "suspended"], user_id: str | None) -> None:
@@ -145,15 +150,18 @@ class Sessions:
     async def _log_out(self, statements: Statements, claims: RefreshClaims) -> None:
         if await sessions.log_out(statements, claims.user_id, claims.jti):
             audit("logged out", user_id=claims.user_id)
+            self._bus.publish(SessionsEnded(claims.user_id))
 
     async def _end(self, statements: Statements, player: str, session_id: str | None) -> bool | None:
         ended = await sessions.end(statements, player, session_id)
         if ended:
             audit("session ended", user_id=player)
+            self._bus.publish(SessionsEnded(player))
         return ended
 
     async def _end_all(self, statements: Statements, player: str) -> int | None:
         count = await sessions.end_all(statements, player)
         if count is not None:
             audit("sessions ended", user_id=player, reason=f"all {count} of them")
+            self._bus.publish(SessionsEnded(player))
         return count

@@ -1,6 +1,6 @@
 """Cloud saves over HTTP: pull and push (docs/sync.md, docs/protocol.md "Progress")."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -10,6 +10,8 @@ from msgspec import structs
 
 from ...access.large_bodies import LargeBodies
 from ...errors import BadRequest, NotFound
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged, ProgressStored
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.metrics import Metrics
@@ -19,13 +21,15 @@ from ...rules.ids import canonical_uuid
 from ...rules.leaderboard import Bests, bests_of
 from ...rules.merge import merge
 from ...rules.pushed import Pushed
-from ...rules.saved import default_document, read_saved
+from ...rules.saved import default_document, is_news, read_saved, revision
 from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict
 from ...storage import sync
 from ...storage.sync import Saved
+from ..conditional import matches
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
+NO_HEADERS: Mapping[str, str] = {}
 NIL = str(UUID(int=0))
 
 _encode = msgspec.json.Encoder().encode
@@ -41,16 +45,21 @@ class Sync:
         board: CoalescingCache[Reply],
         large_bodies: LargeBodies,
         metrics: Metrics,
+        bus: Bus,
         now: Callable[[], datetime],
     ) -> None:
         self._database = database
+        self._bus = bus
         self._metrics = metrics
         self._board = board
         self._large_bodies = large_bodies
         self._now = now
 
-    async def pull(self, *, player: str, access_expiry: int) -> Reply:
-        """The player's stored progress, or the defaults if they never pushed."""
+    async def pull(self, *, player: str, access_expiry: int, if_none_match: str | None) -> Reply:
+        """The player's stored progress, or the defaults if they never pushed; nothing for who has it already.
+
+        The session is told what is stored either way: who has it has been told before, or has pushed it.
+        """
         pulled = await self._database.autocommit(sync.pull, player, access_expiry)
         if pulled is None:
             raise NotFound("user_not_found")
@@ -60,7 +69,11 @@ class Sync:
         if pulled.foreign:
             counts = counts_of(read_saved(pulled.payload).payload)
             await self._database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
-        return _answer(pulled.payload, now, [])
+        tag = f'"{revision(pulled.payload)}"'
+        headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
+        if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
+            return Reply.not_modified(headers)
+        return _answer(pulled.payload, now, [], headers)
 
     async def push(self, *, player: str, access_expiry: int, body: Pushed) -> Reply:
         """Merge a device's progress into the stored one; returns once the merge is committed."""
@@ -92,6 +105,10 @@ class Sync:
         finally:
             if improved:
                 self._board.invalidate()
+        if merged.news:
+            self._bus.publish(ProgressStored(player, revision(merged.payload), saved.session))
+        if improved:
+            self._bus.publish(BoardsChanged(("leaderboard",)))
         return _answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
 
 
@@ -104,6 +121,7 @@ class _Merged(NamedTuple):
     known: Known
     conflicts: list[SyncConflict]
     basis: Basis
+    news: bool  # whether it is more than new times
 
 
 def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
@@ -121,10 +139,12 @@ def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
         raise BadRequest("sync_too_large", "sync payload too large")
     answer = counts_of(merged.payload).with_most_draws(saved.counts or before)
     known = saved.known.after(mine, answer, basis)
-    return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, basis)
+    return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, basis, is_news(merged, stored))
 
 
-def _answer(payload: bytes, now: datetime, conflicts: list[SyncConflict]) -> Reply:
+def _answer(
+    payload: bytes, now: datetime, conflicts: list[SyncConflict], headers: Mapping[str, str] = NO_HEADERS
+) -> Reply:
     """A SyncAnswer around an encoded payload."""
     time, listed = _encode(now.astimezone(UTC)), _encode(conflicts)
-    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, listed))
+    return Reply(body=b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, time, listed), headers=headers)

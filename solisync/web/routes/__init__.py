@@ -17,7 +17,7 @@ def routes(settings: ServingSettings, resources: Resources) -> tuple[Route, ...]
     table = (
         *players(resources, settings.auth_limit, public_avatars=settings.public_avatars),
         *new_passwords(resources, settings.auth_limit),
-        *progress(resources),
+        *progress(resources, streams=settings.streams > 0),
         *replays(resources),
         *operations(resources, OpenApi(lambda: table)),
         *(pages(resources, settings.auth_limit) if settings.pages else ()),

@@ -2,17 +2,19 @@
 
 from ...access.rate_limit import OPT_IN
 from ...rules.challenge import DailyChallenge
+from ...rules.events import NAMES, BoardNames
 from ...rules.leaderboard import Entry, OptIn, OwnEntry
 from ...rules.pushed import read_push
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
 from ..resources import Resources
-from ..route import Json, Route
+from ..route import EventStream, Json, Route
 
 
-def progress(resources: Resources) -> tuple[Route, ...]:
-    """Progress, the leaderboard and the daily challenge."""
+def progress(resources: Resources, *, streams: bool) -> tuple[Route, ...]:
+    """Progress, the leaderboard and the daily challenge; and `streams` of events about them."""
     return (
+        *((_events(resources),) if streams else ()),
         Route(
             method="GET",
             path="/api/sync/pull",
@@ -91,4 +93,19 @@ def progress(resources: Resources) -> tuple[Route, ...]:
             summary="Show the deal of the day and its goal",
             answer=DailyChallenge,
         ),
+    )
+
+
+def _events(resources: Resources) -> Route:
+    return Route(
+        method="GET",
+        path="/api/events",
+        name="events",
+        tag="events",
+        handler=resources.live_events.stream,
+        summary="Hear of changes as they happen",
+        protected=True,
+        query={"board": BoardNames},
+        answer=EventStream({name: shape for shape, name in NAMES.items()}),
+        errors=("user_not_found", "rate_limited", "not_found"),  # the last where there are no streams
     )

@@ -38,13 +38,17 @@ class AccessLog:
         route: str,
         status: int,
         seconds: float,
+        streamed: bool,
         request_id: str,
     ) -> None:
-        """Log and count a reply. `route` is the template of the path, empty when no route took the request."""
+        """Log and count a reply. `route` is the template of the path, empty when no route took the request.
+
+        One that was `streamed` took as long as its client listened, which says nothing of how fast the service is.
+        """
         verb = method.decode("ascii")
         shown = path[:PATH_BYTES].decode("ascii", "backslashreplace")
         milliseconds = round(seconds * 1000, 1)
-        self._metrics.answered(verb if route else "", route, status, seconds)
+        self._metrics.answered(verb if route else "", route, status, None if streamed else seconds)
         quick_info(
             _log,
             "{line}",

@@ -13,6 +13,7 @@ from twisted.python.failure import Failure
 from twisted.web import http
 
 from .connections import Connections
+from .streaming import ConnectionOutlet
 from .unread_timer import UnreadTimer
 
 PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes, and the piece that makes it full
@@ -25,6 +26,7 @@ class BackpressureChannel(http.HTTPChannel):
     _discarded = False
     _answered: http.Request | None = None  # the request whose reply is not all sent
     _taken: Deferred[None] | None = None  # what `taken` has returned last
+    streaming: ConnectionOutlet | None = None  # once the connection has become a stream
 
     def __init__(self, *, reactor: ReactorBase, connections: Connections) -> None:
         super().__init__()
@@ -92,7 +94,9 @@ class BackpressureChannel(http.HTTPChannel):
         self._send()
         if self._unsent or self._waitingForTransport:
             return
-        if self._taken is not None:
+        if self.streaming is not None:
+            self.streaming.drained()
+        elif self._taken is not None:
             taken, self._taken = self._taken, None
             taken.callback(None)
         elif self._answered is not None:

@@ -46,7 +46,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
     _receiving = False  # between the first byte of a request and its last
     _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
     _refused = False
-    _dropped = 0  # bytes that came after a refusal
+    _dropped = 0  # bytes that came after a refusal, or into a stream
     _probe: HalfCloseProbe | None = None
 
     def __init__(
@@ -74,6 +74,8 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self._connections.unregister(self)
         if self._probe is not None:
             self._probe.stop()
+        if self.streaming is not None:
+            self.streaming.lost()
         super().connectionLost(reason)
         self.stop_timer()
 
@@ -82,6 +84,8 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         if self._handlingRequest:
             if not self._dataBuffer:
                 self.persistent = False
+            if self.streaming is not None:
+                self.streaming.probe()
             self._probe = self._probe or HalfCloseProbe(self)
             self._probe.start()
         elif not self.paused:
@@ -94,7 +98,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         return self._peer
 
     def dataReceived(self, data: bytes) -> None:
-        if self._refused:
+        if self._refused or self.streaming is not None:
             self._dropped += len(data)
             if self._dropped > LINGER_BYTES:
                 self.cut()

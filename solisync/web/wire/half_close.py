@@ -49,4 +49,5 @@ class HalfCloseProbe:
         if not self._probed and not request.startedWriting and request.clientproto == b"HTTP/1.1":
             self._probed = True
             channel.transport.write(INTERIM)
-        self.start()
+        if channel.streaming is None:  # else a heartbeat will tell
+            self.start()

@@ -10,6 +10,7 @@ from twisted.web import http
 from ...errors import Code
 from ...rules.shapes import ErrorBody
 from .error_codes import STATUS
+from .streaming import StreamBody
 
 JSON = "application/json"
 PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
@@ -26,14 +27,21 @@ _REASONS = {code: reason.decode("ascii") for code, reason in http.RESPONSES.item
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """A reply of any status; `content_type` is None for one without a body.
 
-    A reply with `pieces` has these as its body: each is asked for when the client has taken the one before.
+    A reply with `pieces` has these as its body: each is asked for when the client has taken the one before. One with a
+    `stream` never ends by itself.
     """
 
     status: int = 200
     body: bytes = b""
     pieces: AsyncGenerator[bytes, None] | None = None
+    stream: StreamBody | None = None
     content_type: str | None = JSON
     headers: Mapping[str, str] = {}
+
+    @property
+    def endless(self) -> bool:
+        """Whether the length of the body is not known."""
+        return self.pieces is not None or self.stream is not None
 
     @classmethod
     def of(cls, shape: msgspec.Struct | Sequence[msgspec.Struct]) -> "Reply":
@@ -78,7 +86,7 @@ def encode_head(reply: Reply, request_id: str, more: Iterable[tuple[str, str]]) 
     fields = [("X-Request-Id", request_id), *reply.headers.items()]
     if reply.content_type is not None:
         fields.append(("Content-Type", reply.content_type))
-        if reply.pieces is None:
+        if not reply.endless:
             fields.append(("Content-Length", str(len(reply.body))))
     fields += more
     # Fast path: Twisted's Headers and writeHeaders, 110,000 instructions, see docs/performance.md

@@ -24,6 +24,7 @@ from .lean_request import LeanRequest
 from .pieces import send_pieces
 from .refusal import Refusal
 from .reply import NO_STORE, Reply, encode_head
+from .streaming import ConnectionOutlet
 
 INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
@@ -128,14 +129,15 @@ class Request(LeanRequest):
 
     def connectionLost(self, reason: Failure) -> None:
         unanswered = self._whole and not self.finished
+        streamed = self.channel.streaming is not None
         self.body.clear()
         super().connectionLost(reason)
         if unanswered:
             if not self.startedWriting:
                 self._seconds_to_reply = self._seconds() - self._began
-            if self.code != INTERNAL:
+            if self.code != INTERNAL and not streamed:
                 self.code = CLIENT_GONE
-            self._log_answer()
+            self._log_answer(streamed=streamed)
         if self._sending is not None:
             self._sending.cancel()
 
@@ -207,7 +209,9 @@ class Request(LeanRequest):
         self.send(reply)
         if self._disconnected:
             return
-        if reply.pieces is not None and self.method != b"HEAD":
+        if reply.stream is not None and self.method != b"HEAD":
+            self.channel.streaming = ConnectionOutlet(self, reply.stream)
+        elif reply.pieces is not None and self.method != b"HEAD":
             self._sending = Deferred.fromCoroutine(self._send_pieces(reply.pieces))
         else:
             self.finish()
@@ -239,17 +243,24 @@ class Request(LeanRequest):
         more = self.cors_headers()
         if self.route is not None and self.route.private and "Cache-Control" not in reply.headers:
             more += NO_STORE.items()
+        if reply.stream is not None:
+            self.channel.persistent = False
         if not self.channel.persistent:
             more.append(("Connection", "close"))
-        if reply.pieces is not None and self.clientproto == b"HTTP/1.1":
+        if reply.endless and self.clientproto == b"HTTP/1.1":
             more.append(("Transfer-Encoding", "chunked"))
         head = encode_head(reply, self.request_id, more)
         # Fast path: a second write, 7,000 instructions, see docs/performance.md
         self.channel.write(head if self.method == b"HEAD" else head + reply.body)
-        if reply.pieces is None or self.method == b"HEAD":
-            self._log_answer()  # else at the end of the pieces
+        if not reply.endless or self.method == b"HEAD":
+            self._log_answer()  # else at the end of the body
 
-    def _log_answer(self) -> None:
+    def finish_stream(self) -> None:
+        """Log a stream that has ended, and close the connection when all is sent."""
+        self._log_answer(streamed=True)
+        self.finish()
+
+    def _log_answer(self, *, streamed: bool = False) -> None:
         self._access_log.answered(
             client=self.caller.name,
             user_id=None if self.claims is None else self.claims.user_id,
@@ -257,6 +268,7 @@ class Request(LeanRequest):
             path=self.path,
             route="" if self.route is None else self.route.path,
             status=self.code,
-            seconds=self._seconds_to_reply,
+            seconds=self._seconds() - self._began if streamed else self._seconds_to_reply,
+            streamed=streamed,
             request_id=self.request_id,
         )

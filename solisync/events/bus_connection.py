@@ -1,0 +1,117 @@
+"""The connection of a process to the bus: it sends and hears messages by NOTIFY and LISTEN, and heals by itself."""
+
+from collections.abc import Callable, Sequence
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import ConnectionFailed, ConnectionLost, DatabaseError
+from ..postgres.connection import Connection
+from ..postgres.times import TIMES, PoolTimes
+from ..postgres.transaction import Statements
+from ..storage import streams
+
+LISTEN_SECONDS = 3.0
+
+
+class BusConnection:
+    """A connection beside the pool, from `open` to `close`; `hear` gets each message of any process, its own included.
+
+    `begun` is called when the connection has been made, or made again. One that leads through a pooler which shares
+    connections can send and not listen; where `shared_pooler` says so, it doesn't try.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        *,
+        reactor: ReactorBase,
+        shared_pooler: bool,
+        hear: Callable[[str], None],
+        begun: Callable[[], None],
+        times: PoolTimes = TIMES,
+    ) -> None:
+        self._reactor = reactor
+        self._shared_pooler = shared_pooler
+        self._hear = hear
+        self._begun = begun
+        self._times = times
+        self._connection: Connection | None = None
+        self._running: Deferred[None] | None = None
+        self._healthy = True
+        self.listening = False  # whether the connection, if there is one, is to hear messages
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a connection."""
+        return self._connection is not None
+
+    def open(self, dsn: str) -> None:
+        """Connect, and connect again whenever the connection is lost."""
+        self._running = Deferred.fromCoroutine(self._keep_open(dsn)).addErrback(self._log_unless_closed)
+
+    def close(self) -> None:
+        """Close the connection, and stay without one."""
+        if self._running is not None:
+            self._running.cancel()
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the connection; another one is made."""
+        if self._connection is not None:
+            self._connection.close()
+
+    async def send(self, messages: Sequence[str], seconds: float) -> None:
+        """Send messages to all processes that listen; raises DatabaseError unless that is done within `seconds`."""
+        if self._connection is None:
+            raise ConnectionLost("not connected")
+        sending = Deferred.fromCoroutine(streams.notify(Statements(self._connection), messages))
+        try:
+            await sending.addTimeout(seconds, self._reactor)
+        except TimeoutError:
+            self.drop()
+            raise ConnectionLost(f"no answer within {seconds:.1f} s") from None
+
+    async def _keep_open(self, dsn: str) -> None:
+        while True:
+            try:
+                connection = await Connection.open(self._reactor, dsn, times=self._times)
+                try:
+                    lost = await self._begin(connection)
+                finally:
+                    if self._connection is not connection:
+                        connection.close()
+                await lost
+            except (ConnectionFailed, DatabaseError, TimeoutError) as error:
+                if self._healthy:
+                    self._log.warn("no connection to the bus, still trying: {error}", error=error)
+                self._healthy = False
+            await deferLater(self._reactor, self._times.reconnect)
+
+    async def _begin(self, connection: Connection) -> Deferred[None]:
+        """Listen, and use this connection from now on; returns what fires when it is lost."""
+        lost: Deferred[None] = Deferred()
+        self.listening = not (self._shared_pooler and connection.server.pooled)
+        if self.listening:
+            listening = Deferred.fromCoroutine(connection.listen(streams.CHANNEL, self._hear))
+            await listening.addTimeout(LISTEN_SECONDS, self._reactor)
+
+        def lose() -> None:
+            self._connection = None
+            lost.callback(None)
+
+        connection.when_lost(lose)
+        self._connection = connection
+        if not self._healthy:
+            self._log.info("connected to the bus again: {server}", server=connection.server.name)
+        self._healthy = True
+        self._begun()
+        return lost
+
+    def _log_unless_closed(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("the bus has ended", failure)

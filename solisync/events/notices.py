@@ -1,0 +1,129 @@
+"""Notices: what a process tells its own streams and all other processes once it has committed something.
+
+On the bus a notice is a JSON array that begins with its kind; ids of players, sessions and replays are 22 characters of
+base64url instead of 36. Kinds that a process doesn't know, and messages of other versions, are skipped, so that nodes
+of different versions share a bus.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import ClassVar, TypeAlias
+from uuid import UUID
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+VERSION = 1
+REMEMBERED = 4_096  # ids in both forms
+MESSAGE_BYTES = 7_900  # PostgreSQL takes less than 8,000
+
+
+class _Notice(Struct, frozen=True, array_like=True):
+    ids: ClassVar[tuple[str, ...]] = ()  # the fields that are UUIDs
+
+
+class ProgressStored(_Notice, frozen=True, tag="progress"):
+    """A push of a player was stored, in this session if it is known."""
+
+    ids = ("player", "session_id")
+    player: str
+    revision: str
+    session_id: str | None
+
+
+class VerdictStored(_Notice, frozen=True, tag="verdict"):
+    """A replay of a player has a verdict."""
+
+    ids = ("player", "replay_id")
+    player: str
+    replay_id: str
+    status: str
+
+
+class BoardsChanged(_Notice, frozen=True, tag="boards"):
+    """These boards have changed, by the names that streams have for them; without names, any may have."""
+
+    boards: tuple[str, ...] = ()
+
+
+class SessionsEnded(_Notice, frozen=True, tag="sessions"):
+    """Sessions of a player, or of everybody, may have ended, or the account; the database says which."""
+
+    ids = ("player",)
+    player: str | None
+
+
+class ReplayStored(_Notice, frozen=True, tag="replay"):
+    """A replay waits to be checked."""
+
+
+Notice: TypeAlias = ProgressStored | VerdictStored | BoardsChanged | SessionsEnded | ReplayStored
+
+
+class BusMessage(Struct, frozen=True, array_like=True):
+    """A batch of notices of one sender, with its number among those of this sender, from 1 on; 0 for a sole one."""
+
+    version: int
+    sender: str
+    number: int
+    notices: list[Raw]
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_message = msgspec.json.Decoder(BusMessage).decode
+_decode_notice = msgspec.json.Decoder(Notice).decode
+
+
+def encode_notice(notice: Notice) -> bytes:
+    """A notice as it stands in a message."""
+    return _encode(_with_ids(notice, _short))
+
+
+def encode_messages(sender: str, number: int, notices: Iterable[bytes]) -> list[str]:
+    """Messages with these encoded notices, numbered from `number` on: one, or more where they don't fit in one."""
+    messages: list[list[bytes]] = [[]]
+    size = 0
+    for notice in notices:
+        if messages[-1] and size + len(notice) + 1 > MESSAGE_BYTES - 100:  # which the rest of a message takes
+            messages.append([])
+            size = 0
+        messages[-1].append(notice)
+        size += len(notice) + 1
+    return [
+        _encode(BusMessage(VERSION, sender, number + place, [Raw(notice) for notice in part])).decode()
+        for place, part in enumerate(messages)
+    ]
+
+
+def decode_message(text: str) -> BusMessage | None:
+    """A message from the bus; None for one of another version, or of something else."""
+    try:
+        message = _decode_message(text)
+    except msgspec.MsgspecError:
+        return None
+    return message if message.version == VERSION else None
+
+
+def decode_notices(message: BusMessage) -> Iterator[Notice]:
+    """The notices of a message that this version knows."""
+    for raw in message.notices:
+        try:
+            yield _with_ids(_decode_notice(raw), _long)
+        except (msgspec.MsgspecError, ValueError):
+            continue
+
+
+def _with_ids(notice: Notice, convert: Callable[[str], str]) -> Notice:
+    given = {name: value for name in notice.ids if (value := getattr(notice, name)) is not None}
+    return structs.replace(notice, **{name: convert(value) for name, value in given.items()}) if given else notice
+
+
+@lru_cache(REMEMBERED)
+def _short(uuid: str) -> str:
+    return urlsafe_b64encode(bytes.fromhex(uuid.replace("-", "")))[:22].decode("ascii")
+
+
+@lru_cache(REMEMBERED)
+def _long(text: str) -> str:
+    return str(UUID(bytes=urlsafe_b64decode(text + "==")))

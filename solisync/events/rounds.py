@@ -1,0 +1,169 @@
+"""What is done for all streams in turn: heartbeats, expired tokens, ended sessions, and `hello` after a loss.
+
+One timer for all of them. In each minute every stream has its turn, and no quarter of a second has more than its share.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from ..errors import DatabaseError, Unavailable
+from ..postgres.database import Database
+from ..rules.events import HEARTBEAT, EndReason
+from ..storage import streams
+from .stream import EncodedEvent, Stream, hello
+
+TICK_SECONDS = 0.25
+SLOTS = 100
+HEARTBEAT_TICKS = 100  # 25 s
+SWEEP_TICKS = 240  # 60 s
+LOOKED_AT_MAX = 500  # sessions in a statement
+UNSURE_MAX = 250  # revisions in a statement, one a tick: 1,000 in a second
+EXPIRY_SECONDS = 64  # streams are sorted by the expiry of their tokens as finely as this
+
+
+class Rounds:
+    """Looks after all streams in turn; `end` ends those of a reason, `tell` writes an event to one.
+
+    `hears_all` says whether this process hears of what others commit; without it, the revisions of all streams are
+    compared in each minute.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        *,
+        reactor: ReactorBase,
+        database: Database,
+        now: Callable[[], datetime],
+        hears_all: Callable[[], bool],
+        end: Callable[[Iterable[Stream], EndReason], object],
+        tell: Callable[[Stream, EncodedEvent], None],
+    ) -> None:
+        self._reactor = reactor
+        self._database = database
+        self._now = now
+        self._hears_all = hears_all
+        self._end = end
+        self._tell = tell
+        self._slots: list[dict[Stream, None]] = [{} for _ in range(SLOTS)]
+        self._by_expiry: dict[int, dict[Stream, None]] = {}
+        self._suspects: dict[Stream, None] = {}  # whose session may have ended
+        self._unsure: dict[Stream, None] = {}  # that may have missed an event
+        self._looking = self._comparing = False
+        self._next_slot = self._ticks = 0
+        self._timer: IDelayedCall | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._timer = self._reactor.callLater(TICK_SECONDS, self._tick)
+
+    def stop(self) -> None:
+        """End."""
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+    def add(self, stream: Stream) -> None:
+        """Look after this stream."""
+        self._next_slot = stream.slot = (self._next_slot + 1) % SLOTS
+        self._slots[stream.slot][stream] = None
+        self._by_expiry.setdefault(stream.expiry // EXPIRY_SECONDS, {})[stream] = None
+
+    def remove(self, stream: Stream) -> None:
+        """Look after it no more."""
+        self._slots[stream.slot].pop(stream, None)
+        alike = self._by_expiry.get(stream.expiry // EXPIRY_SECONDS, {})
+        alike.pop(stream, None)
+        if not alike:
+            self._by_expiry.pop(stream.expiry // EXPIRY_SECONDS, None)
+        self._suspects.pop(stream, None)
+        self._unsure.pop(stream, None)
+
+    def suspect(self, some: Iterable[Stream]) -> None:
+        """Find out soon which sessions of these streams have ended."""
+        self._suspects.update(dict.fromkeys(some))
+
+    def doubt(self) -> None:
+        """Any stream may have missed an event."""
+        for slot in self._slots:
+            self._unsure.update(slot)
+
+    def _tick(self) -> None:
+        self._timer = self._reactor.callLater(TICK_SECONDS, self._tick)
+        self._ticks += 1
+        for stream in self._slots[self._ticks * SLOTS // HEARTBEAT_TICKS % SLOTS]:
+            stream.write(HEARTBEAT)
+        self._sweep()
+        self._end_expired()
+        if self._suspects and not self._looking:
+            self._run(self._look(_take(self._suspects, LOOKED_AT_MAX)))
+        if self._unsure and not self._comparing:
+            self._run(self._compare(_take(self._unsure, UNSURE_MAX)))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        Deferred.fromCoroutine(work).addErrback(lambda failure: self._log.failure("a round has failed", failure))
+
+    def _sweep(self) -> None:
+        """Look at the sessions of the next streams."""
+        before, until = ((self._ticks + more) * SLOTS // SWEEP_TICKS for more in (-1, 0))
+        for number in range(before, until):
+            slot = self._slots[number % SLOTS]
+            self._suspects.update(slot)
+            if not self._hears_all():
+                self._unsure.update(slot)
+
+    def _end_expired(self) -> None:
+        now = self._now().timestamp()
+        for key in [key for key in self._by_expiry if key * EXPIRY_SECONDS <= now]:
+            alike = self._by_expiry[key]
+            due = [stream for stream in alike if stream.expiry <= now]
+            for stream in due:
+                del alike[stream]
+            self._end(due, "token_expired")
+
+    async def _look(self, some: list[Stream]) -> None:
+        """End those of these streams whose sessions have ended."""
+        self._looking = True
+        try:
+            ended = await self._database.autocommit(
+                streams.ended, [(stream.player, stream.session_id) for stream in some]
+            )
+        except (DatabaseError, Unavailable):
+            self.suspect(stream for stream in some if stream.open)
+            return
+        finally:
+            self._looking = False
+        for reason in {*ended.values()}:
+            self._end([stream for stream in some if ended.get(stream.session_id) == reason], reason)
+
+    async def _compare(self, some: list[Stream]) -> None:
+        """Say `hello` again to those of these streams that have missed a revision."""
+        self._comparing = True
+        known = [(stream, stream.revision) for stream in some]
+        try:
+            stored = await self._database.autocommit(streams.revisions, [stream.player for stream in some])
+        except (DatabaseError, Unavailable):
+            self._unsure.update((stream, None) for stream in some if stream.open)
+            return
+        finally:
+            self._comparing = False
+        for stream, revision in known:
+            newest = stored.get(stream.player)
+            if newest != revision and stream.revision == revision:  # else it has been told of a newer one meanwhile
+                stream.revision = newest
+                self._tell(stream, hello(self._now(), newest))
+
+
+def _take(streams: dict[Stream, None], most: int) -> list[Stream]:
+    """Take the first of these streams out of them."""
+    taken = [*islice(streams, most)]
+    for stream in taken:
+        del streams[stream]
+    return taken

@@ -1,0 +1,252 @@
+"""The streams of a process: who may open one, which events each gets, and how they end."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from itertools import takewhile
+from random import randint
+from typing import NamedTuple
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Cooperator
+
+from ..errors import Unavailable
+from ..postgres.database import Database
+from ..process.metrics import Metrics
+from ..rules.events import NAMES, RETRY_MS, EndReason, ProgressEvent, VerdictEvent, retry_text
+from ..storage.streams import StreamStart
+from .boards import StreamedBoards
+from .bus import Bus
+from .notices import BoardsChanged, Notice, ProgressStored, SessionsEnded, VerdictStored
+from .rounds import Rounds
+from .stream import EncodedEvent, Outlet, Stream, hello
+
+PER_PLAYER = 10
+PER_ADDRESS = 10  # one address at most this part of all
+RETRY_SECONDS = (5, 30)
+PENDING_SECONDS = 20.0  # longer than a handler may take
+SLICE_SECONDS = 0.002  # how long the reactor works for streams before it looks after everybody else
+
+
+class Streams:
+    """At most `most` streams. `hear` is told of all notices on the bus."""
+
+    def __init__(
+        self,
+        *,
+        reactor: ReactorBase,
+        database: Database,
+        bus: Bus,
+        metrics: Metrics,
+        most: int,
+        now: Callable[[], datetime],
+    ) -> None:
+        self.most = most
+        self._reactor = reactor
+        self._metrics = metrics
+        self._now = now
+        self._stopping = False
+        self._of_player: dict[str, list[Stream]] = {}  # those that are being opened, too
+        self._of_address: Counter[str] = Counter()
+        self._opening: dict[Stream, float] = {}  # with the time at which each is forgotten
+        self._open: dict[Stream, None] = {}
+        self._cooperator = Cooperator(self._time_slice, partial(reactor.callLater, 0))
+        self._boards = StreamedBoards(reactor=reactor, cooperator=self._cooperator, tell=self._tell)
+        self._rounds = Rounds(
+            reactor=reactor,
+            database=database,
+            now=now,
+            hears_all=lambda: bus.hears,
+            end=self._end_all,
+            tell=self._tell,
+        )
+        self._delivered = {kind: metrics.stream_events.labels(name) for kind, name in NAMES.items()}
+        bus.subscribers.append(self.hear)
+        bus.on_loss = self._rounds.doubt
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self) -> None:
+        """Begin to look after streams."""
+        self._rounds.start()
+
+    async def stop(self) -> None:
+        """End all streams, and open none."""
+        self._stopping = True
+        self._rounds.stop()
+        await self._end_all(self._open, "stopping")
+
+    def reserve(self, *, player: str, expiry: int, address: str, boards: tuple[str, ...]) -> Stream:
+        """A stream that is being opened, until it is `open` or forgotten."""
+        self._forget_late()
+        stream = Stream(player=player, expiry=expiry, address=address, boards=boards)
+        self._opening[stream] = self._reactor.seconds() + PENDING_SECONDS
+        self._of_player.setdefault(player, []).append(stream)
+        self._of_address[address] += 1
+        return stream
+
+    def admit(self, stream: Stream, start: StreamStart) -> "OpenedStream":
+        """Take the stream on, with what it begins with; raises Unavailable when there are too many."""
+        count = len(self._open) + len(self._opening)
+        of_address = self._of_address[stream.address]
+        if self._stopping or count > self.most or of_address > max(1, self.most // PER_ADDRESS):
+            raise Unavailable(randint(*RETRY_SECONDS))  # noqa: S311
+        stream.session_id = start.session_id or ""
+        if stream.revision is None:  # else a push was stored meanwhile
+            stream.revision = start.revision
+        return OpenedStream(self, stream)
+
+    def forget(self, stream: Stream) -> None:
+        """Give up a stream that is being opened."""
+        if self._opening.pop(stream, None) is not None:
+            self._remove(stream)
+
+    def open(self, stream: Stream, outlet: Outlet) -> None:
+        """Begin to write to a stream that was admitted; the oldest of a player with too many ends."""
+        if self._opening.pop(stream, None) is None or self._stopping:
+            outlet.end(_retry())
+            return
+        self._open[stream] = None
+        self._boards.add(stream)
+        self._rounds.add(stream)
+        self._rounds.suspect((stream,))  # its session may have ended since it was looked up
+        self._metrics.streams_opened.inc()
+        self._metrics.streams.inc()
+        stream.begin(outlet, _retry())
+        self._tell(stream, hello(self._now(), stream.revision))
+        others = [other for other in self._of_player[stream.player] if other in self._open]
+        if len(others) > PER_PLAYER:
+            self._end(others[0], "superseded")
+
+    def drained(self, stream: Stream) -> None:
+        """The client has taken what it was sent."""
+        self._count(*stream.go_on())
+        if stream.ended is not None:
+            self._end(stream, stream.ended)
+
+    def lost(self, stream: Stream, *, unread: bool) -> None:
+        """The connection of the stream is lost, cut perhaps, for what was `unread`."""
+        self._close(stream, "unread" if unread else "left")
+
+    def end_player(self, player: str, reason: EndReason, *, issued_before: int | None = None) -> None:
+        """End the streams of a player, or those alone whose access token expires by `issued_before`."""
+        self._end_all(
+            [
+                stream
+                for stream in self._of_player.get(player, ())
+                if issued_before is None or stream.expiry <= issued_before
+            ],
+            reason,
+        )
+
+    def hear(self, notice: Notice) -> None:
+        """Tell the streams concerned."""
+        match notice:
+            case ProgressStored(player, revision, session_id):
+                self._tell_progress(self._of_player.get(player, ()), revision, session_id)
+            case VerdictStored(player, replay_id, status):
+                if player in self._of_player:
+                    event = EncodedEvent(VerdictEvent(replay_id, status))
+                    for stream in self._of_player[player]:
+                        self._tell(stream, event)
+            case BoardsChanged(boards):
+                self._boards.change(boards)
+            case SessionsEnded(player):
+                self._rounds.suspect(
+                    stream
+                    for stream in (self._open if player is None else self._of_player.get(player, ()))
+                    if stream.open
+                )
+
+    def _tell_progress(self, streams: Iterable[Stream], revision: str, session_id: str | None) -> None:
+        events: dict[bool, EncodedEvent] = {}
+        for stream in streams:
+            own = stream.session_id == session_id
+            event = events.get(own) or events.setdefault(own, EncodedEvent(ProgressEvent(revision, own)))
+            stream.revision = revision
+            self._tell(stream, event)
+
+    def _tell(self, stream: Stream, event: EncodedEvent) -> None:
+        """Write an event to a stream now, or when its client takes it; nothing to one that isn't open yet."""
+        if not stream.open:
+            return
+        outcome = stream.send(event)
+        if outcome:
+            self._count(event)
+        elif outcome is None:
+            self._metrics.stream_events_coalesced.inc()
+
+    def _count(self, *events: EncodedEvent) -> None:
+        for event in events:
+            self._delivered[event.kind].inc()
+
+    def _end_all(self, streams: Iterable[Stream], reason: EndReason) -> Deferred[Iterator[None]]:
+        """End streams, a few in each turn of the reactor; fires when that is done."""
+
+        def ending() -> Iterator[None]:
+            for stream in [*streams]:
+                self._end(stream, reason)
+                yield
+
+        return self._cooperator.cooperate(ending()).whenDone()
+
+    def _end(self, stream: Stream, reason: EndReason) -> None:
+        if self._close(stream, reason):
+            stream.end(reason, _retry())
+
+    def _close(self, stream: Stream, reason: str) -> bool:
+        """Forget an open stream; False when it is none any more."""
+        if self._open.pop(stream, self) is self:
+            return False
+        self._rounds.remove(stream)
+        self._remove(stream)
+        self._metrics.streams.dec()
+        self._metrics.streams_ended.labels(reason).inc()
+        return True
+
+    def _remove(self, stream: Stream) -> None:
+        self._boards.remove(stream)
+        streams = self._of_player[stream.player]
+        streams.remove(stream)
+        if not streams:
+            del self._of_player[stream.player]
+        self._of_address[stream.address] -= 1
+        if not self._of_address[stream.address]:
+            del self._of_address[stream.address]
+
+    def _forget_late(self) -> None:
+        """Forget streams whose clients have gone before they were open."""
+        now = self._reactor.seconds()
+        for stream in [*takewhile(lambda stream: self._opening[stream] <= now, self._opening)]:
+            self.forget(stream)
+
+    def _time_slice(self) -> Callable[[], bool]:
+        end = self._reactor.seconds() + SLICE_SECONDS
+        return lambda: self._reactor.seconds() >= end
+
+
+class OpenedStream(NamedTuple):
+    """A stream that was admitted, for the connection on which its client waits."""
+
+    streams: Streams
+    stream: Stream
+
+    def begin(self, outlet: Outlet) -> None:
+        """Write to this outlet from now on."""
+        self.streams.open(self.stream, outlet)
+
+    def drained(self) -> None:
+        """The outlet is not full any more."""
+        self.streams.drained(self.stream)
+
+    def lost(self, *, unread: bool) -> None:
+        """The connection is lost, cut perhaps because the client did not read; there may be no outlet yet."""
+        self.streams.lost(self.stream, unread=unread)
+
+
+def _retry() -> bytes:
+    """When to open a stream again: clients whose streams end at once come back one after the other."""
+    return retry_text(randint(*RETRY_MS))  # noqa: S311

@@ -1,0 +1,112 @@
+"""Events of streams: their shapes, their text, and the boards that a stream names (docs/live.md)."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..errors import BadRequest
+from .fields import Time
+from .verdicts import VerdictStatus
+
+BOARDS_MAX = 3
+RETRY_MS = (1_000, 10_000)  # when a client opens its stream again: chosen at random in this range
+
+HEARTBEAT = b":\n\n"  # a comment, which clients skip
+
+EndReason: TypeAlias = Literal[
+    "stopping", "slow", "token_expired", "session_ended", "account_deleted", "suspended", "superseded"
+]
+Revision = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="of the stored progress, as in the ETag of pull")]
+
+BoardName = Annotated[str, Meta(pattern=r"^(leaderboard|verified|daily/[0-9]{4}-[0-9]{2}-[0-9]{2})$")]
+BoardNames = Annotated[list[BoardName], Meta(max_length=BOARDS_MAX, description="boards whose changes to hear of")]
+
+_BOARD = re.compile(r"leaderboard|verified|daily/(\d{4}-\d\d-\d\d)", re.ASCII)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class HelloEvent(Struct, frozen=True):
+    """The first event of a stream, and one again when events may have been lost."""
+
+    server_time: Time
+    revision: Annotated[Revision | None, Meta(description="of the stored progress; null: never pushed")]
+
+
+class ProgressEvent(Struct, frozen=True):
+    """A push of the player was stored that changed more than times."""
+
+    revision: Revision
+    own: Annotated[bool, Meta(description="whether the session of this stream has pushed it")]
+
+
+class VerdictEvent(Struct, frozen=True):
+    """A replay of the player got its verdict, or another one."""
+
+    replay_id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    status: VerdictStatus
+
+
+class BoardEvent(Struct, frozen=True):
+    """A board that the stream names has changed."""
+
+    board: Annotated[str, Meta(description="as the query names it")]
+
+
+class EndEvent(Struct, frozen=True):
+    """The last event of a stream."""
+
+    reason: EndReason
+
+
+StreamEvent: TypeAlias = HelloEvent | ProgressEvent | VerdictEvent | BoardEvent | EndEvent
+
+NAMES: dict[type[StreamEvent], str] = {
+    HelloEvent: "hello",
+    ProgressEvent: "progress",
+    VerdictEvent: "verdict",
+    BoardEvent: "board",
+    EndEvent: "end",
+}
+
+
+def event_text(event: StreamEvent) -> bytes:
+    """An event as Server-Sent Events have it (HTML standard, "Server-sent events"): its name, and one line of JSON."""
+    return b"event: %b\ndata: %b\n\n" % (NAMES[type(event)].encode("ascii"), _encode(event))
+
+
+def retry_text(milliseconds: int) -> bytes:
+    """The line that says when to open a stream again after its end."""
+    return b"retry: %d\n\n" % milliseconds
+
+
+def boards_wanted(values: list[str]) -> tuple[str, ...]:
+    """The boards that a stream names, given all values of `board` in its query; raises BadRequest."""
+    if len(values) <= BOARDS_MAX and all(map(_is_board, values)):
+        return tuple(dict.fromkeys(values))
+    text = f"board must be leaderboard, verified or daily/<date>, at most {BOARDS_MAX} times"
+    raise BadRequest("bad_query", text)
+
+
+def _is_board(text: str) -> bool:
+    match = _BOARD.fullmatch(text)
+    if match is None or match[1] is None:
+        return match is not None
+    try:
+        date.fromisoformat(match[1])
+    except ValueError:
+        return False
+    return True
+
+
+def streamed_boards(boards: Sequence[str]) -> tuple[str, ...]:
+    """What streams call those of these boards (`rules.boards.boards_of`) that they can name."""
+    return tuple(
+        "verified" if board == "classic" else board
+        for board in boards
+        if board == "classic" or board.startswith("daily/")
+    )

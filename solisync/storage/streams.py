@@ -1,0 +1,95 @@
+"""What streams of events begin with and are compared with, and the messages between processes: docs/live.md."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements
+from ..rules.events import EndReason
+from .rows import many, maybe
+
+CHANNEL = "solisync"
+"""The channel of LISTEN and NOTIFY."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """The session that an access token names, None when it names no live one; and what is stored of progress."""
+
+    session_id: str | None
+    revision: str | None
+
+
+# As solisync.rules.saved.revision works it out.
+_REVISION = "left(encode(sha256(convert_to(payload, 'UTF8')), 'hex'), 32)"
+
+START = Query(
+    "start_of_stream",
+    f"""
+    SELECT (
+        SELECT coalesce(session_id, jti)::text FROM refresh_tokens
+        WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+    ) AS session_id, {_REVISION} AS revision
+    FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
+    """,  # noqa: S608
+    row=StreamStart,
+)
+
+ENDED = Query(
+    "ended_sessions",
+    """
+    SELECT stream.session_id::text AS session_id, CASE
+        WHEN users.id IS NULL THEN 'account_deleted' WHEN suspensions.user_id IS NULL THEN 'session_ended'
+        ELSE 'suspended'
+    END AS reason
+    FROM unnest($1::text[]::uuid[], $2::text[]::uuid[]) AS stream (player_id, session_id)
+    LEFT JOIN users ON users.id = stream.player_id
+    LEFT JOIN suspensions ON suspensions.user_id = stream.player_id
+    WHERE suspensions.user_id IS NOT NULL OR NOT EXISTS (
+        SELECT FROM refresh_tokens AS live
+        WHERE live.user_id = stream.player_id AND coalesce(live.session_id, live.jti) = stream.session_id
+            AND expires_at > clock_timestamp()
+    )
+    """,
+    row=lambda session_id, reason: (session_id, reason),
+)
+
+REVISIONS = Query(
+    "revisions_of_progress",
+    f"""
+    SELECT user_id::text AS player, {_REVISION} AS revision FROM sync_states
+    WHERE user_id = ANY ($1::text[]::uuid[])
+    """,  # noqa: S608
+    row=lambda player, revision: (player, revision),
+)
+
+# A transaction with a NOTIFY holds a lock of the whole database until it is durable: it waits for no disk.
+NOTIFY = Statement(
+    "notify",
+    f"""
+    SELECT pg_notify('{CHANNEL}', message)
+    FROM set_config('synchronous_commit', 'off', true), unnest($1::text[]) AS message
+    """,  # noqa: S608
+    prepared=False,
+)
+
+
+async def start(statements: Statements, user_id: str, access_expiry: int) -> StreamStart | None:
+    """What a stream begins with; None when there is no such player."""
+    return maybe(START, await statements.run(START, user_id, access_expiry))
+
+
+async def ended(statements: Statements, sessions: Sequence[tuple[str, str]]) -> dict[str, EndReason]:
+    """Those of these sessions, pairs of a player and a session, that have ended, and why their streams end."""
+    players, ids = zip(*sessions, strict=True)
+    return dict(many(ENDED, await statements.run(ENDED, [*players], [*ids])))
+
+
+async def revisions(statements: Statements, players: Sequence[str]) -> dict[str, str]:
+    """The revisions of the progress of these players; of those who have never pushed there is none."""
+    return dict(many(REVISIONS, await statements.run(REVISIONS, [*players])))
+
+
+async def notify(statements: Statements, messages: Sequence[str]) -> None:
+    """Send these messages to all processes that listen."""
+    await statements.run(NOTIFY, [*messages])

@@ -1,0 +1,136 @@
+"""The bus: what one process commits, the streams of another hear of; and what they miss, they are told."""
+
+from dataclasses import replace
+
+from solisync.events.notices import (
+    MESSAGE_BYTES,
+    BoardsChanged,
+    ProgressStored,
+    ReplayStored,
+    SessionsEnded,
+    VerdictStored,
+    decode_message,
+    decode_notices,
+    encode_messages,
+    encode_notice,
+)
+from tests.harness.concurrency import until
+from tests.harness.constants import PASSWORD
+from tests.harness.event_streams import won
+from tests.harness.postgres import run_sql
+from tests.harness.service import start
+
+PLAYER = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
+NOTICES = [
+    ProgressStored(PLAYER, "0" * 32, None),
+    ProgressStored(PLAYER, "0" * 32, PLAYER),
+    VerdictStored(PLAYER, PLAYER, "verified"),
+    BoardsChanged(("verified", "daily/2026-11-20")),
+    BoardsChanged(),
+    SessionsEnded(PLAYER),
+    SessionsEnded(None),
+    ReplayStored(),
+]
+CUT_OFF = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE (query LIKE 'LISTEN%' OR query LIKE '%pg_notify%') AND pid <> pg_backend_pid()
+"""
+
+
+def test_notices_come_back_as_they_were():
+    """Every kind, in one message with its number."""
+    (text,) = encode_messages("a", 7, map(encode_notice, NOTICES))
+    message = decode_message(text)
+    assert (message.sender, message.number) == ("a", 7)
+    assert [*decode_notices(message)] == NOTICES
+
+
+def test_a_message_fits_into_a_notification():
+    """What is longer becomes several, with numbers that follow one another."""
+    texts = encode_messages("a", 1, [encode_notice(notice) for notice in NOTICES * 100])
+    assert all(len(text.encode()) <= MESSAGE_BYTES for text in texts)
+    messages = [decode_message(text) for text in texts]
+    assert [message.number for message in messages] == [*range(1, len(texts) + 1)]
+    assert sum(len([*decode_notices(message)]) for message in messages) == 800
+
+
+def test_what_is_not_known_is_skipped():
+    """Kinds of a newer version, and messages of another one."""
+    message = decode_message('[1,"a",1,[["future",1],["sessions",null],["progress","short","0",null,"more"],[],7]]')
+    assert [*decode_notices(message)] == [SessionsEnded(None)]
+    for text in ('[2,"a",1,[]]', "[]", "{}", "text", ""):
+        assert decode_message(text) is None
+
+
+async def test_another_node_hears(nodes, listen):
+    """A push on one node is told to a stream on the other; so are the end of a session, and of an account."""
+    here, there = nodes
+    ann = await here.player()
+    stream = await listen(there, ann)
+    assert (await stream.next())[0] == "hello"
+    await won(ann)
+    name, data = await stream.next()
+    assert (name, data["own"]) == ("progress", True)
+    await ann.end_sessions()
+    assert await stream.ended() == "session_ended"
+    await ann.login("ann", PASSWORD)
+    stream = await listen(there, ann)
+    await ann.delete_account()
+    assert await stream.ended() == "account_deleted"
+
+
+async def test_what_was_missed_is_told(server, reactor, listen):
+    """A process whose listening ended compares its streams with the database, and says `hello` again."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    bus = server.service._live.bus
+    await until(reactor, lambda: bus.hears)
+    elsewhere = await start(reactor, server.dsn)
+    try:
+        other = elsewhere.client()
+        await other.login("ann", PASSWORD)
+        server.sql(CUT_OFF)
+        await until(reactor, lambda: not bus.hears)
+        await won(other)
+        assert (await stream.next())[0] in ("hello", "progress")
+        await until(reactor, lambda: bus.hears)
+        _, data = stream.events[-1]
+        answer = await server.ask("GET", "/api/sync/pull", bearer=ann.tokens.access_token)
+        assert answer.headers["etag"] == f'W/"{data["revision"]}"'
+    finally:
+        await elsewhere.service.stopService()
+
+
+async def test_a_gap_is_noticed(server, reactor, listen):
+    """A number that is left out means that something was lost: streams that lack a revision get `hello`."""
+    ann = await server.player()
+    await won(ann)
+    stream = await listen(server, ann)
+    _, first = await stream.next()
+    bus = server.service._live.bus
+    await until(reactor, lambda: bus.hears)
+    run_sql(server.dsn, "SELECT pg_notify('solisync', '[1,\"other\",5,[]]')")
+    server.sql("UPDATE sync_states SET payload = payload || ' '")
+    run_sql(server.dsn, "SELECT pg_notify('solisync', '[1,\"other\",7,[]]')")
+    name, data = await stream.next()
+    assert name == "hello"
+    assert data["revision"] != first["revision"]
+
+
+async def test_a_bus_that_is_away_delays_no_push(server, reactor, listen):
+    """What can't be sent within two seconds is dropped and counted; streams of the process hear of it all the same."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    bus = server.service._live.bus
+    dropped = bus._metrics.bus_batches.labels("dropped")._value.get
+    before, times = dropped(), bus._connection._times
+    await until(reactor, lambda: bus.hears)
+    bus._connection._times = replace(times, reconnect=2.5)
+    bus._connection.drop()
+    bus._connection._times = times
+    await won(ann)
+    assert (await stream.next())[0] == "progress"
+    await until(reactor, lambda: dropped() > before)
+    await until(reactor, lambda: bus.hears)

@@ -1,0 +1,259 @@
+"""Streams of events: docs/live.md."""
+
+import re
+
+import pytest
+
+from solisync.client import ApiError
+from solisync.rules.events import EndEvent, HelloEvent, ProgressEvent
+from tests.harness.constants import PASSWORD
+from tests.harness.event_streams import won
+from tests.harness.service import start
+
+GAME = (
+    b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01",'
+    b' "moves": []}'
+)
+
+
+async def test_a_stream_begins_with_the_present_revision(server, listen):
+    """`hello` comes first, after `retry`; its revision is the entity tag of pull, null before the first push."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    name, data = await stream.next()
+    assert (name, data["revision"]) == ("hello", None)
+    assert data["server_time"].endswith("Z")
+    (retry,) = stream.retries
+    assert 1_000 <= retry <= 10_000
+    await won(ann)
+    name, data = await (await listen(server, ann)).next()
+    assert name == "hello"
+    assert re.fullmatch("[0-9a-f]{32}", data["revision"])
+
+
+async def test_the_head_of_a_stream(server, listen):
+    """It is chunked, kept by nobody, buffered by no proxy, and the last answer of its connection."""
+    stream = await listen(server, await server.player(), headers=["Accept-Encoding: gzip"])
+    assert stream.status == 200
+    wanted = {
+        "content-type": "text/event-stream; charset=utf-8",
+        "transfer-encoding": "chunked",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+        "connection": "close",
+    }
+    assert {name: stream.headers.get(name) for name in wanted} == wanted
+    assert not {"content-encoding", "content-length"} & stream.headers.keys()
+
+
+async def test_a_push_is_told_with_its_revision(server, listen):
+    """Each stream of the player hears of it, `own` in the session that pushed alone; pull has that revision as ETag."""
+    ann = await server.player()
+    other = server.client()
+    await other.login("ann", PASSWORD)
+    streams = [await listen(server, client) for client in (ann, other)]
+    for stream in streams:
+        await stream.next()
+    await won(ann)
+    (own, mine), (others, theirs) = [await stream.next() for stream in streams]
+    assert own == others == "progress"
+    assert (mine["own"], theirs["own"]) == (True, False)
+    assert mine["revision"] == theirs["revision"]
+    answer = await server.ask("GET", "/api/sync/pull", bearer=ann.tokens.access_token)
+    assert answer.headers["etag"] == f'W/"{mine["revision"]}"'
+
+
+async def test_a_push_of_nothing_new_is_no_event(server, listen):
+    """Two devices that push after each event fall silent after one push each."""
+    ann = await server.player()
+    other = server.client()
+    await other.login("ann", PASSWORD)
+    streams = [await listen(server, client) for client in (ann, other)]
+    await won(ann)
+    for stream in streams:
+        await stream.next()
+        assert (await stream.next())[0] == "progress"
+    for client in (ann, other):
+        await client.push((await client.pull()).merged)
+    await won(ann)
+    for stream in streams:
+        assert (await stream.next())[0] == "progress"
+    assert [len(stream.events) for stream in streams] == [3, 3]
+
+
+async def test_other_players_hear_nothing(server, listen):
+    """A push is told to the streams of its player alone."""
+    ann, bob = await server.player(), await server.player("bob")
+    stream = await listen(server, bob)
+    await won(ann)
+    await won(bob)
+    assert [(await stream.next())[0] for _ in range(2)] == ["hello", "progress"]
+    assert len(stream.events) == 2
+
+
+async def test_who_may_not_listen(server, listen):
+    """No token, one that names no live session, an account that is gone."""
+    assert (await listen(server, "")).status == 401
+    ann = await server.player()
+    former = ann.tokens.access_token
+    await ann.refresh()
+    assert (await listen(server, former)).status == 401
+    assert (await listen(server, ann)).status == 200
+    token = ann.tokens.access_token
+    await ann.delete_account()
+    gone = await listen(server, token)
+    await gone.until(lambda: gone.body)
+    assert (gone.status, gone.headers["error-code"]) == (404, "user_not_found")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["?board=", "?board=classic", "?board=daily/2026-13-01", "?board=daily", "?" + "&".join(["board=verified"] * 4)],
+)
+async def test_boards_that_there_are_not(server, listen, query):
+    """A stream names leaderboard, verified and days, three in all."""
+    stream = await listen(server, await server.player(), query=query)
+    assert (stream.status, stream.headers["error-code"]) == (400, "bad_query")
+
+
+async def test_boards_are_told_to_who_names_them(server, listen):
+    """Opting in tells every stream that names a board of each of them, and no other."""
+    ann = await server.player()
+    named = await listen(server, ann, query="?board=leaderboard&board=daily/2026-01-01")
+    silent = await listen(server, ann)
+    await named.next()
+    await ann.opt_in("Ann")
+    boards = [await named.next() for _ in range(2)]
+    assert boards == [("board", {"board": "leaderboard"}), ("board", {"board": "daily/2026-01-01"})]
+    await won(ann)
+    assert [(await silent.next())[0] for _ in range(2)] == ["hello", "progress"]
+
+
+async def test_head_takes_no_place(server, listen):
+    """HEAD answers the headers of a stream and ends."""
+    stream = await listen(server, await server.player(), method="HEAD")
+    assert stream.status == 200
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    assert stream.headers["connection"] == "close"
+    await stream.until(lambda: stream.lost)
+    assert len(server.service._live.streams) == 0
+
+
+async def test_http_1_0_ends_by_closing(server, listen):
+    """To HTTP/1.0 events are not chunked."""
+    ann = await server.player()
+    stream = await listen(server, ann, version="1.0")
+    assert "transfer-encoding" not in stream.headers
+    assert (await stream.next())[0] == "hello"
+    await ann.delete_account()
+    assert await stream.ended() == "account_deleted"
+
+
+async def test_an_eleventh_stream_ends_the_first(server, listen):
+    """A player has at most ten streams; of more, the oldest ends, and says so."""
+    ann = await server.player()
+    streams = [await listen(server, ann) for _ in range(11)]
+    assert await streams[0].ended() == "superseded"
+    assert streams[0].whole
+    assert len(streams[0].retries) == 2
+    await won(ann)
+    for stream in streams[1:]:
+        await stream.next()
+        assert (await stream.next())[0] == "progress"
+
+
+ENDINGS = {
+    "logout": lambda ann: ann.logout(),
+    "this session": lambda ann: ann.end_sessions(),
+    "password": lambda ann: ann.change_password(PASSWORD, "another password"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_a_stream_ends_with_its_session(server, listen, ending):
+    """Whatever ends the session."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    await ENDINGS[ending](ann)
+    assert await stream.ended() == "session_ended"
+    assert stream.whole
+
+
+async def test_a_refresh_keeps_the_stream(server, listen):
+    """The session goes on under another token, and so does the stream."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await ann.refresh()
+    other = server.client()
+    await other.login("ann", PASSWORD)  # which looks at all sessions
+    await won(ann)
+    await stream.next()
+    assert await stream.next() == ("progress", {"revision": stream.events[1][1]["revision"], "own": True})
+
+
+async def test_sixty_openings_a_minute(server, listen):
+    """The sixty-first is refused, of GET and HEAD together, and after the query is read."""
+    ann = await server.player()
+    token = ann.tokens.access_token
+    for _ in range(60):
+        answer = await server.ask("HEAD", "/api/events", bearer=token)
+        assert answer.status == 200
+    stream = await listen(server, ann)
+    assert stream.status == 429
+    assert 1 <= int(stream.headers["retry-after"]) <= 60
+    assert (await listen(server, ann, query="?board=x")).status == 400
+
+
+async def test_a_known_revision_is_not_sent_again(server):
+    """Pull answers 304 to the ETag of what is stored, weakly compared, but not to `*`, and 200 once it has changed."""
+    ann = await server.player()
+
+    async def pull(tag):
+        headers = {"If-None-Match": tag} if tag else {}
+        return await server.ask("GET", "/api/sync/pull", headers, bearer=ann.tokens.access_token)
+
+    assert "etag" not in (await pull(None)).headers
+    await won(ann)
+    tag = (await pull(None)).headers["etag"]
+    same = await pull(tag)
+    assert (same.status, same.content, same.headers["etag"]) == (304, b"", tag)
+    assert same.headers["cache-control"] == "no-store"
+    assert (await pull(tag.removeprefix("W/"))).status == 304
+    assert (await pull("*")).status == 200
+    await won(ann)
+    assert (await pull(tag)).status == 200
+
+
+async def test_the_client_iterates_over_events(server):
+    """`async for` over `Client.events` ends after the end; an error is raised before the first event."""
+    ann = await server.player()
+    heard = []
+    async for event in ann.events("leaderboard"):
+        heard.append(event)
+        if isinstance(event, HelloEvent):
+            await won(ann)
+        elif isinstance(event, ProgressEvent):
+            assert event.own
+            await ann.end_sessions()
+    assert [type(event) for event in heard] == [HelloEvent, ProgressEvent, EndEvent]
+    assert 1 <= ann.retry_seconds <= 10
+    bob = await server.player("bob")
+    with pytest.raises(ApiError) as caught:
+        await anext(bob.events("nonsense"))
+    assert caught.value.code == "bad_query"
+
+
+async def test_a_verdict_is_told(server, listen, reactor):
+    """With its boards: what a check has found is there when the player hears of it."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    replay_id = await ann.upload_replay(GAME)
+    checking = await start(reactor, server.dsn, settings={"SOLISYNC_CHECKERS": "1"})
+    try:
+        name, data = await stream.next()
+        assert (name, data["replay_id"]) == ("verdict", replay_id)
+        assert (await ann.verdict(replay_id)).status == data["status"] == "unreadable"
+    finally:
+        await checking.service.stopService()

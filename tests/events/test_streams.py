@@ -1,0 +1,192 @@
+"""The streams of a process: how many, signs of life, slow clients, and every end."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+import pytest_twisted
+
+from solisync.events import rounds
+from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
+from solisync.events.stream import EncodedEvent
+from solisync.rules.events import BoardEvent
+from tests.harness.concurrency import until
+from tests.harness.event_streams import won
+from tests.harness.http_requests import new_address
+from tests.harness.postgres import truncate
+from tests.harness.service import start
+
+
+@pytest.fixture
+def service(reactor, shared_dsn):
+    """Start a service of the test's own on the database that most tests share, which is empty."""
+    running = []
+
+    async def service(settings=None, **options):
+        truncate(shared_dsn)
+        running.append(await start(reactor, shared_dsn, settings=settings, **options))
+        return running[-1]
+
+    yield service
+    for each in running:
+        if each.service.running:
+            pytest_twisted.blockon(each.service.stopService())
+
+
+@pytest.fixture
+def quick_rounds(monkeypatch):
+    """A minute passes in two seconds."""
+    monkeypatch.setattr(rounds, "TICK_SECONDS", 0.25 / 30)
+
+
+def streams(server):
+    return server.service._live.streams
+
+
+async def test_signs_of_life(server, listen, quick_rounds):
+    """A comment line comes every 25 s."""
+    stream = await listen(server, await server.player())
+    await stream.until(lambda: stream.heartbeats >= 3)
+    assert [name for name, _ in stream.events] == ["hello"]
+
+
+async def test_a_session_that_ends_unsaid_is_found(server, listen, quick_rounds):
+    """Each minute every session is looked up, and so is whether its player is there."""
+    ann, bob = await server.player(), await server.player("bob")
+    both = [await listen(server, client) for client in (ann, bob)]
+    server.sql("DELETE FROM refresh_tokens WHERE user_id = (SELECT id FROM users WHERE username = 'ann')")
+    assert await both[0].ended() == "session_ended"
+    server.sql("DELETE FROM users WHERE username = 'bob'")
+    assert await both[1].ended() == "account_deleted"
+
+
+async def test_a_process_that_hears_nothing_compares(server, reactor, listen, quick_rounds):
+    """Each minute, while its bus is deaf: what an older node has stored is told by `hello`."""
+    ann = await server.player()
+    await won(ann)
+    stream = await listen(server, ann)
+    _, first = await stream.next()
+    server.service._live.bus._echoed = False
+    server.sql("UPDATE sync_states SET payload = payload || ' '")
+    name, data = await stream.next()
+    assert name == "hello"
+    assert data["revision"] != first["revision"]
+
+
+async def test_a_stream_ends_with_its_token(service, listen):
+    """As requests with that token are refused from then on."""
+    ahead = timedelta()
+    server = await service(now=lambda: datetime.now(UTC) + ahead)
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    ahead = timedelta(hours=24, seconds=2)
+    assert await stream.ended() == "token_expired"
+
+
+async def test_a_stop_ends_streams_first(service, listen):
+    """They are told so, with a time to come back at, and nothing waits for a client that doesn't read."""
+    server = await service()
+    ann = await server.player()
+    open_ones = [await listen(server, ann) for _ in range(3)]
+    frozen = open_ones.pop()
+    frozen.transport.pauseProducing()
+    stopping = server.service.stopService()
+    for stream in open_ones:
+        assert await stream.ended() == "stopping"
+        assert 1_000 <= stream.retries[-1] <= 10_000
+        assert stream.whole
+    await stopping
+    frozen.transport.resumeProducing()
+
+
+async def test_one_address_has_a_tenth_of_the_streams(service, listen):
+    """And all together no more than the setting says; who is refused comes back after 5 to 30 s."""
+    server = await service({"SOLISYNC_STREAMS": "10"})
+    ann = await server.player()
+    address = new_address()
+    assert (await listen(server, ann, address=address)).status == 200
+    second = await listen(server, ann, address=address)
+    assert (second.status, second.headers["error-code"]) == (503, "unavailable")
+    assert 5 <= int(second.headers["retry-after"]) <= 30
+    others = [await listen(server, ann) for _ in range(9)]
+    assert {stream.status for stream in others} == {200}
+    assert (await listen(server, ann)).status == 503
+    others[0].transport.abortConnection()
+    await until(others[0].transport.reactor, lambda: len(streams(server)) == 9)
+    assert (await listen(server, ann)).status == 200
+
+
+async def test_streams_can_be_switched_off(service):
+    """There is no such route then; pull has its entity tag all the same."""
+    server = await service({"SOLISYNC_STREAMS": "0"})
+    ann = await server.player()
+    answer = await server.ask("GET", "/api/events", bearer=ann.tokens.access_token)
+    assert (answer.status, answer.headers["error-code"]) == (404, "not_found")
+    await won(ann)
+    assert "etag" in (await server.ask("GET", "/api/sync/pull", bearer=ann.tokens.access_token)).headers
+
+
+async def frozen_stream(server, reactor, listen, query="?board=leaderboard"):
+    """The stream of a client that has stopped to read, and whose connection is full; and the player's id."""
+    ann = await server.player()
+    player = (await ann.me()).id
+    stream = await listen(server, ann, query=query, small=True)
+    await stream.next()
+    stream.transport.pauseProducing()
+    (ours,) = streams(server)._of_player[player]
+
+    def full():
+        for _ in range(100):
+            streams(server).hear(ProgressStored(player, uuid4().hex, None))
+        return ours._outlet.full and ours._waiting
+
+    await until(reactor, full)
+    return stream, player
+
+
+async def test_a_frozen_client_costs_little(server, reactor, listen):
+    """Only the newest progress waits for it, and one event of each board; it gets these when it reads on."""
+    stream, player = await frozen_stream(server, reactor, listen)
+    (ours,) = streams(server)._of_player[player]
+    for number in range(1_000):
+        streams(server).hear(ProgressStored(player, f"{number:032}", None))
+        streams(server)._boards._tell(ours, EncodedEvent(BoardEvent("leaderboard")))
+    assert len(ours._waiting) == 2
+    streams(server).hear(VerdictStored(player, player, "verified"))
+    stream.transport.resumeProducing()
+    await stream.until(lambda: stream.events[-1][0] == "verdict")
+    last = dict(stream.events)
+    assert last["progress"]["revision"] == f"{999:032}"
+    assert last["board"] == {"board": "leaderboard"}
+
+
+async def test_a_client_that_misses_too_much_is_told(server, reactor, listen):
+    """Up to 20 verdicts wait; with more, its stream ends as `slow` once it reads on."""
+    stream, player = await frozen_stream(server, reactor, listen)
+    for _ in range(21):
+        streams(server).hear(VerdictStored(player, str(uuid4()), "verified"))
+    stream.transport.resumeProducing()
+    assert await stream.ended() == "slow"
+
+
+async def test_a_board_is_told_once_a_second(server, reactor, listen):
+    """However often it changes; the last change is told, too."""
+    ann = await server.player()
+    stream = await listen(server, ann, query="?board=verified")
+    await stream.next()
+    began = reactor.seconds()
+    for _ in range(100):
+        streams(server).hear(BoardsChanged(("verified",)))
+    for _ in range(2):
+        assert (await stream.next())[0] == "board"
+    assert reactor.seconds() - began >= 1
+    assert len(stream.events) == 3
+
+
+async def test_suspending_a_player_ends_their_streams(server, listen, administrate):
+    """With a reason of its own."""
+    stream = await listen(server, await server.player())
+    await stream.next()
+    await administrate("users", "suspend", "ann")
+    assert await stream.ended() == "suspended"
