@@ -145,13 +145,17 @@ def test_uploads_are_verified_literally(visitor, undo):
 
 
 def boards_of(chance, seed, draw, moves):
-    """The boards of a game of random legal moves."""
+    """The boards of a game whose player moves whole runs and cards of the waste wherever they fit, else the stock."""
     game = Game(deal(seed), MAY_19, draw=draw)
     for _ in range(moves):
         yield game.board
+        open_cards = {pile: sum(card < FACE_DOWN for card in game.board[pile]) for pile in COLUMNS}
+        runs = [(WASTE, 1), *((pile, size) for pile, size in open_cards.items() if size < len(game.board[pile]))]
         home = [Move(pile, to, 1) for pile in (*COLUMNS, WASTE) for to in FOUNDATIONS]
-        move = next((move for move in home if play(game.board, move, draw, lenient=False)), None)
-        if game.play(move or legal_move(chance, game.board, draw)) is None:
+        onto = [Move(pile, to, size) for pile, size in runs for to in COLUMNS]
+        chance.shuffle(onto)
+        legal = (move for move in (*home, *onto, STOCK_CLICK) if play(game.board, move, draw, lenient=False))
+        if game.play(next(legal, STOCK_CLICK)) is None:
             return
 
 
@@ -185,7 +189,7 @@ def test_stuck_is_told_when_it_is_so(visitor):
     expected = [fits_somewhere(board, draw) for board, draw in asked]
     assert len(expected) > 300
     assert [answer["useful"] > 0 for answer in answers] == expected
-    assert expected.count(False) > 5
+    assert expected.count(False) >= 3
 
 
 def test_finishing_always_succeeds(visitor):
