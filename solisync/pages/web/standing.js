@@ -2,13 +2,29 @@
 /** What the service keeps of the player's games: for / and /account. */
 
 import { readOwn } from "./api.js";
+import { username } from "./http.js";
+import { change, journalOf, journals } from "./journal.js";
+import { exclusively } from "./locks.js";
 import { clock, counted, h, score } from "./page.js";
 
 const NEVER = 1e9; // seconds; a fastest win that was never is far above
 
+/**
+ * The player's progress. What this browser plays is counted from the last answer that it had, so the journal takes this
+ * one too; and while a push has no answer, nothing may be pulled.
+ */
+const pull = () => exclusively("solisync.outbox", async () => {
+  const name = username() ?? "";
+  const journal = journals().of[name];
+  if (journal?.sent && journal.base) return journal.base;
+  const { merged } = await readOwn("/api/sync/pull", name);
+  if (journal?.base) await change((all) => (journalOf(all, name).base = merged));
+  return merged;
+});
+
 /** The player's progress as facts. @param {string} today the date, in UTC */
 export async function standing(today) {
-  const { stats, progress, achievements } = (await readOwn("/api/sync/pull")).merged;
+  const { stats, progress, achievements } = await pull();
   if (!stats.games_played) return [h("p", {}, "No games yet. Sign in inside the game, and it keeps your progress here.")];
   const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
   const unlocked = achievements.filter((/** @type {any} */ each) => each.unlocked).length;
