@@ -573,8 +573,7 @@ async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(serve, sh
 async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch, shared_dsn):
     """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
     truncate(shared_dsn)
-    service = await serve(shared_dsn)
-    run(*SOLISYNC, "--smoke", service.url)  # takes most of the minute's ten requests
+    service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="5/60")
     check = launch(*SOLISYNC, "--smoke", service.url, PYTHONUNBUFFERED="1")
     wait_for(lambda: "as the rate limit says" in check.log)
     assert check.stop() == 1

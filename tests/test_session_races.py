@@ -28,7 +28,7 @@ LEFT = "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHE
 
 @pytest.fixture
 def database(reactor, shared_dsn):
-    database = Database(reactor=reactor, size=4, statements=STATEMENTS)
+    database = Database(reactor=reactor, size=4, statements=(*STATEMENTS, accounts.FORGET_CODES))
     database.open(shared_dsn)
     yield database
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))

@@ -6,7 +6,8 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
-from solisync.storage.replays import DELETE, ROOM
+from solisync.storage.own_replays import DELETE
+from solisync.storage.replays import ROOM
 from tests.harness.concurrency import at_once, gather
 from tests.harness.payloads import replay
 from tests.harness.postgres import connect, truncate
@@ -56,6 +57,13 @@ def fill(server, user_id, count, size=2):
     )
 
 
+def delete(server, ids):
+    """Delete replays one by one, as their players and operators do."""
+    for replay_id in ids:
+        for (user_id,) in server.sql("SELECT user_id::text FROM replays WHERE id = %s", (replay_id,)):
+            server.sql(DELETE.sql.replace("$1", "%s").replace("$2", "%s"), (user_id, replay_id))
+
+
 def used(server):
     """What is known of each player, and what all replays that there are must be charged."""
     known = server.sql("SELECT user_id, used_bytes FROM replay_usage ORDER BY 1")
@@ -84,9 +92,9 @@ async def test_who_is_over_keeps_everything_and_uploads_again_when_below(small):
     assert small.sql("SELECT count(*) FROM replays") == [(300,)]
     assert used(small)[0] == used(small)[1]  # counted, though the upload was refused
     ids = [replay_id for (replay_id,) in small.sql("SELECT id::text FROM replays LIMIT 45")]
-    small.sql(DELETE.sql.replace("$1", "%s"), (ids[:44], ids[:44]))
+    delete(small, ids[:44])
     assert (await upload(small, client)).json == FULL
-    small.sql(DELETE.sql.replace("$1", "%s"), (ids[44:], ids[44:]))
+    delete(small, ids[44:])
     assert (await upload(small, client)).status == 200
     assert (await upload(small, client)).json == FULL
 
@@ -149,13 +157,10 @@ async def test_the_count_is_right_whoever_stores_and_deletes_at_once(small, no_d
     chance.shuffle(ids)
     batches = [ids[start : start + 3] for start in range(0, 180, 3)]
 
-    def delete(batch):
-        small.sql(DELETE.sql.replace("$1", "%s"), (batch, batch))
-
     def store(number):
         return upload(small, clients[number % 4])
 
-    deleting = Deferred.fromCoroutine(at_once(4, delete, batches))
+    deleting = Deferred.fromCoroutine(at_once(4, lambda batch: delete(small, batch), batches))
     answers = await gather(8, store, range(80))
     await clients[0].delete_account()
     await deleting

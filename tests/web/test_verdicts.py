@@ -1,14 +1,14 @@
 """Verdicts and timelines over HTTP (docs/protocol.md "Replays"); tests/checking has how they come about."""
 
-import re
 import zlib
 
 import msgspec
 import pytest
 
 from solisync.klondike import Reason, Timeline, check, make_timeline
+from solisync.rules.page_texts import verdict_text
+from solisync.rules.verdicts import VerdictAnswer
 from tests.checking.uploads import encoded, game, upload
-from tests.harness.constants import ROOT
 from tests.harness.service import refused
 
 MISSING = "00000000-0000-4000-8000-000000000000"
@@ -26,9 +26,11 @@ async def show(server, replay_id, what="verdict", **options):
 
 def test_the_page_of_a_replay_has_words_for_every_reason():
     """Whatever the engine finds, players read a sentence about it."""
-    script = (ROOT / "solisync" / "pages" / "web" / "replay.js").read_text("utf-8")
-    words = script.split("const REASON = ")[1].split("});")[0]
-    assert set(re.findall(r"^  (\w+): \".+\.\",$", words, re.M)) == {reason.value for reason in Reason}
+    refuted = VerdictAnswer(
+        status="refuted", ruleset=None, undos=None, score=None, moves=None, reason=None, checked_at=None
+    )
+    sentences = {verdict_text(msgspec.structs.replace(refuted, reason=reason.value)) for reason in Reason}
+    assert len(sentences) == len(Reason)
 
 
 async def test_a_replay_is_pending_until_it_is_checked(server):

@@ -129,7 +129,7 @@ class Request(LeanRequest):
 
     def connectionLost(self, reason: Failure) -> None:
         unanswered = self._whole and not self.finished
-        streamed = self.channel.streaming is not None
+        streamed = unanswered and self.channel.streaming is not None  # an answered request has no channel any more
         self.body.clear()
         super().connectionLost(reason)
         if unanswered:
