@@ -109,7 +109,7 @@ class Solisync(Daemon):
         if self._embedded is not None:
             await self._embedded.stop()
         await self._stop_listening_for_scrapes()
-        # The reactor may still hold events of sockets closed just now, and would give them to new ones of their numbers.
+        # The reactor may still hold events of sockets that are closed now, and give them to new ones of their numbers.
         await deferLater(self._reactor, 0)
         self._log.info("stopped")
 
