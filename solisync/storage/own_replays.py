@@ -53,7 +53,7 @@ LISTED = Query(
     "listed_replays_of_player",
     f"""
     {_SHOWN} FROM users JOIN {_page("AND unlisted IS NULL")}
-    WHERE username = $1::text AND (SELECT true FROM suspensions WHERE suspensions.user_id = users.id) IS NULL
+    WHERE username = $1::text AND NOT (SELECT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id))
     """,  # noqa: S608
     row=converted(Recent, **NUMBERS),
 )
