@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from inspect import signature
 from operator import attrgetter
@@ -98,7 +98,7 @@ ARGUMENTS = {
 """What handlers may ask for beside the variables of their path and the parameters of their query."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Route:
     """One method of one path: authorisation, rate limit, and what goes in and comes out.
 
@@ -119,9 +119,10 @@ class Route:
 
     method: str
     path: str
+    handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
+    _: KW_ONLY
     name: str
     tag: str
-    handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     summary: str
     protected: bool = False
     same_origin: bool = False
@@ -192,6 +193,9 @@ class Route:
         if self.limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
+
+
+get, post, put, delete = (partial(Route, method) for method in ("GET", "POST", "PUT", "DELETE"))
 
 
 def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Route]:

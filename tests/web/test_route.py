@@ -7,7 +7,7 @@ from solisync.web.route import Json, Route
 
 
 def route(handler, path="/", **fields):
-    return Route(method="GET", path=path, name="x", tag="x", handler=handler, summary="x", **fields)
+    return Route("GET", path, handler, name="x", tag="x", summary="x", **fields)
 
 
 async def of_nothing():

@@ -12,7 +12,7 @@ from ...rules.shapes import Ok
 from ..resources import Resources
 from ..resources.browser_sessions import LOGIN_ERRORS
 from ..resources.new_passwords import PASSWORD_ERRORS, RECOVERY_ERRORS
-from ..route import Content, Json, Route
+from ..route import Content, Json, Route, delete, get, post, put
 
 
 def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
@@ -30,12 +30,11 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
         _page("/account", "account_page", html.static("account"), "One's own account"),
         _page("/reset", "reset_page", html.static("reset"), "A new password, for whoever has a reset link"),
         _page("/web/{name}", "web_file", html.file, "A part of these pages"),
-        Route(
-            method="POST",
-            path="/api/session",
+        post(
+            "/api/session",
+            resources.browser_sessions.begin,
             name="browser_login",
             tag="browsers",
-            handler=resources.browser_sessions.begin,
             summary="Begin a session of a browser, of a new player perhaps",
             same_origin=True,
             limit=auth_limit,
@@ -43,24 +42,22 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             answer=BrowserSession,
             errors=LOGIN_ERRORS,
         ),
-        Route(
-            method="POST",
-            path="/api/session/refresh",
+        post(
+            "/api/session/refresh",
+            resources.browser_sessions.refresh,
             name="browser_refresh",
             tag="browsers",
-            handler=resources.browser_sessions.refresh,
             summary="Spend the cookie for a new one and an access token",
             same_origin=True,
             limit=auth_limit,
             answer=BrowserSession,
             errors=("unauthorized",),
         ),
-        Route(
-            method="PUT",
-            path="/api/session/password",
+        put(
+            "/api/session/password",
+            resources.browser_sessions.change_password,
             name="browser_change_password",
             tag="browsers",
-            handler=resources.browser_sessions.change_password,
             summary="Change one's password, and end all sessions but a new one of this browser",
             same_origin=True,
             protected=True,
@@ -69,12 +66,11 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             answer=BrowserSession,
             errors=(*PASSWORD_ERRORS, "user_not_found"),
         ),
-        Route(
-            method="POST",
-            path="/api/session/recover",
+        post(
+            "/api/session/recover",
+            resources.browser_sessions.recover,
             name="browser_recover",
             tag="browsers",
-            handler=resources.browser_sessions.recover,
             summary="Spend a recovery code for a new password and a session of this browser",
             same_origin=True,
             limit=auth_limit,
@@ -82,12 +78,11 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             answer=BrowserSession,
             errors=(*RECOVERY_ERRORS, "suspended"),
         ),
-        Route(
-            method="POST",
-            path="/api/session/reset",
+        post(
+            "/api/session/reset",
+            resources.browser_sessions.reset,
             name="browser_reset",
             tag="browsers",
-            handler=resources.browser_sessions.reset,
             summary="Spend the token of a reset link for a new password and a session of this browser",
             same_origin=True,
             limit=auth_limit,
@@ -95,12 +90,11 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
             answer=BrowserSession,
             errors=(*PASSWORD_ERRORS, "suspended"),
         ),
-        Route(
-            method="DELETE",
-            path="/api/session",
+        delete(
+            "/api/session",
+            resources.browser_sessions.end,
             name="browser_logout",
             tag="browsers",
-            handler=resources.browser_sessions.end,
             summary="End the session of the cookie, and take the cookie away",
             same_origin=True,
             answer=Ok,
@@ -109,12 +103,11 @@ def pages(resources: Resources, auth_limit: Limit) -> tuple[Route, ...]:
 
 
 def _page(path: str, name: str, handler: Callable[..., Awaitable[Any]], summary: str, *errors: Code) -> Route:
-    return Route(
-        method="GET",
-        path=path,
+    return get(
+        path,
+        handler,
         name=name,
         tag="pages",
-        handler=handler,
         summary=summary,
         shared=False,
         answer=Content(("text/html",)),

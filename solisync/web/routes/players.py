@@ -8,19 +8,18 @@ from ...rules.sessions import Session
 from ...rules.shapes import Ok
 from ..resources import Resources
 from ..resources.accounts import REGISTER_ERRORS
-from ..route import Content, Json, Route, Upload, aliased
+from ..route import Content, Json, Route, Upload, aliased, delete, get, post, put
 from ..wire.refusal import Refusal
 
 
 def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) -> tuple[Route, ...]:
     """Those that begin or continue a session share `auth_limit`."""
     return (
-        Route(
-            method="POST",
-            path="/api/auth/register",
+        post(
+            "/api/auth/register",
+            resources.accounts.register,
             name="register",
             tag="accounts",
-            handler=resources.accounts.register,
             summary="Create an account and begin its first session",
             limit=auth_limit,
             body=Json(AuthRequest),
@@ -28,12 +27,11 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             answer=TokenPair,
             errors=REGISTER_ERRORS,
         ),
-        Route(
-            method="POST",
-            path="/api/auth/login",
+        post(
+            "/api/auth/login",
+            resources.sessions.login,
             name="login",
             tag="sessions",
-            handler=resources.sessions.login,
             summary="Begin a session",
             limit=auth_limit,
             body=Json(AuthRequest),
@@ -41,12 +39,11 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             answer=TokenPair,
             errors=("invalid_credentials", "username_characters", "suspended"),
         ),
-        Route(
-            method="POST",
-            path="/api/auth/refresh",
+        post(
+            "/api/auth/refresh",
+            resources.sessions.refresh,
             name="refresh",
             tag="sessions",
-            handler=resources.sessions.refresh,
             summary="Spend a refresh token for a new pair of tokens",
             limit=auth_limit,
             body=Json(RefreshRequest),
@@ -54,90 +51,82 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             answer=TokenPair,
             errors=("unauthorized",),
         ),
-        Route(
-            method="POST",
-            path="/api/auth/logout",
+        post(
+            "/api/auth/logout",
+            resources.sessions.logout,
             name="logout",
             tag="sessions",
-            handler=resources.sessions.logout,
             summary="End the session of a refresh token",
             body=Json(RefreshRequest),
             private=True,
             answer=Ok,
             errors=("unauthorized",),
         ),
-        Route(
-            method="GET",
-            path="/api/sessions",
+        get(
+            "/api/sessions",
+            resources.sessions.list,
             name="sessions",
             tag="sessions",
-            handler=resources.sessions.list,
             summary="List one's sessions, last used first",
             protected=True,
             answer=list[Session],
             errors=("user_not_found",),
         ),
-        Route(
-            method="DELETE",
-            path="/api/sessions/{session_id}",
+        delete(
+            "/api/sessions/{session_id}",
+            resources.sessions.end,
             name="end_session",
             tag="sessions",
-            handler=resources.sessions.end,
             summary="End one of one's sessions",
             protected=True,
             answer=Ok,
             errors=("session_not_found", "user_not_found"),
         ),
-        Route(
-            method="DELETE",
-            path="/api/sessions",
+        delete(
+            "/api/sessions",
+            resources.sessions.end_all,
             name="end_sessions",
             tag="sessions",
-            handler=resources.sessions.end_all,
             summary="End all of one's sessions, this one too",
             protected=True,
             answer=Ok,
             errors=("user_not_found",),
         ),
-        Route(
-            method="GET",
-            path="/api/me",
+        get(
+            "/api/me",
+            resources.accounts.me,
             name="me",
             tag="accounts",
-            handler=resources.accounts.me,
             summary="Show one's own profile",
             protected=True,
             answer=Me,
             errors=("user_not_found",),
         ),
-        Route(
-            method="GET",
-            path="/api/me/export",
+        get(
+            "/api/me/export",
+            resources.export.export,
             name="export",
             tag="accounts",
-            handler=resources.export.export,
             summary="Get all that is stored about oneself",
             protected=True,
             limit=EXPORT,
             answer=Exported,
             errors=("user_not_found",),
         ),
-        Route(
-            method="DELETE",
-            path="/api/account",
+        delete(
+            "/api/account",
+            resources.accounts.delete,
             name="delete_account",
             tag="accounts",
-            handler=resources.accounts.delete,
             summary="Delete one's account and all that belongs to it",
             protected=True,
             answer=Ok,
         ),
-        Route(
-            method="PUT",
-            path="/api/me/avatar",
+        put(
+            "/api/me/avatar",
+            resources.avatars.upload,
             name="upload_avatar",
             tag="avatars",
-            handler=resources.avatars.upload,
             summary="Set one's avatar",
             protected=True,
             body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
@@ -145,24 +134,22 @@ def players(resources: Resources, auth_limit: Limit, *, public_avatars: bool) ->
             errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
             links={"avatar": {"user_id": "$response.body#/id"}},
         ),
-        Route(
-            method="DELETE",
-            path="/api/me/avatar",
+        delete(
+            "/api/me/avatar",
+            resources.avatars.delete,
             name="delete_avatar",
             tag="avatars",
-            handler=resources.avatars.delete,
             summary="Take one's avatar away",
             protected=True,
             answer=Ok,
             errors=("user_not_found",),
         ),
         *aliased(
-            Route(
-                method="GET",
-                path="/avatars/{user_id}.{extension}",
+            get(
+                "/avatars/{user_id}.{extension}",
+                resources.avatars.show,
                 name="avatar",
                 tag="avatars",
-                handler=resources.avatars.show,
                 summary="Show a player's avatar",
                 protected=not public_avatars,
                 answer=Content(AVATAR_TYPES),

@@ -8,63 +8,58 @@ from ...rules.pushed import read_push
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
 from ..resources import Resources
-from ..route import EventStream, Json, Route
+from ..route import EventStream, Json, Route, delete, get, post
 
 
 def progress(resources: Resources, *, streams: bool) -> tuple[Route, ...]:
     """Progress, the leaderboard and the daily challenge; and `streams` of events about them."""
     return (
         *((_events(resources),) if streams else ()),
-        Route(
-            method="GET",
-            path="/api/sync/pull",
+        get(
+            "/api/sync/pull",
+            resources.sync.pull,
             name="pull",
             tag="sync",
-            handler=resources.sync.pull,
             summary="Show one's stored progress",
             protected=True,
             answer=SyncAnswer,
             errors=("user_not_found",),
         ),
-        Route(
-            method="POST",
-            path="/api/sync/push",
+        post(
+            "/api/sync/push",
+            resources.sync.push,
             name="push",
             tag="sync",
-            handler=resources.sync.push,
             summary="Merge a device's progress into the stored one",
             protected=True,
             body=Json(Payload, read_push),
             answer=SyncAnswer,
             errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
         ),
-        Route(
-            method="GET",
-            path="/api/leaderboard",
+        get(
+            "/api/leaderboard",
+            resources.leaderboard.show,
             name="leaderboard",
             tag="leaderboard",
-            handler=resources.leaderboard.show,
             summary="List the best players who want to be seen",
             protected=True,
             answer=list[Entry],
         ),
-        Route(
-            method="GET",
-            path="/api/leaderboard/opt-in",
+        get(
+            "/api/leaderboard/opt-in",
+            resources.leaderboard.own,
             name="own_entry",
             tag="leaderboard",
-            handler=resources.leaderboard.own,
             summary="Show one's own entry, and whether others see it",
             protected=True,
             answer=OwnEntry,
             errors=("user_not_found",),
         ),
-        Route(
-            method="POST",
-            path="/api/leaderboard/opt-in",
+        post(
+            "/api/leaderboard/opt-in",
+            resources.leaderboard.opt_in,
             name="opt_in",
             tag="leaderboard",
-            handler=resources.leaderboard.opt_in,
             summary="Appear on the leaderboard, or change one's name there",
             protected=True,
             limit=OPT_IN,
@@ -72,24 +67,22 @@ def progress(resources: Resources, *, streams: bool) -> tuple[Route, ...]:
             answer=Ok,
             errors=("display_name_empty", "display_name_length", "display_name_characters", "locked", "user_not_found"),
         ),
-        Route(
-            method="DELETE",
-            path="/api/leaderboard/opt-in",
+        delete(
+            "/api/leaderboard/opt-in",
+            resources.leaderboard.opt_out,
             name="opt_out",
             tag="leaderboard",
-            handler=resources.leaderboard.opt_out,
             summary="Disappear from the leaderboard",
             protected=True,
             limit=OPT_IN,
             answer=Ok,
             errors=("user_not_found",),
         ),
-        Route(
-            method="GET",
-            path="/api/daily-challenge",
+        get(
+            "/api/daily-challenge",
+            resources.challenge.daily,
             name="daily_challenge",
             tag="challenge",
-            handler=resources.challenge.daily,
             summary="Show the deal of the day and its goal",
             answer=DailyChallenge,
         ),
@@ -97,12 +90,11 @@ def progress(resources: Resources, *, streams: bool) -> tuple[Route, ...]:
 
 
 def _events(resources: Resources) -> Route:
-    return Route(
-        method="GET",
-        path="/api/events",
+    return get(
+        "/api/events",
+        resources.live_events.stream,
         name="events",
         tag="events",
-        handler=resources.live_events.stream,
         summary="Hear of changes as they happen",
         protected=True,
         query={"board": BoardNames},
