@@ -28,7 +28,6 @@ from solisync.access.tokens import AccessClaims, Tokens
 from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.postgres.statement import Call
 from solisync.rules.accounts import RefreshRequest, me
-from solisync.rules.bounds import check_bounds
 from solisync.rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
 from solisync.rules.ids import canonical_uuid
 from solisync.rules.json_body import read_json
@@ -39,7 +38,7 @@ from solisync.rules.replay_lists import Recent, recent_count
 from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody
-from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document
+from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.web.resources.sync import NIL

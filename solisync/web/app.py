@@ -39,14 +39,14 @@ from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
 
-Serve = Callable[[Request], Deferred[Reply]]
 
-
-class App:
+class App(KleinResource):
     """Serves a table of routes: same origin, then access token, then rate limit, then body, then handler.
 
-    `observer` is called with each event of an account.
+    Requests with a route skip klein, but for HEAD. `observer` is called with each event of an account.
     """
+
+    _log = Logger()
 
     def __init__(
         self,
@@ -72,16 +72,13 @@ class App:
         self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
-        self._klein = Klein()
-        self._klein.url_map.merge_slashes = False  # else "//api/me" is redirected
+        klein = Klein()
+        klein.url_map.merge_slashes = False  # else "//api/me" is redirected
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
-            self._klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
-        self._klein.handle_errors(Exception)(self._send_error)
-
-    def resource(self) -> KleinResource:
-        """The resource for a Site."""
-        return _Resource(self._klein, serve=self._serve, error=self._error)
+            klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
+        klein.handle_errors(Exception)(self._send_error)
+        super().__init__(klein)
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
         """Find the route of a request whose head has arrived; returns the error for a body that is too large.
@@ -114,11 +111,26 @@ class App:
             request.claims = self._tokens.read_access(request.bearer, self._now())
         return request.claims
 
+    def render(self, request: Any) -> Any:
+        if request.route is None or request.method == b"HEAD":
+            return super().render(request)
+        work = self._serve(request)
+        if not work.called:
+            request.on_gone = work.cancel
+        work.addBoth(self._answer, request)
+        return NOT_DONE_YET
+
     def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
         return self._serve(request).addCallback(request.send)
 
     def _send_error(self, request: Any, failure: Failure) -> None:
         request.send(self._error(request, failure))
+
+    def _answer(self, result: Reply | Failure, request: Request) -> None:
+        try:
+            request.answer(self._error(request, result) if isinstance(result, Failure) else result)
+        except Exception:
+            self._log.failure("could not send a reply")
 
     def _error(self, request: Request, failure: Failure) -> Reply:
         return self._present_error(request, error_reply(request, failure))
@@ -203,29 +215,3 @@ class Dispatcher:
 
 def _pattern(path: bytes, variable: bytes) -> bytes:
     return re.sub(rb"\\{(\w+)\\}", variable, re.escape(path))
-
-
-class _Resource(KleinResource):
-    """Serves requests with a route by itself, and leaves HEAD and the rest to klein."""
-
-    _log = Logger()
-
-    def __init__(self, klein: Klein, *, serve: Serve, error: Callable[[Request, Failure], Reply]) -> None:
-        super().__init__(klein)
-        self._serve = serve
-        self._error = error
-
-    def render(self, request: Any) -> Any:
-        if request.route is None or request.method == b"HEAD":
-            return super().render(request)
-        work = self._serve(request)
-        if not work.called:
-            request.on_gone = work.cancel
-        work.addBoth(self._answer, request)
-        return NOT_DONE_YET
-
-    def _answer(self, result: Reply | Failure, request: Request) -> None:
-        try:
-            request.answer(self._error(request, result) if isinstance(result, Failure) else result)
-        except Exception:
-            self._log.failure("could not send a reply")

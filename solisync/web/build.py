@@ -79,7 +79,7 @@ def make_site(
         present_error=as_page(resources.pages) if settings.pages else as_json,
     )
     return Site(
-        app.resource(),
+        app,
         reactor,
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,

@@ -7,13 +7,13 @@ import pytest
 
 from solisync.errors import BadRequest
 from solisync.rules.analytics import read_batch
-from solisync.rules.bounds import check_bounds
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import OptIn
 from solisync.rules.merge import merge
 from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import read_replay
 from solisync.rules.saved import read_saved
+from solisync.rules.sync import check_bounds
 from tests.harness.payloads import NOW, encode, progress_of, replay
 
 MIB = 2**20

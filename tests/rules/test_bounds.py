@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from solisync.errors import BadRequest
-from solisync.rules.bounds import MOST, check_bounds
+from solisync.rules.sync import MOST, check_bounds
 from tests.rules.documents import example
 
 

@@ -15,14 +15,13 @@ from ...events.notices import BoardsChanged, ProgressStored
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.metrics import Metrics
-from ...rules.bounds import check_bounds
 from ...rules.counting import NO_GAMES, Basis, GameCounts, Known, add, counts_of, with_counts
 from ...rules.ids import canonical_uuid
 from ...rules.leaderboard import Bests, bests_of
 from ...rules.merge import merge
 from ...rules.pushed import Pushed
 from ...rules.saved import default_document, is_news, read_saved, revision
-from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict
+from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict, check_bounds
 from ...storage import sync
 from ...storage.sync import Saved
 from ..conditional import matches
