@@ -402,6 +402,12 @@ ALTER TABLE admin_acts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE admin_codes (
+    admin text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE admin_notes (
     act_id bigint NOT NULL,
     user_id uuid NOT NULL,
@@ -409,6 +415,21 @@ CREATE TABLE admin_notes (
     note text,
     before text,
     after text
+);
+
+CREATE TABLE admin_sessions (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    admin text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    begun_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone NOT NULL,
+    client text NOT NULL,
+    user_agent text
+);
+
+CREATE TABLE admins (
+    name text NOT NULL COLLATE pg_catalog."C",
+    added_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE analytics_events (
@@ -614,8 +635,20 @@ ALTER TABLE ONLY account_history
 ALTER TABLE ONLY admin_acts
     ADD CONSTRAINT admin_acts_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY admin_codes
+    ADD CONSTRAINT admin_codes_pkey PRIMARY KEY (admin);
+
 ALTER TABLE ONLY admin_notes
     ADD CONSTRAINT admin_notes_pkey PRIMARY KEY (act_id);
+
+ALTER TABLE ONLY admin_sessions
+    ADD CONSTRAINT admin_sessions_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY admin_sessions
+    ADD CONSTRAINT admin_sessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY admins
+    ADD CONSTRAINT admins_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY analytics_events
     ADD CONSTRAINT analytics_events_pkey PRIMARY KEY (id);
@@ -694,6 +727,8 @@ CREATE INDEX account_history_client ON account_history USING btree (client, id) 
 CREATE INDEX account_history_user ON account_history USING btree (user_id, id) WHERE (user_id IS NOT NULL);
 
 CREATE INDEX admin_notes_player ON admin_notes USING btree (user_id, act_id);
+
+CREATE INDEX admin_sessions_admin ON admin_sessions USING btree (admin);
 
 CREATE INDEX analytics_events_of_name ON analytics_events USING btree (name_id, received_at, id) WHERE (name_id IS NOT NULL);
 
@@ -797,11 +832,17 @@ ALTER TABLE ONLY access_cutoffs
 ALTER TABLE ONLY account_history
     ADD CONSTRAINT account_history_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY admin_codes
+    ADD CONSTRAINT admin_codes_admin_fkey FOREIGN KEY (admin) REFERENCES admins(name) ON DELETE CASCADE;
+
 ALTER TABLE ONLY admin_notes
     ADD CONSTRAINT admin_notes_act_id_fkey FOREIGN KEY (act_id) REFERENCES admin_acts(id);
 
 ALTER TABLE ONLY admin_notes
     ADD CONSTRAINT admin_notes_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY admin_sessions
+    ADD CONSTRAINT admin_sessions_admin_fkey FOREIGN KEY (admin) REFERENCES admins(name) ON DELETE CASCADE;
 
 ALTER TABLE ONLY avatars
     ADD CONSTRAINT avatars_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

@@ -17,7 +17,18 @@ from .errors import DatabaseError, NotFound, Unavailable
 from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Statements
-from .storage import analytics, boards, history, rate_limits, recent_searches, recovery, restricting, sessions, sync
+from .storage import (
+    admins,
+    analytics,
+    boards,
+    history,
+    rate_limits,
+    recent_searches,
+    recovery,
+    restricting,
+    sessions,
+    sync,
+)
 from .storage.acts import Actor
 from .storage.boards import Verified
 
@@ -29,10 +40,10 @@ PAGE = 200  # of verdicts; if all are of one player, they are one transaction
 class Housekeeping:
     """Every minute ends suspensions that are over, and deletes what is of no use any more.
 
-    That is expired sessions and reset links, unused rate limits, cutoffs below which there are no access tokens any
-    more, old analytics and history. Tells `links_open` how many reset links are left. Once after a start, takes games
-    of older rulesets off the boards, where they stand from before migrations/0017. What fails is logged, and the next
-    round tries it again.
+    That is expired sessions, codes of admins and reset links, unused rate limits, cutoffs below which there are no
+    access tokens any more, old analytics and history. Tells `links_open` how many reset links are left. Once after a
+    start, takes games of older rulesets off the boards, where they stand from before migrations/0017. What fails is
+    logged, and the next round tries it again.
     """
 
     _log = Logger()
@@ -96,6 +107,7 @@ class Housekeeping:
         await self._prune_all(lambda statements: restricting.prune(statements, most=BATCH))
         await self._prune_all(lambda statements: recovery.prune(statements, most=BATCH))
         self._links_open(await self._database.autocommit(recovery.count_open))
+        await self._database.autocommit(admins.prune)
         await self._prune_all(lambda statements: history.prune(statements, days=self._history_days, most=BATCH))
         await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
         if self._analytics_days is not None:

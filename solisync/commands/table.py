@@ -1,6 +1,7 @@
 """The table of subcommands: names, arguments, and the functions that run them."""
 
 from . import analytics, import_original, seed, status
+from .admin_commands import ADMIN_COMMANDS
 from .argument_values import count, moment, some
 from .backup import backup
 from .command import Command, argument
@@ -15,6 +16,7 @@ NOUNS = {
     "avatars": "manage avatars",
     "replays": "manage replays",
     "acts": "see what operators have done",
+    "admins": "manage who signs in to administration over HTTP",
     "analytics": "export analytics events",
 }
 
@@ -23,6 +25,7 @@ _PROGRESS = argument("--progress", "report progress even if standard error is no
 COMMANDS = (
     *PLAYER_COMMANDS,
     *REPLAY_COMMANDS,
+    *ADMIN_COMMANDS,
     Command(
         "analytics export",
         analytics.export,

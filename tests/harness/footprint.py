@@ -26,6 +26,13 @@ HAPPENED = """
 """
 
 
+ADMIN = """
+    INSERT INTO admins (name) VALUES (%(name)s);
+    INSERT INTO admin_codes VALUES (%(name)s, %(name)s::bytea, now() + interval '15 minutes');
+    INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client)
+        VALUES (%(name)s, %(name)s::bytea, now(), now(), 'unix')
+"""
+
 RESTRICT = """
     INSERT INTO suspensions VALUES (%(player)s, now(), now() + interval '1 day', 'no more of this', true);
     INSERT INTO access_cutoffs VALUES (%(player)s, 1234567890);
@@ -63,6 +70,7 @@ async def play(dsn, client, name):
     await client.make_recovery_codes("correct horse")
     run_sql(dsn, "INSERT INTO reset_tokens VALUES (%s, %s, now() + interval '1 hour')", (player, player.encode()))
     run_sql(dsn, HAPPENED, (player,))
+    run_sql(dsn, ADMIN, {"name": f"admin_{uuid4()}"})
     run_sql(dsn, "INSERT INTO recent_searches VALUES (%s, now())", (player,))
     for spelling in (player, player.upper(), UUID(player).hex, name):
         event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import bcrypt
 import pytest
 
-from solisync.rules.recovery import CODES, digest, new_reset_token
+from solisync.rules.codes import digest
+from solisync.rules.recovery import CODES, new_reset_token
 from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
 

@@ -30,7 +30,16 @@ from .programs import Programs, find_closest, find_newest
 from .rotation import new_name, prune
 
 MAGIC = b"PGDMP"
-LEFT_OUT = ("refresh_tokens", "recovery_codes", "reset_tokens", "rate_limits", "known_states", "recent_searches")
+LEFT_OUT = (
+    "refresh_tokens",
+    "recovery_codes",
+    "reset_tokens",
+    "rate_limits",
+    "known_states",
+    "recent_searches",
+    "admin_codes",
+    "admin_sessions",
+)
 
 # pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
 # have. This sed script makes each a statement that does nothing where there is no such timeout. The rest is unchanged.

@@ -18,7 +18,8 @@ from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, TokenPair, check_new_password, username_to_look_up
 from ...rules.administration import suspension_text
-from ...rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset, digest, new_codes, read_code
+from ...rules.codes import digest, read_code
+from ...rules.recovery import CODE_DIGITS, CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset, new_codes
 from ...rules.sessions import PasswordChange, RefreshRecord
 from ...storage import accounts, recovery, restrictions, sessions
 from ...storage.accounts import Credentials
@@ -90,7 +91,7 @@ class NewPasswords:
     async def renew_by_code(self, body: Recovery, user_agent: str | None) -> Renewed:
         """What `recover` does, with the name of the player."""
         new = check_new_password(body.new_password)
-        username, code = username_to_look_up(body.username), read_code(body.code)
+        username, code = username_to_look_up(body.username), read_code(body.code, CODE_DIGITS)
         replacement = await self._passwords.hash(new)
         record = self._tokens.record(self._now(), user_agent)
         return await self._database.transact(self._recover, username or "", code or "", replacement, record)

@@ -1,0 +1,86 @@
+"""`solisync admins`: who may sign in to administration over HTTP."""
+
+from msgspec.structs import asdict
+
+from ..errors import FatalError, NotFound
+from ..rules.admins import CODE_DIGITS, check_admin_name
+from ..rules.codes import digest, new_code, read_code
+from ..rules.ids import canonical_uuid
+from ..storage import admins
+from .output import Column, shown
+from .task import Task
+
+COLUMNS = (Column("name", 32), Column("added_at", 19), Column("sessions", 8, right=True), Column("used_at", 19))
+SESSION_COLUMNS = (
+    Column("id", 36),
+    Column("admin", 20),
+    Column("begun_at", 19),
+    Column("used_at", 19),
+    Column("expires_at", 19),
+    Column("client", 20),
+    Column("user_agent", 40),
+)
+
+
+async def add(task: Task) -> None:
+    """Add an admin."""
+    name = check_admin_name(task.chosen.name)
+    async with task.database() as database:
+        added = await database.autocommit(admins.add, name)
+    text = f"'{name}' is an admin now" if added else f"'{name}' is an admin already"
+    task.output.say(f"{text}; `solisync admins code {name}` makes a code to sign in with", name=name, added=added)
+
+
+async def remove(task: Task) -> None:
+    """Remove an admin, and end their sessions."""
+    async with task.database() as database:
+        if not await database.autocommit(admins.remove, task.chosen.name):
+            raise _no_such_admin(task.chosen.name)
+    task.output.say(f"'{task.chosen.name}' is no admin any more; their sessions have ended", name=task.chosen.name)
+
+
+async def show_list(task: Task) -> None:
+    """List admins."""
+    async with task.connection() as statements:
+        write = task.output.table(COLUMNS)
+        for admin in await admins.listed(statements):
+            write(asdict(admin))
+
+
+async def code(task: Task) -> None:
+    """Make a code with which an admin signs in, once; a former one doesn't count any more."""
+    made = new_code(CODE_DIGITS)
+    digits = read_code(made, CODE_DIGITS)
+    assert digits is not None
+    async with task.database() as database:
+        expires_at = await database.autocommit(admins.put_code, task.chosen.name, digest(digits))
+    if expires_at is None:
+        raise _no_such_admin(task.chosen.name)
+    task.output.say(made, name=task.chosen.name, code=made, expires_at=expires_at)
+    if not task.output.json:
+        task.output.say(f"for '{task.chosen.name}', once, until {shown(expires_at)} UTC")
+
+
+async def sessions(task: Task) -> None:
+    """List the live sessions of admins, or end those of one."""
+    name, ended_id = task.chosen.name, task.chosen.end_session
+    if not task.chosen.end and ended_id is None:
+        async with task.connection() as statements:
+            write = task.output.table(SESSION_COLUMNS)
+            for session in await admins.sessions(statements, name):
+                write(asdict(session))
+        return
+    if name is None:
+        raise FatalError("solisync: say whose sessions are to end")
+    session_id = None if ended_id is None else canonical_uuid(ended_id)
+    if ended_id is not None and session_id is None:
+        raise NotFound("session_not_found")
+    async with task.database() as database:
+        ended = await database.autocommit(admins.end, name, session_id)
+    if ended_id is not None and not ended:
+        raise NotFound("session_not_found")
+    task.output.say(f"ended {ended} session{'' if ended == 1 else 's'} of '{name}'", name=name, ended=ended)
+
+
+def _no_such_admin(name: str) -> NotFound:
+    return NotFound("not_found", f"there is no admin '{name}'")

@@ -1,0 +1,160 @@
+"""Admins, their codes and their sessions: docs/administration.md "Admins"."""
+
+from datetime import datetime
+
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements
+from ..rules.admins import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
+from .rows import many, maybe
+
+# Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
+_LIVE = f"""
+    begun_at > clock_timestamp() - interval '{SESSION_LIFETIME.total_seconds():.0f} s'
+    AND used_at > clock_timestamp() - interval '{SESSION_IDLE.total_seconds():.0f} s'
+"""
+_SESSION = f"""
+    id, admin, begun_at, used_at, begun_at + interval '{SESSION_LIFETIME.total_seconds():.0f} s' AS expires_at, client,
+    user_agent
+"""
+
+ADD = Statement(
+    "admin_add",
+    "INSERT INTO admins (name) VALUES ($1::text) ON CONFLICT DO NOTHING RETURNING true",
+    prepared=False,
+)
+REMOVE = Statement("admin_remove", "DELETE FROM admins WHERE name = $1::text RETURNING true", prepared=False)
+LIST = Query(
+    "admin_list",
+    f"""
+    SELECT name, added_at, count(admin_sessions.id) AS sessions, max(used_at) AS used_at
+    FROM admins LEFT JOIN admin_sessions ON admin = name AND {_LIVE} GROUP BY name ORDER BY name
+    """,  # noqa: S608
+    row=lambda name, added_at, sessions, used_at: Admin(
+        name=name, added_at=added_at, sessions=sessions, used_at=used_at
+    ),
+)
+
+# A newer code replaces the older one.
+PUT_CODE = Query(
+    "admin_put_code",
+    f"""
+    INSERT INTO admin_codes (admin, digest, expires_at)
+    SELECT name, $2::bytea, clock_timestamp() + interval '{CODE_LIFETIME.total_seconds():.0f} s'
+    FROM admins WHERE name = $1::text
+    ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at
+    RETURNING expires_at
+    """,  # noqa: S608
+    prepared=False,
+    row=lambda expires_at: expires_at,
+)
+
+# One statement: of any number of these with one code, exactly one deletes it and begins a session.
+BEGIN = Query(
+    "admin_begin_session",
+    f"""
+    WITH spent AS (
+        DELETE FROM admin_codes
+        WHERE admin = $1::text AND digest = $2::bytea AND expires_at > clock_timestamp() RETURNING admin
+    )
+    INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client, user_agent)
+    SELECT admin, $3::bytea, now, now, $4::text, $5::text FROM spent, clock_timestamp() AS now
+    RETURNING {_SESSION}
+    """,  # noqa: S608
+    row=lambda id, admin, begun_at, used_at, expires_at, client, user_agent: AdminSession(
+        id=id,
+        admin=admin,
+        begun_at=begun_at,
+        used_at=used_at,
+        expires_at=expires_at,
+        client=client,
+        user_agent=user_agent,
+    ),
+)
+
+# Its last use is written once a minute, and without waiting for another request of the same session.
+FIND = Query(
+    "admin_find_session",
+    f"""
+    WITH found AS (
+        SELECT {_SESSION} FROM admin_sessions WHERE digest = $1::bytea AND {_LIVE}
+    ), used AS (
+        UPDATE admin_sessions SET used_at = clock_timestamp() WHERE id = (
+            SELECT admin_sessions.id FROM admin_sessions JOIN found USING (id)
+            WHERE admin_sessions.used_at < clock_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
+        )
+    )
+    SELECT id, admin, begun_at, used_at, expires_at, client, user_agent FROM found
+    """,  # noqa: S608
+    row=BEGIN.row,
+)
+SESSIONS = Query(
+    "admin_sessions",
+    f"""
+    SELECT {_SESSION} FROM admin_sessions WHERE {_LIVE} AND ($1::text IS NULL OR admin = $1::text)
+    ORDER BY used_at DESC, id
+    """,  # noqa: S608
+    row=BEGIN.row,
+)
+END = Statement(
+    "admin_end_sessions",
+    """
+    DELETE FROM admin_sessions
+    WHERE admin = $1::text AND ($2::uuid IS NULL OR id = $2::uuid) RETURNING true
+    """,
+)
+
+PRUNE = Statement(
+    "admin_prune",
+    f"""
+    WITH codes AS (DELETE FROM admin_codes WHERE expires_at <= clock_timestamp())
+    DELETE FROM admin_sessions WHERE NOT ({_LIVE})
+    """,  # noqa: S608
+)
+
+
+async def add(statements: Statements, name: str) -> bool:
+    """Add an admin; False when there is one of this name."""
+    return bool(await statements.run(ADD, name))
+
+
+async def remove(statements: Statements, name: str) -> bool:
+    """Remove an admin, with code and sessions; False when there is none of this name."""
+    return bool(await statements.run(REMOVE, name))
+
+
+async def listed(statements: Statements) -> list[Admin]:
+    """Every admin, by name."""
+    return many(LIST, await statements.run(LIST))
+
+
+async def put_code(statements: Statements, name: str, digest: bytes) -> datetime | None:
+    """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
+    expires_at: datetime | None = maybe(PUT_CODE, await statements.run(PUT_CODE, name, digest))
+    return expires_at
+
+
+async def begin(
+    statements: Statements, name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None
+) -> AdminSession | None:
+    """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
+    return maybe(BEGIN, await statements.run(BEGIN, name, code, secret, client, user_agent))
+
+
+async def find(statements: Statements, secret: bytes) -> AdminSession | None:
+    """The live session whose cookie has this digest; this is a use of it."""
+    return maybe(FIND, await statements.run(FIND, secret))
+
+
+async def sessions(statements: Statements, name: str | None = None) -> list[AdminSession]:
+    """The live sessions of an admin, or of all, last used first."""
+    return many(SESSIONS, await statements.run(SESSIONS, name))
+
+
+async def end(statements: Statements, name: str, session_id: str | None = None) -> int:
+    """End the session of an admin with this id, or all of theirs; returns how many."""
+    return len(await statements.run(END, name, session_id))
+
+
+async def prune(statements: Statements) -> None:
+    """Delete codes and sessions that have expired."""
+    await statements.run(PRUNE)
