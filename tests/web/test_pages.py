@@ -18,6 +18,7 @@ from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.page_texts import card_text
 from solisync.rules.verdicts import VerdictAnswer
 from solisync.web.documents import FOLDER, takes_gzip
+from solisync.web.page_files import without_comments
 from solisync.web.resources.html_pages import Pages
 from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies
@@ -317,10 +318,48 @@ async def test_files_have_their_types(server):
     assert len(files) > 5
     for file in files:
         answer = await server.ask("GET", f"/web/{file.name}")
-        assert (answer.status, answer.content) == (200, file.read_bytes())
+        assert answer.status == 200
+        assert answer.content.startswith(file.read_bytes()) or file.suffix != ".svg"
         assert answer.headers["content-type"] == f"{types[file.suffix]}; charset=utf-8"
         assert answer.headers["cache-control"] == "public, no-cache"
         assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_scripts_are_served_without_comments(server):
+    """In the lines in which they are in the files; texts that look like comments stay."""
+    script = """// @ts-check
+/** What it
+ * does. @type {number} */
+const a = /** @type {any} */ (b) / 2; // half
+const address = "http://a/*"; // an address
+const c = d / 2 / e, name = 'it\\'s // not', text = `/* ${c} // */`;
+if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); /* both */ g();
+"""
+    assert (
+        without_comments(script)
+        == """
+
+
+const a = (b) / 2;
+const address = "http://a/*";
+const c = d / 2 / e, name = 'it\\'s // not', text = `/* ${c} // */`;
+if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); g();
+"""
+    )
+    for file in (FOLDER / "web").glob("*.js"):
+        served = (await server.ask("GET", f"/web/{file.name}")).content.decode()
+        assert "@param" not in served
+        assert "@ts-check" not in served
+        assert len(served.splitlines()) == len(file.read_text("utf-8").splitlines())
+
+
+async def test_styles_are_served_with_those_that_they_import(server):
+    """In one file, so that a page asks once."""
+    board = (FOLDER / "web" / "board.css").read_text("utf-8")
+    for name in ("play.css", "replay.css"):
+        served = (await server.ask("GET", f"/web/{name}")).content.decode()
+        assert served.startswith(board)
+        assert "@import" not in served
 
 
 @pytest.mark.parametrize("name", ["nope.js", "..", "../layout.html", "%2e%2e%2flayout.html", "home.js/", "layout.html"])

@@ -41,8 +41,9 @@ from ...rules.page_texts import (
     winners_text,
 )
 from ...storage import html_pages as pages
-from ..documents import FILE_HEADERS, FOLDER, MEDIA_TYPES, both_ways, document, unless_known
+from ..documents import FILE_HEADERS, FOLDER, both_ways, document, unless_known
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
+from ..page_files import page_files
 from ..page_headers import PAGE_HEADERS
 from ..wire.reply import Reply
 
@@ -87,9 +88,7 @@ class Pages:
             name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
         }
         self._files = {
-            file.name: both_ways(file.name, file.read_bytes(), FILE_HEADERS)
-            for file in sorted((folder / "web").iterdir())
-            if file.suffix in MEDIA_TYPES
+            name: both_ways(name, content, FILE_HEADERS) for name, content in page_files(folder / "web").items()
         }
 
     def static(self, name: PageName) -> Callable[..., Awaitable[Reply]]:
