@@ -1,7 +1,6 @@
 """Deleting what has expired in the background, in small batches, so that no request takes longer for it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from datetime import datetime
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ from .access.rate_limit import LIMITS, Limit
 from .acts.act import Acting
 from .acts.players import UNSUSPEND
 from .errors import DatabaseError, NotFound, Unavailable
+from .events.notices import Publish
 from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Statements
@@ -52,6 +52,7 @@ class Housekeeping:
         self,
         *,
         database: Database,
+        publish: Publish,
         reactor: ReactorBase,
         now: Callable[[], datetime],
         analytics_days: int | None,
@@ -65,7 +66,7 @@ class Housekeeping:
         self._links_open = links_open
         self._limits = limits
         self._now = now
-        self._acting = Acting(database=database, by=Actor("service", "housekeeping"))
+        self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._withdrawn: Verified | None = Verified()
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -86,35 +87,67 @@ class Housekeeping:
         )
 
     async def prune(self) -> None:
-        """Run one round: batch after batch, until there is nothing left to do."""
-        for work in (self._lift_suspensions, self._prune_tables):
+        """Run one round: batch after batch, until there is nothing left to do.
+
+        What fails keeps nothing else from being done; without a database the round ends.
+        """
+        for what, work in self._works().items():
             try:
                 await work()
-            except (DatabaseError, Unavailable) as error:
+            except Unavailable as error:
                 self._log.warn("housekeeping is put off for a minute: {error}", error=error)
+                return
+            except DatabaseError as error:
+                self._log.warn("housekeeping puts {what} off for a minute: {error}", what=what, error=error)
+
+    def _works(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """What there is to do; first of all suspensions, because players have been told until when these last."""
+        longest, most = max(limit.seconds for limit in self._limits), BATCH
+        works = {
+            "ending suspensions": self._lift_suspensions,
+            "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),
+            "rate limits": self._all(lambda run: rate_limits.prune(run, idle_seconds=longest, most=most)),
+            "searches": self._all(lambda run: recent_searches.prune(run, most=most)),
+            "cutoffs": self._all(lambda run: restricting.prune(run, most=most)),
+            "reset links": self._prune_links,
+            "admins": self._prune_admins,
+            "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
+            "remembered answers": self._prune_answers,
+        }
+        if self._analytics_days is not None:
+            old = {"days": self._analytics_days, "most": most}
+            works["analytics"] = self._all(lambda run: analytics.prune(run, self._now(), **old))
+            works["names in analytics"] = self._all(lambda run: analytics.prune_names(run, self._now(), **old))
+        return works | {"evidence of older rulesets": self._withdraw_evidence}
+
+    def _all(self, prune: Callable[[Statements], Awaitable[int]]) -> Callable[[], Awaitable[None]]:
+        """Prune one batch after the other, until one is not full."""
+
+        async def work() -> None:
+            while await self._database.autocommit(prune) == BATCH:
+                pass
+
+        return work
 
     async def _lift_suspensions(self) -> None:
-        """End those that are over; first of all, because players have been told until when they last."""
+        """End those that are over; one that can't be ended keeps no other from it."""
         for player in await self._database.autocommit(restricting.expired, most=BATCH):
-            with suppress(NotFound):  # deleted meanwhile
+            try:
                 await self._acting.perform(UNSUSPEND, player, only_ended=True)
+            except NotFound:
+                pass  # deleted meanwhile
+            except DatabaseError as error:
+                self._log.warn("the suspension of {player} could not be ended: {error}", player=player, error=error)
 
-    async def _prune_tables(self) -> None:
-        longest = max(limit.seconds for limit in self._limits)
-        await self._prune_all(lambda statements: sessions.prune(statements, self._now(), most=BATCH))
-        await self._prune_all(lambda statements: rate_limits.prune(statements, idle_seconds=longest, most=BATCH))
-        await self._prune_all(lambda statements: recent_searches.prune(statements, most=BATCH))
-        await self._prune_all(lambda statements: restricting.prune(statements, most=BATCH))
-        await self._prune_all(lambda statements: recovery.prune(statements, most=BATCH))
+    async def _prune_links(self) -> None:
+        await self._all(lambda run: recovery.prune(run, most=BATCH))()
         self._links_open(await self._database.autocommit(recovery.count_open))
+
+    async def _prune_admins(self) -> None:
         await self._database.autocommit(admins.prune)
-        await self._prune_all(lambda statements: history.prune(statements, days=self._history_days, most=BATCH))
+
+    async def _prune_answers(self) -> None:
         await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
-        if self._analytics_days is not None:
-            old = {"days": self._analytics_days, "most": BATCH}
-            await self._prune_all(lambda statements: analytics.prune(statements, self._now(), **old))
-            await self._prune_all(lambda statements: analytics.prune_names(statements, self._now(), **old))
-        await self._withdraw_evidence()
 
     async def _withdraw_evidence(self) -> None:
         """Go on to the end, one player after the other; what is done is done whenever this ends, and on any node."""
@@ -125,7 +158,3 @@ class Housekeeping:
             for player, replay_ids in found.items():
                 await self._database.autocommit(boards.place, player, replay_ids)
             self._withdrawn = last
-
-    async def _prune_all(self, prune: Callable[[Statements], Awaitable[int]]) -> None:
-        while await self._database.autocommit(prune) == BATCH:
-            pass

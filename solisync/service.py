@@ -143,6 +143,7 @@ def make_service(
         database=database,
         housekeeping=Housekeeping(
             database=database,
+            publish=live.bus.publish,
             reactor=reactor,
             now=now,
             analytics_days=settings.analytics_days,

@@ -1,7 +1,6 @@
 """What happens to accounts is kept as rows, and never at the expense of a request (docs/security.md "Logs")."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 import pytest_twisted
@@ -9,12 +8,12 @@ from twisted.internet.defer import Deferred
 
 from solisync import history, housekeeping
 from solisync.history import History
-from solisync.housekeeping import Housekeeping
 from solisync.postgres.database import Database
 from solisync.postgres.times import TIMES
 from solisync.process.audit import Happened
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import connect, run_sql
 from tests.harness.service import refused, start
@@ -194,10 +193,7 @@ async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, monk
             "INSERT INTO account_history (happened_at, event, times) SELECT now() - make_interval(hours => %s), 'x', 1",
             (hours,),
         )
-    rounds = Housekeeping(
-        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=days
-    )
-    await rounds.prune()
+    await make_housekeeping(database, reactor, history_days=days).prune()
     await database.close(1)
     assert run_sql(shared_dsn, "SELECT count(*) FROM account_history") == [(left,)]
 
@@ -213,13 +209,6 @@ async def test_expired_links_are_deleted_and_the_others_counted(reactor, shared_
         server.sql(put, (name.encode(), hours, name))
     database = Database(reactor=reactor, size=1, statements=())
     database.open(shared_dsn)
-    await Housekeeping(
-        database=database,
-        reactor=reactor,
-        now=lambda: datetime.now(UTC),
-        analytics_days=None,
-        history_days=30,
-        links_open=counted.append,
-    ).prune()
+    await make_housekeeping(database, reactor, links_open=counted.append).prune()
     await database.close(1)
     assert (counted, server.sql("SELECT count(*) FROM reset_tokens")) == ([2], [(2,)])

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import NotFound
-from ..events.notices import BoardsChanged, ReplayStored, SessionsEnded
-from ..events.telling import tell
+from ..events.notices import BoardsChanged, Publish, ReplayStored, SessionsEnded
 from ..postgres.database import Database
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
@@ -61,9 +60,10 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acting:
-    """Performs acts on a database, as this actor."""
+    """Performs acts on a database, as this actor, and tells all processes by `publish`."""
 
     database: Database
+    publish: Publish
     by: Actor
     why: Why = field(default_factory=Why)
 
@@ -75,7 +75,7 @@ class Acting:
         done = await self.database.transact(self._perform, act, target, given)
         if done.changed:
             concerned = SessionsEnded(target) if act.target == "player" else ReplayStored()  # or to be checked again
-            await tell(self.database, concerned, BoardsChanged())
+            self.publish(concerned, BoardsChanged())
         return done
 
     async def _perform(self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]) -> Done:

@@ -15,7 +15,7 @@ from .. import __version__
 from ..access.passwords import Passwords
 from ..errors import BadRequest
 from ..events.notices import SessionsEnded
-from ..events.telling import tell
+from ..events.telling import telling
 from ..postgres.transaction import Transaction
 from ..process.audit import Happened, audit
 from ..rules.accounts import check_new_password, username_to_look_up
@@ -70,7 +70,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
         if user_id is None:
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
-        await tell(opened, SessionsEnded(user_id))
+        telling(opened)(SessionsEnded(user_id))
     return f"password of '{username}' replaced, all sessions ended"
 
 

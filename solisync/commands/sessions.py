@@ -3,7 +3,6 @@
 from ..acts import players
 from ..errors import FatalError
 from ..events.notices import SessionsEnded
-from ..events.telling import tell
 from ..postgres.database import Database
 from ..storage import sessions
 from .output import Column
@@ -36,7 +35,7 @@ async def revoke(task: Task) -> None:
     async with task.acting() as acting:
         if task.chosen.everyone:
             count = await _revoke_everyone(task, acting.database)
-            await tell(acting.database, SessionsEnded(None))
+            acting.publish(SessionsEnded(None))
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await acting.database.autocommit(player, task.chosen.user)

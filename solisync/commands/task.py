@@ -11,6 +11,7 @@ from twisted.internet.base import ReactorBase
 
 from ..acts.act import Acting, Why
 from ..errors import NotFound
+from ..events.telling import telling
 from ..postgres.database import Database
 from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
@@ -59,7 +60,8 @@ class Task:
         """What performs acts, as whoever runs the command, for the reason that the command was given."""
         why = Why(self.chosen.reason, self.chosen.note)
         async with self.database() as database:
-            yield Acting(database=database, by=Actor("shell", self._login_name()), why=why)
+            by = Actor("shell", self._login_name())
+            yield Acting(database=database, publish=telling(database), by=by, why=why)
 
     def _login_name(self) -> str:
         """Who runs the command: before sudo, if that has run it."""

@@ -8,7 +8,7 @@ of different versions share a bus.
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 from uuid import UUID
 
 import msgspec
@@ -59,6 +59,12 @@ class ReplayStored(_Notice, frozen=True, tag="replay"):
 
 
 Notice: TypeAlias = ProgressStored | VerdictStored | BoardsChanged | SessionsEnded | ReplayStored
+
+
+class Publish(Protocol):
+    """Tells everybody of what has been committed: the bus in the service, solisync.events.telling in a command."""
+
+    def __call__(self, *notices: Notice) -> None: ...
 
 
 class BusMessage(Struct, frozen=True, array_like=True):

@@ -1,16 +1,26 @@
 """Notices of a command, which has no bus of its own."""
 
-from contextlib import suppress
 from secrets import token_urlsafe
 
-from ..errors import DatabaseError, Unavailable
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
 from ..postgres.database import Database
 from ..storage import streams
-from .notices import Notice, encode_messages, encode_notice
+from .notices import Notice, Publish, encode_messages, encode_notice
+
+_log = Logger()
 
 
-async def tell(database: Database, *notices: Notice) -> None:
-    """Tell all processes of something that has been committed; a notice that can't be sent is lost."""
-    messages = encode_messages(token_urlsafe(6), 0, map(encode_notice, notices))
-    with suppress(DatabaseError, Unavailable):
-        await database.autocommit(streams.notify, messages)
+def telling(database: Database) -> Publish:
+    """What tells all processes of something that has been committed, over this database of a command.
+
+    Closing the database waits for what is being sent. A notice that can't be sent is lost, which the log says.
+    """
+
+    def publish(*notices: Notice) -> None:
+        messages = encode_messages(token_urlsafe(6), 0, map(encode_notice, notices))
+        sending = Deferred.fromCoroutine(database.autocommit(streams.notify, messages))
+        sending.addErrback(lambda failure: _log.warn("could not tell the service: {error}", error=failure.value))
+
+    return publish

@@ -131,7 +131,7 @@ REVOKE = Statement(
     """,
 )
 # A thief may have made them. A reset link goes with the former password, by a trigger.
-FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid", prepared=False)
+FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid")
 
 FIND = Query(
     "admin_find_player",
@@ -161,7 +161,7 @@ SUMMARY = Query(
 NamesOfEvents = tuple[str | None, str | None, str | None, str | None]
 """The old name as events have it, and the id that it spells, if any; the same of the new name."""
 
-RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid", prepared=False)
+RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid")
 
 # The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
 # and the events of the old name become nameless: giving them the number of that row would mean to rewrite them all.
@@ -178,7 +178,6 @@ RENAME_EVENTS = Statement(
     SELECT id, coalesce((SELECT $5::text FROM users WHERE id = $4::uuid), $3::text), seen_on FROM former
     ON CONFLICT (name) DO UPDATE SET seen_on = greatest(known.seen_on, excluded.seen_on)
     """,
-    prepared=False,
 )
 
 

@@ -79,14 +79,12 @@ OWN_ENTRY = Query(
 SHOW = Statement(
     "admin_show_entry",
     "UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid",
-    prepared=False,
 )
 NAME = Statement(
     "admin_name_entry",
     """
     UPDATE leaderboard SET display_name = $2::text, recorded_at = clock_timestamp() WHERE user_id = $1::uuid
     """,
-    prepared=False,
 )
 
 

@@ -99,7 +99,6 @@ ENQUEUE = Query(
     )
     SELECT id::text, pending OR $2::boolean AS added FROM found
     """,
-    prepared=False,
     row=lambda id, added: (id, added),
 )
 

@@ -97,7 +97,7 @@ SPEND_TOKEN = Query(
     row=Player,
 )
 
-FORGET_LINK = Statement("forget_reset_token", "DELETE FROM reset_tokens WHERE user_id = $1::uuid", prepared=False)
+FORGET_LINK = Statement("forget_reset_token", "DELETE FROM reset_tokens WHERE user_id = $1::uuid")
 
 PUT_TOKEN = Query(
     "admin_put_reset_token",
@@ -107,7 +107,6 @@ PUT_TOKEN = Query(
     ON CONFLICT (user_id) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at
     RETURNING expires_at
     """,
-    prepared=False,
     row=lambda expires_at: expires_at,
 )
 

@@ -125,7 +125,7 @@ VERIFIED = Query(
 FETCH = Query("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
 EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uuid")
 
-OWNER = Query("admin_owner_of_replay", "SELECT user_id FROM replays WHERE id = $1::uuid", prepared=False, row=str)
+OWNER = Query("admin_owner_of_replay", "SELECT user_id FROM replays WHERE id = $1::uuid", row=str)
 
 # What is no longer held is listed.
 HOLD = Query(
@@ -138,7 +138,6 @@ HOLD = Query(
     )
     SELECT EXISTS (SELECT FROM changed) FROM replays WHERE id = $1::uuid
     """,
-    prepared=False,
     row=bool,
 )
 

@@ -20,17 +20,14 @@ SUSPEND = Statement(
         coalesce((SELECT visible FROM leaderboard WHERE user_id = $1::uuid), false)
     )
     """,
-    prepared=False,
 )
 CHANGE = Statement(
     "admin_change_suspension",
     "UPDATE suspensions SET until = $2::timestamptz, message = $3::text WHERE user_id = $1::uuid",
-    prepared=False,
 )
 HIDE = Statement(
     "admin_hide_suspended",
     "UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible",
-    prepared=False,
 )
 # Two statements on purpose: while there is a suspension, a trigger lets no entry become visible.
 LIFT = Query(
@@ -42,7 +39,6 @@ UNCOVER = Statement("uncover_entry", "UPDATE leaderboard SET visible = true WHER
 VISIBLE_LATER = Statement(
     "admin_visible_later",
     "UPDATE suspensions SET was_visible = $2::boolean WHERE user_id = $1::uuid",
-    prepared=False,
 )
 
 EXPIRED = Query(
@@ -64,7 +60,6 @@ CUT_OFF = Statement(
     FROM users WHERE id = $1::uuid
     ON CONFLICT (user_id) DO UPDATE SET cutoff = greatest(known.cutoff, excluded.cutoff)
     """,
-    prepared=False,
 )
 # Whether a token may count that a cutoff would end: always where there is none.
 UNCUT = Query(
@@ -76,7 +71,6 @@ UNCUT = Query(
     )
     FROM users WHERE id = $1::uuid
     """,
-    prepared=False,
     row=bool,
 )
 PRUNE = Statement(
@@ -93,9 +87,8 @@ PRUNE = Statement(
 LOCK_PROFILE = Statement(
     "admin_lock_profile",
     "INSERT INTO profile_locks (user_id, since) VALUES ($1::uuid, clock_timestamp())",
-    prepared=False,
 )
-UNLOCK_PROFILE = Statement("admin_unlock_profile", "DELETE FROM profile_locks WHERE user_id = $1::uuid", prepared=False)
+UNLOCK_PROFILE = Statement("admin_unlock_profile", "DELETE FROM profile_locks WHERE user_id = $1::uuid")
 
 
 def suspending(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:

@@ -1,7 +1,6 @@
 """The rate limit: a sliding log in PostgreSQL that every process shares (docs/security.md "Bounds")."""
 
 from collections import Counter
-from datetime import UTC, datetime
 
 import pytest
 import pytest_twisted
@@ -11,10 +10,10 @@ from twisted.internet.task import Clock
 from solisync.access import rate_limit
 from solisync.access.rate_limit import AUTH, Limit, RateLimiter
 from solisync.errors import TooMany
-from solisync.housekeeping import Housekeeping
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS, rate_limits
 from tests.harness.constants import PASSWORD
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.service import start
@@ -178,9 +177,7 @@ async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
     )
     await wait(limiter)
     assert await database.autocommit(rate_limits.prune, idle_seconds=60, most=100) == 100
-    await Housekeeping(
-        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=30
-    ).prune()
+    await make_housekeeping(database, reactor).prune()
     assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
 
 
@@ -224,13 +221,6 @@ async def test_buckets_are_kept_for_the_longest_window(limiter, database, shared
     long = Limit("auth", most=1, seconds=3600)
     assert await wait(limiter, limit=long) == 0
     rewind(shared_dsn, 3500)
-    rounds = Housekeeping(
-        database=database,
-        reactor=reactor,
-        now=lambda: datetime.now(UTC),
-        analytics_days=None,
-        history_days=30,
-        limits=(long,),
-    )
+    rounds = make_housekeeping(database, reactor, limits=(long,))
     await rounds.prune()
     assert await wait(RateLimiter(database=database, reactor=Clock()), limit=long) > 0

@@ -5,6 +5,7 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 
 from solisync.acts.act import Acting, Why
+from solisync.events.telling import telling
 from solisync.postgres.database import Database
 from solisync.storage.acts import Actor
 
@@ -21,7 +22,12 @@ def database(server, reactor):
 @pytest.fixture
 def acting(database):
     """Acts of somebody with a shell."""
-    return Acting(database=database, by=Actor("shell", "ann_the_operator"), why=Why("spam", "seen by hand"))
+    return Acting(
+        database=database,
+        publish=telling(database),
+        by=Actor("shell", "ann_the_operator"),
+        why=Why("spam", "seen by hand"),
+    )
 
 
 @pytest.fixture

@@ -5,42 +5,85 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 
 from solisync.acts import players
-from solisync.housekeeping import Housekeeping
+from solisync.events.notices import BoardsChanged, SessionsEnded
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS
 from tests.harness.constants import PASSWORD
+from tests.harness.housekeeping import make_housekeeping
 
 
 @pytest.fixture
-def rounds(server, reactor):
-    """Housekeeping on connections like those of the service."""
+def in_service(server, reactor):
+    """A connection as those of the service are: every statement that it runs is prepared."""
     database = Database(reactor=reactor, size=1, statements=STATEMENTS)
     database.open(server.dsn)
-    yield Housekeeping(
-        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=30
-    )
+    yield database
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
 
 
-async def test_a_suspension_ends_by_itself(server, acting, recorded, rounds):
-    """Once its end has come, as an act of the service, and what was visible is so again; others last."""
-    ids = {}
-    for name in ("over", "longer", "open"):
+@pytest.fixture
+def rounds(in_service, reactor):
+    """Housekeeping as in the service."""
+    return make_housekeeping(in_service, reactor)
+
+
+async def over(server, acting, *names):
+    """Players of these names whose suspension is over, all with visible entries; their ids."""
+    ids = []
+    for name in names:
         client = await server.player(name)
         await client.opt_in(name)
-        ids[name] = (await client.me()).id
+        ids.append((await client.me()).id)
+        await acting.perform(players.SUSPEND, ids[-1], until=datetime.now(UTC) + timedelta(hours=1))
+    server.sql("UPDATE suspensions SET until = now() - interval '1 s'")
+    return ids
+
+
+async def test_a_suspension_ends_by_itself(server, acting, recorded, in_service, reactor):
+    """Once its end has come, as an act of the service, which it tells; what was visible is so again; others last."""
+    (ended,) = await over(server, acting, "over")
     later = datetime.now(UTC) + timedelta(hours=1)
-    for name, until in {"over": later, "longer": later, "open": None}.items():
-        await acting.perform(players.SUSPEND, ids[name], until=until)
-    server.sql("UPDATE suspensions SET until = now() - interval '1 s' WHERE user_id = %s", (ids["over"],))
+    for name, until in {"longer": later, "open": None}.items():
+        await acting.perform(players.SUSPEND, (await (await server.player(name)).me()).id, until=until)
+    told = []
+    rounds = make_housekeeping(in_service, reactor, publish=lambda *notices: told.extend(notices))
     for _ in range(2):
         await rounds.prune()
     assert server.sql("SELECT display_name FROM leaderboard WHERE visible") == [("over",)]
     assert await server.client().login("over", PASSWORD)
-    ended = recorded("actor_kind, actor, act, reason, user_id::text")[3:]
-    assert ended == [("service", "housekeeping", "unsuspend", None, ids["over"])]
+    acts = recorded("actor_kind, actor, act, reason, user_id::text")[3:]
+    assert acts == [("service", "housekeeping", "unsuspend", None, ended)]
+    assert told == [SessionsEnded(ended), BoardsChanged()]
+
+
+async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rounds):
+    """One suspension that can't be ended, and one table that can't be pruned: the rest is done, and the log says so."""
+    stuck, _ = await over(server, acting, "stuck", "over")
+    server.sql(
+        "CREATE FUNCTION pg_temp_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;"
+        f"CREATE TRIGGER stuck BEFORE DELETE ON suspensions FOR EACH ROW WHEN (OLD.user_id = '{stuck}')"
+        " EXECUTE FUNCTION pg_temp_fail();"
+        "CREATE TRIGGER stuck BEFORE DELETE ON refresh_tokens FOR EACH ROW EXECUTE FUNCTION pg_temp_fail()"
+    )
+    await server.player("gone")
+    server.sql("UPDATE refresh_tokens SET expires_at = now() - interval '1 day'")
+    server.sql("UPDATE access_cutoffs SET cutoff = 1")
+    try:
+        with capturedLogs() as logged:
+            await rounds.prune()
+    finally:
+        server.sql("DROP FUNCTION pg_temp_fail CASCADE")
+    assert server.sql("SELECT user_id::text FROM suspensions") == [(stuck,)]
+    assert server.sql("SELECT count(*) FROM refresh_tokens") == [(1,)]
+    assert server.sql("SELECT count(*) FROM access_cutoffs") == [(0,)]
+    said = [formatEvent(event) for event in logged if event["log_namespace"] == "solisync.housekeeping.Housekeeping"]
+    assert said == [
+        f"the suspension of {stuck} could not be ended: no",
+        "housekeeping puts expired sessions off for a minute: no",
+    ]
 
 
 async def test_an_end_that_was_put_off_meanwhile_is_not_taken(server, acting, recorded):

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from twisted.logger import capturedLogs
+
 from solisync.events.notices import (
     MESSAGE_BYTES,
     BoardsChanged,
@@ -14,8 +16,11 @@ from solisync.events.notices import (
     encode_messages,
     encode_notice,
 )
+from solisync.events.telling import telling
+from solisync.postgres.database import Database
+from solisync.storage import schema
 from tests.harness.concurrency import until
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.event_streams import won
 from tests.harness.postgres import run_sql
 from tests.harness.service import start
@@ -134,3 +139,16 @@ async def test_a_bus_that_is_away_delays_no_push(server, reactor, listen):
     assert (await stream.next())[0] == "progress"
     await until(reactor, lambda: dropped() > before)
     await until(reactor, lambda: bus.hears)
+
+
+async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
+    """What it has committed is so all the same; what it has begun to tell is told before its database closes."""
+    database = Database(reactor=reactor, size=1, statements=())
+    database.open(shared_dsn)
+    await database.autocommit(schema.number)
+    with capturedLogs() as logged:
+        telling(database)(SessionsEnded(None))
+        await database.close(PATIENCE)
+        assert logged == []
+        telling(database)(SessionsEnded(None))
+    assert [event["log_level"].name for event in logged] == ["warn"]

@@ -5,7 +5,6 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -19,7 +18,6 @@ from twisted.internet.threads import deferToThread
 from solisync.access import passwords
 from solisync.access.rate_limit import AUTH, REMEMBERED, RateLimiter
 from solisync.errors import TooMany
-from solisync.housekeeping import Housekeeping
 from solisync.postgres.database import Database
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import STATEMENTS
@@ -27,6 +25,7 @@ from solisync.web.wire.channel import LINGER_BYTES
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PASSWORD
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
 from tests.harness.players import players
 from tests.harness.postgres import run_sql, truncate
@@ -264,9 +263,7 @@ async def test_a_million_clients_fit_into_the_table(reactor, empty_database, ful
     database = Database(reactor=reactor, size=2, statements=STATEMENTS)
     database.open(empty_database)
     limiter = RateLimiter(database=database, reactor=reactor)
-    rounds = Housekeeping(
-        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=None, history_days=30
-    )
+    rounds = make_housekeeping(database, reactor)
     began, waits = time.monotonic(), []
     pruning = Deferred.fromCoroutine(rounds.prune())
     while not pruning.called:

@@ -13,13 +13,13 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
 from solisync import housekeeping
-from solisync.housekeeping import Housekeeping
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.rules.analytics import Batch, Event
 from solisync.storage import STATEMENTS, analytics
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import connect, run_sql, truncate
 from tests.harness.strategies import examples
@@ -318,9 +318,7 @@ def database(reactor, shared_dsn, server):
 
 
 def keeper(database, reactor, days):
-    return Housekeeping(
-        database=database, reactor=reactor, now=lambda: datetime.now(UTC), analytics_days=days, history_days=30
-    )
+    return make_housekeeping(database, reactor, analytics_days=days)
 
 
 async def test_old_events_and_their_names_are_pruned_in_batches(server, database, reactor, monkeypatch):
@@ -347,9 +345,7 @@ async def test_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(server, 
     player = await server.player("ann")
     await counted(server, batch(*events(3), user_id="new"))
     wrong = datetime.now(UTC) + timedelta(days=31)
-    await Housekeeping(
-        database=database, reactor=reactor, now=lambda: wrong, analytics_days=30, history_days=30
-    ).prune()
+    await make_housekeeping(database, reactor, now=lambda: wrong, analytics_days=30).prune()
     assert (stored(server), names(server)) == (3, {"new": 3})
     assert await player.refresh()
 

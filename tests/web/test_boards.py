@@ -8,10 +8,10 @@ import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
 from solisync import housekeeping
-from solisync.housekeeping import Housekeeping
 from solisync.rules.boards import Place, boards_of
 from solisync.rules.challenge import daily_challenge
 from tests.harness.boards import NOON, SEED, check, verified
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
 
@@ -253,16 +253,7 @@ async def test_evidence_from_before_is_taken_off_the_boards(server, three, react
     verified(server.dsn, ann[0], 300)
     assert await scores(server, ann) == [150_605, 9_000]
     for _ in range(2):
-        nodes = [
-            Housekeeping(
-                database=server.service._database,
-                reactor=reactor,
-                now=lambda: datetime.now(UTC),
-                analytics_days=None,
-                history_days=30,
-            )
-            for _ in range(2)
-        ]
+        nodes = [make_housekeeping(server.service._database, reactor) for _ in range(2)]
         await gatherResults([Deferred.fromCoroutine(node.prune()) for node in nodes])
         assert await scores(server, ann) == await scores(server, ann, DAILY) == [300]
         counted = "SELECT count(*) FROM board_evidence JOIN verdicts USING (replay_id) WHERE ruleset <> '2026-05-19'"

@@ -1,0 +1,16 @@
+"""Housekeeping that a test runs round by round."""
+
+from datetime import UTC, datetime
+
+from solisync.housekeeping import Housekeeping
+
+
+def make_housekeeping(database, reactor, **given):
+    """Housekeeping over a database; nobody is told of what it does, unless a test wants to know."""
+    defaults = {
+        "publish": lambda *notices: None,
+        "now": lambda: datetime.now(UTC),
+        "analytics_days": None,
+        "history_days": 30,
+    }
+    return Housekeeping(database=database, reactor=reactor, **defaults | given)
