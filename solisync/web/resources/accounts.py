@@ -1,6 +1,7 @@
 """Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -29,41 +30,30 @@ REGISTER_ERRORS: tuple[Code, ...] = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
 class Accounts:
     """Registration, profile and deletion of a player."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        passwords: Passwords,
-        tokens: Tokens,
-        board: CoalescingCache[Reply],
-        recent: CoalescingCache[list[Recent]],
-        bus: Bus,
-        now: Callable[[], datetime],
-        new_id: Callable[[], str],
-    ) -> None:
-        self._database = database
-        self._passwords = passwords
-        self._tokens = tokens
-        self._board = board
-        self._recent = recent
-        self._bus = bus
-        self._now = now
-        self._new_id = new_id
+    database: Database
+    passwords: Passwords
+    tokens: Tokens
+    board: CoalescingCache[Reply]
+    recent: CoalescingCache[list[Recent]]
+    bus: Bus
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
 
     async def register(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
         """Create an account and begin its first session."""
         username = check_username(body.username)
         password = check_new_password(body.password)
-        self._passwords.require_room()
-        if await self._database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
+        self.passwords.require_room()
+        if await self.database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
             raise Conflict("username_taken", "username already taken")
-        password_hash = await self._passwords.hash(password)
-        user_id, now = self._new_id(), self._now()
-        record = self._tokens.record(now, user_agent)
-        created = await self._database.autocommit(
+        password_hash = await self.passwords.hash(password)
+        user_id, now = self.new_id(), self.now()
+        record = self.tokens.record(now, user_agent)
+        created = await self.database.autocommit(
             self._register,
             user_id=user_id,
             username=username,
@@ -73,18 +63,18 @@ class Accounts:
         )
         if not created:
             raise Conflict("username_taken", "username already taken")
-        return self._tokens.pair(user_id, record, record.access_expiry)
+        return self.tokens.pair(user_id, record, record.access_expiry)
 
     async def me(self, *, player: str) -> Me:
         """The player's profile."""
-        profile = await self._database.autocommit(accounts.profile, player)
+        profile = await self.database.autocommit(accounts.profile, player)
         if profile is None:
             raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)
 
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
-        await self._database.autocommit(self._delete, player)
+        await self.database.autocommit(self._delete, player)
         return Ok()
 
     # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
@@ -100,6 +90,6 @@ class Accounts:
             if await accounts.delete(statements, player, buckets_of(player)):
                 audit("account deleted", user_id=player)
         finally:
-            self._board.invalidate()
-            self._recent.invalidate()
-        self._bus.publish(SessionsEnded(player), BoardsChanged())
+            self.board.invalidate()
+            self.recent.invalidate()
+        self.bus.publish(SessionsEnded(player), BoardsChanged())

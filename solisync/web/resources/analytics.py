@@ -1,6 +1,7 @@
 """Analytics over HTTP (docs/protocol.md "Analytics")."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from ...postgres.database import Database
@@ -9,21 +10,21 @@ from ...rules.analytics import Receipt, UndecodedBatch, validate
 from ...storage import analytics
 
 
+@dataclass(frozen=True, kw_only=True)
 class Analytics:
     """Receives events from games."""
 
-    def __init__(self, *, database: Database, metrics: Metrics, now: Callable[[], datetime]) -> None:
-        self._database = database
-        self._metrics = metrics
-        self._now = now
+    database: Database
+    metrics: Metrics
+    now: Callable[[], datetime]
 
     async def receive(self, *, body: UndecodedBatch) -> Receipt:
         """Store the valid events of a batch, each once, and report the result of each."""
-        now = self._now()
+        now = self.now()
         batch = validate(body, now)
         stored = 0
         if batch.events:
-            stored = await self._database.autocommit(
+            stored = await self.database.autocommit(
                 analytics.store,
                 session_id=batch.session_id,
                 name=batch.name,
@@ -32,5 +33,5 @@ class Analytics:
             )
         duplicates = batch.accepted - stored
         for outcome, count in (("accepted", stored), ("duplicate", duplicates), ("rejected", len(batch.rejected))):
-            self._metrics.events.labels(outcome).inc(count)
+            self.metrics.events.labels(outcome).inc(count)
         return Receipt(accepted=batch.accepted, duplicates=duplicates, rejected=batch.rejected)

@@ -1,15 +1,17 @@
 """Boards of verified replays over HTTP (docs/protocol.md "Boards")."""
 
+from dataclasses import dataclass
+
 from ...postgres.database import Database
 from ...rules.boards import BoardPage, classic_board, daily_board, deal_board, no_such_day, page, window
 from ...storage import boards
 
 
+@dataclass(frozen=True, kw_only=True)
 class Boards:
     """Lists the best verified replays, one of each player who has opted in."""
 
-    def __init__(self, *, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def classic(
         self, *, player: str, draw_mode: list[str], limit: list[str], after: list[str], around: list[str]
@@ -20,7 +22,7 @@ class Boards:
     async def daily(self, *, player: str, day: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
         """The board of a day's deal."""
         board, begins = daily_board(day)
-        if not await self._database.autocommit(boards.has_begun, begins):
+        if not await self.database.autocommit(boards.has_begun, begins):
             raise no_such_day()
         return await self._show(board, player, limit, after, around)
 
@@ -32,4 +34,4 @@ class Boards:
 
     async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
         wanted = window(limit, after, around)
-        return page(await self._database.autocommit(boards.show, board, player, wanted), wanted.limit)
+        return page(await self.database.autocommit(boards.show, board, player, wanted), wanted.limit)

@@ -5,6 +5,7 @@ They wrap the routes of accounts, sessions and new passwords: the refresh token 
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 from ...access.tokens import Tokens
@@ -32,29 +33,20 @@ LOGIN_ERRORS: tuple[Code, ...] = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
 class BrowserSessions:
     """Keeps the refresh token of a page in a cookie that no script can read."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        tokens: Tokens,
-        accounts: Accounts,
-        sessions: Sessions,
-        new_passwords: NewPasswords,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._tokens = tokens
-        self._accounts = accounts
-        self._sessions = sessions
-        self._new_passwords = new_passwords
-        self._now = now
+    database: Database
+    tokens: Tokens
+    accounts: Accounts
+    sessions: Sessions
+    new_passwords: NewPasswords
+    now: Callable[[], datetime]
 
     async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Begin a session, of a new player perhaps; it takes the place of the browser's former one, which ends."""
-        begin = self._accounts.register if body.register else self._sessions.login
+        begin = self.accounts.register if body.register else self.sessions.login
         pair = await begin(body=body, user_agent=user_agent)
         # only now: until the browser has another cookie, it needs the session of this one
         await self._end_session(cookie)
@@ -66,7 +58,7 @@ class BrowserSessions:
         try:
             # before the token is spent: a failure in between would cost the session
             username = await self._username_of(token)
-            pair = await self._sessions.refresh(body=RefreshRequest(token), user_agent=user_agent, client=client)
+            pair = await self.sessions.refresh(body=RefreshRequest(token), user_agent=user_agent, client=client)
         except Unauthorized as error:
             headers = {"Set-Cookie": cookie.cleared, "WWW-Authenticate": "Bearer"}
             return Reply.error(error.code, str(error), headers)
@@ -77,18 +69,18 @@ class BrowserSessions:
     ) -> Reply:
         """Replace the password, end every session and begin a new one."""
         username = await self._username(player)  # before anything changes, likewise
-        pair = await self._new_passwords.change(player=player, body=body, user_agent=user_agent)
+        pair = await self.new_passwords.change(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
 
     async def recover(self, *, body: Recovery, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Spend a recovery code for a new password, and begin a session."""
-        renewed = await self._new_passwords.renew_by_code(body, user_agent)
+        renewed = await self.new_passwords.renew_by_code(body, user_agent)
         await self._end_session(cookie)  # as `begin` does
         return _reply(renewed.pair, renewed.username, cookie)
 
     async def reset(self, *, body: Reset, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Spend the token of a reset link for a new password, and begin a session."""
-        renewed = await self._new_passwords.renew_by_link(body, user_agent)
+        renewed = await self.new_passwords.renew_by_link(body, user_agent)
         await self._end_session(cookie)
         return _reply(renewed.pair, renewed.username, cookie)
 
@@ -100,18 +92,18 @@ class BrowserSessions:
     async def _end_session(self, cookie: SessionCookie) -> None:
         if cookie.token is not None:
             with suppress(Unauthorized):
-                await self._sessions.logout(body=RefreshRequest(cookie.token))
+                await self.sessions.logout(body=RefreshRequest(cookie.token))
 
     async def _username_of(self, token: str) -> str:
         """The username of the player whose refresh token this is; "" for one that can't be spent."""
         try:
-            claims = self._tokens.read_refresh(token, self._now())
+            claims = self.tokens.read_refresh(token, self.now())
         except Unauthorized:
             return ""
         return await self._username(claims.user_id)
 
     async def _username(self, player: str) -> str:
-        profile = await self._database.autocommit(accounts.profile, player)
+        profile = await self.database.autocommit(accounts.profile, player)
         return profile.username or "" if profile else ""
 
 

@@ -1,6 +1,7 @@
 """The export of all that is stored about a player, over HTTP (docs/protocol.md "The player")."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 
 from ...errors import NotFound
 from ...export_document import export_document
@@ -13,23 +14,23 @@ from ...storage.export import ExportStart
 from ..wire.reply import Reply
 
 
+@dataclass(frozen=True, kw_only=True)
 class Export:
     """Gives players all that is stored about them."""
 
-    def __init__(self, *, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def export(self, *, player: str, head_only: bool) -> Reply:
         """The document as a download. What is small is read at once, the rest as the client takes it."""
         if head_only:
-            profile = await self._database.autocommit(accounts.profile, player)
+            profile = await self.database.autocommit(accounts.profile, player)
             if profile is None:
                 raise NotFound("user_not_found")
             return _download(profile.username, _nothing())
-        start = await self._database.autocommit(self._begin, player)
+        start = await self.database.autocommit(self._begin, player)
         if start is None:
             raise NotFound("user_not_found")
-        return _download(start.account.username, export_document(self._database.autocommit, start))
+        return _download(start.account.username, export_document(self.database.autocommit, start))
 
     # The database runs this to its end even if the client has gone, so the audit trail is written here.
 

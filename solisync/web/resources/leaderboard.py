@@ -1,6 +1,7 @@
 """The leaderboard over HTTP (docs/protocol.md "The leaderboard")."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from ...errors import Locked, NotFound
@@ -17,36 +18,34 @@ from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
 
+@dataclass(frozen=True, kw_only=True)
 class Leaderboard:
     """Lists the best players, and lets players opt in and out."""
 
-    def __init__(
-        self, *, database: Database, board: CoalescingCache[Reply], bus: Bus, now: Callable[[], datetime]
-    ) -> None:
-        self._database = database
-        self._bus = bus
-        self._board = board
-        self._now = now
+    database: Database
+    board: CoalescingCache[Reply]
+    bus: Bus
+    now: Callable[[], datetime]
 
     async def show(self, *, player: str) -> Reply:
         """The best hundred players who have opted in."""
-        return await self._board.get()
+        return await self.board.get()
 
     async def own(self, *, player: str) -> OwnEntry:
         """The player's own entry, visible or not."""
-        entry = await self._database.autocommit(leaderboard.own, player)
+        entry = await self.database.autocommit(leaderboard.own, player)
         if entry is None:
             raise NotFound("user_not_found")
         return entry
 
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
         """List the player under this name, with the bests of what they have pushed so far."""
-        await self._database.transact(self._opt_in, player, check_display_name(body.display_name))
+        await self.database.transact(self._opt_in, player, check_display_name(body.display_name))
         return Ok()
 
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept in case they opt in again."""
-        if not await self._database.autocommit(self._opt_out, player):
+        if not await self.database.autocommit(self._opt_out, player):
             raise NotFound("user_not_found")
         return Ok()
 
@@ -60,20 +59,20 @@ class Leaderboard:
             raise Locked
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
         try:
-            await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self._now()))
+            await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self.now()))
         finally:
-            self._board.invalidate()
+            self.board.invalidate()
         audit("opted in", user_id=player)
-        self._bus.publish(BoardsChanged())
+        self.bus.publish(BoardsChanged())
 
     async def _opt_out(self, statements: Statements, player: str) -> bool:
         try:
             found = await leaderboard.opt_out(statements, player)
         finally:
-            self._board.invalidate()
+            self.board.invalidate()
         if found:
             audit("opted out", user_id=player)
-        self._bus.publish(BoardsChanged())
+        self.bus.publish(BoardsChanged())
         return found
 
 

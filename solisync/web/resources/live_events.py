@@ -1,5 +1,7 @@
 """Live events over HTTP: a stream of Server-Sent Events (docs/live.md)."""
 
+from dataclasses import dataclass
+
 from ...errors import NotFound, Unauthorized
 from ...events.openings import Openings
 from ...events.streams import Streams
@@ -13,29 +15,29 @@ MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the second keeps nginx from holding events back
 
 
+@dataclass(frozen=True, kw_only=True)
 class LiveEvents:
     """Opens streams, whose events come from solisync.events."""
 
-    def __init__(self, *, database: Database, live_streams: Streams, openings: Openings) -> None:
-        self._database = database
-        self._streams = live_streams
-        self._openings = openings
+    database: Database
+    live_streams: Streams
+    openings: Openings
 
     async def stream(
         self, *, player: str, access_expiry: int, address: str, board: list[str], head_only: bool
     ) -> Reply:
         """A stream, which begins with the revision of the player's progress."""
         boards = boards_wanted(board)
-        self._openings.count(player)
-        stream = self._streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
+        self.openings.count(player)
+        stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
         try:
-            start = _live(await self._database.autocommit(streams.start, player, access_expiry))
-            admitted = self._streams.admit(stream, start)
+            start = _live(await self.database.autocommit(streams.start, player, access_expiry))
+            admitted = self.live_streams.admit(stream, start)
         except BaseException:
-            self._streams.forget(stream)
+            self.live_streams.forget(stream)
             raise
         if head_only:
-            self._streams.forget(stream)
+            self.live_streams.forget(stream)
         return Reply(stream=admitted, content_type=f"{MEDIA_TYPE}; charset=utf-8", headers=HEADERS)
 
 

@@ -36,46 +36,37 @@ class Renewed:
     pair: TokenPair
 
 
+@dataclass(frozen=True, kw_only=True)
 class NewPasswords:
     """Replaces passwords: of players who know the old one, who have a recovery code, or who have a reset link."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        passwords: Passwords,
-        tokens: Tokens,
-        metrics: Metrics,
-        bus: Bus,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._passwords = passwords
-        self._tokens = tokens
-        self._metrics = metrics
-        self._bus = bus
-        self._now = now
+    database: Database
+    passwords: Passwords
+    tokens: Tokens
+    metrics: Metrics
+    bus: Bus
+    now: Callable[[], datetime]
 
     async def change(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
         """Replace the password, end every session and begin a new one."""
         new = check_new_password(body.new_password)
         verified = await self._verified(player, body.current_password)
-        replacement = await self._passwords.hash(new)
-        record = self._tokens.record(self._now(), user_agent)
-        return await self._database.transact(self._change, player, verified.password_hash, replacement, record)
+        replacement = await self.passwords.hash(new)
+        record = self.tokens.record(self.now(), user_agent)
+        return await self.database.transact(self._change, player, verified.password_hash, replacement, record)
 
     async def make_codes(self, *, player: str, body: CodesRequest) -> RecoveryCodes:
         """Replace the player's recovery codes by new ones, which are shown this once."""
         verified = await self._verified(player, body.current_password)
         codes = new_codes()
-        made_at = await self._database.autocommit(self._make_codes, player, verified.password_hash, codes)
+        made_at = await self.database.autocommit(self._make_codes, player, verified.password_hash, codes)
         if made_at is None:
             raise _refused()
         return RecoveryCodes(codes, made_at)
 
     async def codes_left(self, *, player: str) -> CodesLeft:
         """How many recovery codes the player has, and when they were made."""
-        left = await self._database.autocommit(recovery.codes_left, player)
+        left = await self.database.autocommit(recovery.codes_left, player)
         if left is None:
             raise NotFound("user_not_found")
         return left
@@ -92,24 +83,24 @@ class NewPasswords:
         """What `recover` does, with the name of the player."""
         new = check_new_password(body.new_password)
         username, code = username_to_look_up(body.username), read_code(body.code, CODE_DIGITS)
-        replacement = await self._passwords.hash(new)
-        record = self._tokens.record(self._now(), user_agent)
-        return await self._database.transact(self._recover, username or "", code or "", replacement, record)
+        replacement = await self.passwords.hash(new)
+        record = self.tokens.record(self.now(), user_agent)
+        return await self.database.transact(self._recover, username or "", code or "", replacement, record)
 
     async def renew_by_link(self, body: Reset, user_agent: str | None) -> Renewed:
         """What `reset` does, with the name of the player."""
-        replacement = await self._passwords.hash(check_new_password(body.new_password))
-        record = self._tokens.record(self._now(), user_agent)
-        return await self._database.transact(self._reset, body.token, replacement, record)
+        replacement = await self.passwords.hash(check_new_password(body.new_password))
+        record = self.tokens.record(self.now(), user_agent)
+        return await self.database.transact(self._reset, body.token, replacement, record)
 
     async def _verified(self, player: str, password: str) -> Credentials:
         """What is stored of a player who has given this as the current password; raises Unauthorized or NotFound."""
         current = password.encode()
-        self._passwords.require_room()
-        stored = await self._database.autocommit(accounts.credentials_of, player)
+        self.passwords.require_room()
+        stored = await self.database.autocommit(accounts.credentials_of, player)
         if stored is None:
             raise NotFound("user_not_found")
-        if len(current) > PASSWORD_MAX_BYTES or not await self._passwords.verify(
+        if len(current) > PASSWORD_MAX_BYTES or not await self.passwords.verify(
             current, stored.password_hash, cut=stored.password_cut
         ):
             audit("password change refused", user_id=player)
@@ -144,7 +135,7 @@ class NewPasswords:
         if attempt is None or not attempt.spent:
             raise self._recovery_refused("no such code", None if attempt is None else attempt.id)
         pair = await self._begin_recovered(transaction, attempt.id, replacement, record)
-        self._metrics.logins.labels("recovered").inc()
+        self.metrics.logins.labels("recovered").inc()
         audit("password recovered", user_id=attempt.id)
         return Renewed(username, pair)
 
@@ -153,7 +144,7 @@ class NewPasswords:
         if player is None:
             raise self._recovery_refused("no such link", None)
         pair = await self._begin_recovered(transaction, player.id, replacement, record)
-        self._metrics.logins.labels("reset").inc()
+        self.metrics.logins.labels("reset").inc()
         audit("password reset", user_id=player.id, reason="by a link")
         return Renewed(player.username, pair)
 
@@ -163,7 +154,7 @@ class NewPasswords:
         try:
             return await self._begin_anew(transaction, player, replacement, record)
         except Forbidden:
-            self._metrics.logins.labels("suspended").inc()
+            self.metrics.logins.labels("suspended").inc()
             audit("recovery refused", user_id=player, reason="suspended")
             raise
 
@@ -181,12 +172,12 @@ class NewPasswords:
             assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
             raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
         await transaction.commit()
-        self._bus.publish(SessionsEnded(player))
-        return self._tokens.pair(player, record, expiry)
+        self.bus.publish(SessionsEnded(player))
+        return self.tokens.pair(player, record, expiry)
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:
         """Count and log an attempt with a code or token that is wrong, spent or expired; returns the error."""
-        self._metrics.logins.labels("recovery_refused").inc()
+        self.metrics.logins.labels("recovery_refused").inc()
         audit("recovery refused", user_id=user_id, reason=reason)
         return _refused()
 

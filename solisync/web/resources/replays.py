@@ -1,6 +1,7 @@
 """Replays over HTTP (docs/protocol.md "Replays")."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -34,41 +35,31 @@ T = TypeVar("T")
 KEPT = {"Cache-Control": "public, max-age=300"}
 
 
+@dataclass(frozen=True, kw_only=True)
 class Replays:
     """Stores replays, lists them, returns each as it was uploaded, and lets players hide and delete their own."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        board: CoalescingCache[Reply],
-        recent: CoalescingCache[list[Recent]],
-        bus: Bus,
-        quota_bytes: int | None,
-        now: Callable[[], datetime],
-        new_id: Callable[[], str],
-    ) -> None:
-        self._database = database
-        self._board = board
-        self._recent = recent
-        self._bus = bus
-        self._quota_bytes = quota_bytes
-        self._now = now
-        self._new_id = new_id
+    database: Database
+    board: CoalescingCache[Reply]
+    recent: CoalescingCache[list[Recent]]
+    bus: Bus
+    quota_bytes: int | None
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
 
     async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
         """Store a replay byte for byte, unless it is there; a new Classic one may improve its player's entry."""
-        return Uploaded(await self._database.transact(self._store, player, self._new_id(), body))
+        return Uploaded(await self.database.transact(self._store, player, self.new_id(), body))
 
     async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
         """The newest replays of all players, or those of them that are verified."""
         count, verified = recent_count(limit), verified_only(verdict)
-        return Reply.of((await self._recent.get(verified))[:count])
+        return Reply.of((await self.recent.get(verified))[:count])
 
     async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
         """A page of a player's listed replays, newest first; a player without any is not found."""
         count, position = recent_count(limit), read_position(before, "before")
-        page = await self._database.autocommit(own_replays.listed_page, username, position)
+        page = await self.database.autocommit(own_replays.listed_page, username, position)
         if not page and (position is None or not await self._has_listed(username)):
             raise _no_such_player()
         return player_page(page, count)
@@ -78,9 +69,9 @@ class Replays:
         if not is_id(replay_id):
             raise _no_such_replay()
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
-        if matches(if_none_match, headers["ETag"]) and await self._database.autocommit(replays.exists, replay_id):
+        if matches(if_none_match, headers["ETag"]) and await self.database.autocommit(replays.exists, replay_id):
             return Reply.not_modified(headers)
-        body = await self._database.autocommit(replays.fetch, replay_id)
+        body = await self.database.autocommit(replays.fetch, replay_id)
         if body is None:
             raise _no_such_replay()
         return Reply(body=body, headers=headers)
@@ -88,20 +79,20 @@ class Replays:
     async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
         """A page of the player's own replays, newest first, unlisted ones included."""
         count, position = recent_count(limit), read_position(before, "before")
-        return own_page(_exists(await self._database.autocommit(own_replays.page, player, position)), count)
+        return own_page(_exists(await self.database.autocommit(own_replays.page, player, position)), count)
 
     async def delete(self, *, player: str, replay_id: str) -> Ok:
         """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
-        await self._database.autocommit(self._delete, player, _key(replay_id))
+        await self.database.autocommit(self._delete, player, _key(replay_id))
         return Ok()
 
     async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
         """Show a replay of the player on public lists, or take it off them; its own link works either way."""
-        await self._database.autocommit(self._set_listed, player, _key(replay_id), body.listed)
+        await self.database.autocommit(self._set_listed, player, _key(replay_id), body.listed)
         return Ok()
 
     async def _has_listed(self, username: str) -> bool:
-        return bool(await self._database.autocommit(own_replays.listed_page, username, None))
+        return bool(await self.database.autocommit(own_replays.listed_page, username, None))
 
     # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
 
@@ -109,42 +100,42 @@ class Replays:
         try:
             found = await own_replays.delete(statements, player, replay_id)
         finally:
-            self._recent.invalidate()
+            self.recent.invalidate()
         _check_found(found)
         audit("replay deleted", user_id=player)
-        self._bus.publish(BoardsChanged())
+        self.bus.publish(BoardsChanged())
 
     async def _set_listed(self, statements: Statements, player: str, replay_id: str | None, listed: bool) -> None:
         try:
             found = await own_replays.set_listed(statements, player, replay_id, listed)
         finally:
-            self._recent.invalidate()
+            self.recent.invalidate()
         found = _exists(found)
         _check_found(found.exists)
         if found.held:
             raise Locked
         audit("replay listed" if listed else "replay unlisted", user_id=player)
-        self._bus.publish(BoardsChanged())
+        self.bus.publish(BoardsChanged())
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
         """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
         room = _exists(await replays.room(transaction, player, replay.digest))
         if room.repeated_id is not None:
             return room.repeated_id
-        if self._quota_bytes is not None and room.used_bytes + charge(len(replay.raw)) > self._quota_bytes:
+        if self.quota_bytes is not None and room.used_bytes + charge(len(replay.raw)) > self.quota_bytes:
             await transaction.commit()  # what was counted: or each upload that is refused would count again
             raise BadRequest("replay_storage_full", "replay storage is full")
         improved = room.standing.improved_by(replay.header.bests)
         bests = replay.header.bests if improved else None
         try:
-            await transaction.commit_with(*replays.storing(player, replay_id, replay, bests, self._now()))
+            await transaction.commit_with(*replays.storing(player, replay_id, replay, bests, self.now()))
         finally:
-            self._recent.invalidate()
+            self.recent.invalidate()
             if improved:
-                self._board.invalidate()
-        self._bus.publish(ReplayStored())
+                self.board.invalidate()
+        self.bus.publish(ReplayStored())
         if improved:
-            self._bus.publish(BoardsChanged(("leaderboard",)))
+            self.bus.publish(BoardsChanged(("leaderboard",)))
         return replay_id
 
 

@@ -4,6 +4,7 @@ See docs/protocol.md "Sessions", docs/security.md "Tokens and sessions".
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -26,77 +27,66 @@ from ...storage import accounts, rate_limits, restrictions, sessions
 from ..wire.reply import Reply
 
 
+@dataclass(frozen=True, kw_only=True)
 class Sessions:
     """Begins, refreshes, lists and ends the sessions of players; `limit` counts refreshes."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        passwords: Passwords,
-        tokens: Tokens,
-        limiter: RateLimiter,
-        limit: Limit,
-        metrics: Metrics,
-        bus: Bus,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._passwords = passwords
-        self._tokens = tokens
-        self._limiter = limiter
-        self._limit = limit
-        self._metrics = metrics
-        self._bus = bus
-        self._now = now
+    database: Database
+    passwords: Passwords
+    tokens: Tokens
+    limiter: RateLimiter
+    limit: Limit
+    metrics: Metrics
+    bus: Bus
+    now: Callable[[], datetime]
 
     async def login(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
         """Begin a session. The work and the reply are the same whatever is wrong with the credentials."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
-        self._passwords.require_room()
-        stored = await self._database.autocommit(accounts.credentials, username) if username is not None else None
+        self.passwords.require_room()
+        stored = await self.database.autocommit(accounts.credentials, username) if username is not None else None
         if len(password) > PASSWORD_MAX_BYTES:
             password, stored = b"", None
         against, cut = (stored.password_hash, stored.password_cut) if stored else (None, False)
-        if not await self._passwords.verify(password, against, cut=cut) or stored is None:
+        if not await self.passwords.verify(password, against, cut=cut) or stored is None:
             self._attempted("wrong", stored.user_id if stored else None)
             raise Unauthorized("invalid_credentials", "invalid credentials")
-        record = self._tokens.record(self._now(), user_agent)
-        expiry = await self._database.autocommit(self._begin, stored, record)
-        return self._tokens.pair(stored.user_id, record, expiry)
+        record = self.tokens.record(self.now(), user_agent)
+        expiry = await self.database.autocommit(self._begin, stored, record)
+        return self.tokens.pair(stored.user_id, record, expiry)
 
     async def refresh(self, *, body: RefreshRequest, user_agent: str | None, client: str) -> TokenPair:
         """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
-        now = self._now()
+        now = self.now()
         try:
-            claims = self._tokens.read_refresh(body.refresh_token, now)
+            claims = self.tokens.read_refresh(body.refresh_token, now)
         except Unauthorized:
-            await self._limiter.admit(self._limit, client)
+            await self.limiter.admit(self.limit, client)
             audit("refresh refused", reason="no valid refresh token")
             raise
-        record = self._tokens.record(now, user_agent)
-        expiry = await self._database.autocommit(self._rotate, claims, record, now, client)
+        record = self.tokens.record(now, user_agent)
+        expiry = await self.database.autocommit(self._rotate, claims, record, now, client)
         if expiry is None:
             raise Unauthorized
-        return self._tokens.pair(claims.user_id, record, expiry)
+        return self.tokens.pair(claims.user_id, record, expiry)
 
     async def logout(self, *, body: RefreshRequest) -> Ok:
         """End the session of a refresh token; a token that was spent ends nothing."""
-        claims = self._tokens.read_refresh(body.refresh_token, self._now())
-        await self._database.autocommit(self._log_out, claims)
+        claims = self.tokens.read_refresh(body.refresh_token, self.now())
+        await self.database.autocommit(self._log_out, claims)
         return Ok()
 
     async def list(self, *, player: str, access_expiry: int) -> Reply:
         """The player's live sessions, last used first."""
-        found = await self._database.autocommit(sessions.listed, player, access_expiry)
+        found = await self.database.autocommit(sessions.listed, player, access_expiry)
         if found is None:
             raise NotFound("user_not_found")
         return Reply.of(found)
 
     async def end(self, *, player: str, session_id: str) -> Ok:
         """End one of the player's sessions. Its access token lives on until it expires."""
-        ended = await self._database.autocommit(self._end, player, session_id if is_id(session_id) else None)
+        ended = await self.database.autocommit(self._end, player, session_id if is_id(session_id) else None)
         if ended is None:
             raise NotFound("user_not_found")
         if not ended:
@@ -105,7 +95,7 @@ class Sessions:
 
     async def end_all(self, *, player: str) -> Ok:
         """End all of the player's sessions."""
-        if await self._database.autocommit(self._end_all, player) is None:
+        if await self.database.autocommit(self._end_all, player) is None:
             raise NotFound("user_not_found")
         return Ok()
 
@@ -121,27 +111,27 @@ class Sessions:
             self._attempted("wrong", stored.user_id)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         self._attempted("ok", stored.user_id)
-        self._bus.publish(SessionsEnded(stored.user_id))  # the one used longest ago, perhaps
+        self.bus.publish(SessionsEnded(stored.user_id))  # the one used longest ago, perhaps
         return expiry
 
     def _attempted(self, outcome: Literal["ok", "wrong", "suspended"], user_id: str | None) -> None:
         """Count and log an attempt to log in."""
-        self._metrics.logins.labels(outcome).inc()
+        self.metrics.logins.labels(outcome).inc()
         reason = "suspended" if outcome == "suspended" else None
         audit("login" if outcome == "ok" else "login failed", user_id=user_id, reason=reason)
 
     async def _rotate(
         self, statements: Statements, claims: RefreshClaims, record: RefreshRecord, now: datetime, client: str
     ) -> int | None:
-        hit = self._limit.hit(client)
+        hit = self.limit.hit(client)
         try:
             wait, expiry = await sessions.rotate(statements, claims.user_id, record, spent=claims.jti, now=now, hit=hit)
         except Unavailable:  # the statement has failed, and so has counted nothing
-            self._limiter.settle(self._limit, client, await rate_limits.hit(statements, hit))
+            self.limiter.settle(self.limit, client, await rate_limits.hit(statements, hit))
             raise
-        self._limiter.settle(self._limit, client, wait)
+        self.limiter.settle(self.limit, client, wait)
         if expiry is None:
-            self._metrics.refresh_token_reuse.inc()
+            self.metrics.refresh_token_reuse.inc()
             audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
         else:
             audit("refresh", user_id=claims.user_id)
@@ -150,18 +140,18 @@ class Sessions:
     async def _log_out(self, statements: Statements, claims: RefreshClaims) -> None:
         if await sessions.log_out(statements, claims.user_id, claims.jti):
             audit("logged out", user_id=claims.user_id)
-            self._bus.publish(SessionsEnded(claims.user_id))
+            self.bus.publish(SessionsEnded(claims.user_id))
 
     async def _end(self, statements: Statements, player: str, session_id: str | None) -> bool | None:
         ended = await sessions.end(statements, player, session_id)
         if ended:
             audit("session ended", user_id=player)
-            self._bus.publish(SessionsEnded(player))
+            self.bus.publish(SessionsEnded(player))
         return ended
 
     async def _end_all(self, statements: Statements, player: str) -> int | None:
         count = await sessions.end_all(statements, player)
         if count is not None:
             audit("sessions ended", user_id=player, reason=f"all {count} of them")
-            self._bus.publish(SessionsEnded(player))
+            self.bus.publish(SessionsEnded(player))
         return count

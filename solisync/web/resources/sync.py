@@ -1,6 +1,7 @@
 """Cloud saves over HTTP: pull and push (docs/sync.md, docs/protocol.md "Progress")."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -34,40 +35,31 @@ NIL = str(UUID(int=0))
 _encode = msgspec.json.Encoder().encode
 
 
+@dataclass(frozen=True, kw_only=True)
 class Sync:
     """Merges the progress that devices push, and returns the result."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        board: CoalescingCache[Reply],
-        large_bodies: LargeBodies,
-        metrics: Metrics,
-        bus: Bus,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._bus = bus
-        self._metrics = metrics
-        self._board = board
-        self._large_bodies = large_bodies
-        self._now = now
+    database: Database
+    board: CoalescingCache[Reply]
+    large_bodies: LargeBodies
+    metrics: Metrics
+    bus: Bus
+    now: Callable[[], datetime]
 
     async def pull(self, *, player: str, access_expiry: int, if_none_match: str | None) -> Reply:
         """The player's stored progress, or the defaults if they never pushed; nothing for who has it already.
 
         The session is told what is stored either way: who has it has been told before, or has pushed it.
         """
-        pulled = await self._database.autocommit(sync.pull, player, access_expiry)
+        pulled = await self.database.autocommit(sync.pull, player, access_expiry)
         if pulled is None:
             raise NotFound("user_not_found")
-        now = self._now()
+        now = self.now()
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
         if pulled.foreign:
             counts = counts_of(read_saved(pulled.payload).payload)
-            await self._database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
+            await self.database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
         tag = f'"{revision(pulled.payload)}"'
         headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
         if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
@@ -81,10 +73,10 @@ class Sync:
         if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
             raise BadRequest("user_id_mismatch", "user_id mismatch")
         pushed = body._replace(document=Document(structs.replace(payload, user_id=owner), unknown_fields))
-        reply, conflicts, basis = await self._database.transact(self._merge, player, access_expiry, pushed)
-        self._metrics.merges.labels(basis.value).inc()
+        reply, conflicts, basis = await self.database.transact(self._merge, player, access_expiry, pushed)
+        self.metrics.merges.labels(basis.value).inc()
         for conflict in conflicts:
-            self._metrics.conflicts.labels(conflict.field).inc()
+            self.metrics.conflicts.labels(conflict.field).inc()
         return reply
 
     async def _merge(
@@ -93,8 +85,8 @@ class Sync:
         saved = await sync.load(transaction, player, access_expiry)
         if saved is None:
             raise NotFound("user_not_found")
-        now = self._now()
-        with self._large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
+        now = self.now()
+        with self.large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
             merged = _merged(pushed.document, saved, now)
         improved = saved.standing.improved_by(merged.bests)
         bests, first = merged.bests if improved else None, saved.payload is None
@@ -103,11 +95,11 @@ class Sync:
             await transaction.commit_with(*steps, sync.remembering(player, saved, merged.known))
         finally:
             if improved:
-                self._board.invalidate()
+                self.board.invalidate()
         if merged.news:
-            self._bus.publish(ProgressStored(player, revision(merged.payload), saved.session))
+            self.bus.publish(ProgressStored(player, revision(merged.payload), saved.session))
         if improved:
-            self._bus.publish(BoardsChanged(("leaderboard",)))
+            self.bus.publish(BoardsChanged(("leaderboard",)))
         return _answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
 
 
