@@ -173,7 +173,7 @@ async def pull(request: Request) -> Response:
 @route("POST", "/api/sync/push")
 async def push(request: Request) -> Response:
     player, access_expiry = claims_of(request)
-    payload, unknown_fields = read_pushed(await body_of(request))
+    payload, unknown_fields = read_pushed(await body_of(request)).document
     owner = canonical_uuid(payload.user_id)
     if owner is None or owner not in (player, NIL):
         raise BadRequest("user_id_mismatch", "user_id mismatch")

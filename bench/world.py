@@ -19,6 +19,7 @@ from solisync.access.tokens import Tokens, access_expiry, refresh_expiry
 from solisync.rules.boards import boards_of
 from solisync.rules.counting import counts_of
 from solisync.rules.saved import read_saved
+from solisync.rules.sessions import RefreshRecord
 
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"
@@ -64,8 +65,9 @@ class Player:
     def __init__(self, number: int) -> None:
         now = issued_at()
         self.number = number
-        self.access = self._tokens.access(identity("user", number), now).encode()
-        self.refresh = self._tokens.refresh(identity("user", number), identity("token", number), now)
+        record = RefreshRecord(identity("token", number), refresh_expiry(now), access_expiry(now), None)
+        pair = self._tokens.pair(identity("user", number), record, access_expiry(now))
+        self.access, self.refresh = pair.access_token.encode(), pair.refresh_token
 
 
 def payload(size: int, *, user_id: str = NIL) -> dict:

@@ -86,14 +86,6 @@ class Tokens:
             self._sign({"sub": user_id, "exp": _seconds(record.expires), "kind": "refresh", "jti": record.jti}),
         )
 
-    def access(self, user_id: str, now: datetime) -> str:
-        """A new access token of no session."""
-        return self._sign({"sub": user_id, "exp": access_expiry(now), "kind": "access"})
-
-    def refresh(self, user_id: str, jti: str, now: datetime) -> str:
-        """A new refresh token for a record that expires at `refresh_expiry(now)`."""
-        return self._sign({"sub": user_id, "exp": _seconds(refresh_expiry(now)), "kind": "refresh", "jti": jti})
-
     def read_access(self, token: str, now: datetime) -> AccessClaims:
         """The claims of a valid access token; raises Unauthorized for any other text."""
         claims = self._read_access(token)

@@ -131,17 +131,6 @@ class Streams:
         """The connection of the stream is lost, cut perhaps, for what was `unread`."""
         self._close(stream, "unread" if unread else "left")
 
-    def end_player(self, player: str, reason: EndReason, *, issued_before: int | None = None) -> None:
-        """End the streams of a player, or those alone whose access token expires by `issued_before`."""
-        self._end_all(
-            [
-                stream
-                for stream in self._of_player.get(player, ())
-                if issued_before is None or stream.expiry <= issued_before
-            ],
-            reason,
-        )
-
     def hear(self, notice: Notice) -> None:
         """Tell the streams concerned."""
         match notice:

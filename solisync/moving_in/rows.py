@@ -136,7 +136,7 @@ def read_progress(row: Row) -> OriginalProgress:
     parts = {part: Raw(cells.json(row, f"{part}_json")) for part in ("stats", "achievements", "progress")}
     body = _encode({"user_id": user_id, **parts, "last_modified": cells.time(row, "last_modified")})
     try:
-        return OriginalProgress(user_id, read_pushed(body))
+        return OriginalProgress(user_id, read_pushed(body).document)
     except BadRequest as error:
         raise Unusable(str(error).removeprefix("request body: ")) from None
 

@@ -20,13 +20,10 @@ class Statements:
 
     def run(self, statement: Statement, *parameters: object) -> Coroutine[Any, Any, list[Row]]:
         """Run `statement` and return its rows."""
-        return self._send(((statement, *parameters),))
+        return self.run_all((statement, *parameters))
 
     def run_all(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters in one round trip; returns the rows of the last."""
-        return self._send(steps)
-
-    def _send(self, steps: tuple[Call, ...]) -> Coroutine[Any, Any, list[Row]]:
         return self._connection.run(*steps)
 
 
@@ -44,7 +41,7 @@ class Transaction(Statements):
         Raises Interrupted when the connection is lost meanwhile, because the outcome is unknown then.
         """
         try:
-            await self._send(steps, "; COMMIT" if steps else "COMMIT")
+            await self.run_all(*steps, after="; COMMIT" if steps else "COMMIT")
         except ConnectionLost as error:
             raise _unknown_outcome(error) from error
         self._committed = True
@@ -61,7 +58,8 @@ class Transaction(Statements):
             raise DatabaseError("work went on after a statement had failed")
         await self.commit_with()
 
-    def _send(self, steps: tuple[Call, ...], after: str = "") -> Coroutine[Any, Any, list[Row]]:
+    def run_all(self, *steps: Call, after: str = "") -> Coroutine[Any, Any, list[Row]]:
+        """Run statements with their parameters, and then the SQL `after`, in one round trip."""
         assert not self._committed, "the transaction has ended"
         before, self._opening = self._opening, ""
         return self._connection.run(*steps, before=before, after=after)

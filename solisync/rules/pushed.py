@@ -40,12 +40,7 @@ class Pushed(NamedTuple):
     size: int
 
 
-def read_push(body: bytes) -> Pushed:
-    """Decode the body of a push; raises BadRequest with the path of the field that is wrong."""
-    return Pushed(read_pushed(body), len(body))
-
-
-def read_pushed(body: bytes) -> Document:
+def read_pushed(body: bytes) -> Pushed:
     """Decode what a device pushed; raises BadRequest with the path of the field that is wrong."""
     document = read_known(body)
     if document is None:
@@ -61,7 +56,7 @@ def read_pushed(body: bytes) -> Document:
         except msgspec.DecodeError as error:
             raise BadRequest("bad_field", f"request body: name of a field: {error}") from None
     _check_times(body)
-    return document
+    return Pushed(document, len(body))
 
 
 class _KnownStats(Stats, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,12 +5,11 @@ from html import escape
 from urllib.parse import quote
 
 from ..klondike.deal import deal
+from ..klondike.drawing import card_name
 from ..klondike.rules import COLUMNS, FACE_DOWN
 from ..rules.page_texts import card_text, in_words, recorded_on, score, suit_of, time_taken
 from ..rules.replay_lists import Recent
 
-_RANKS = ("A", *map(str, range(2, 11)), "J", "Q", "K")
-_SUITS = "♣♦♥♠"
 _TEXT = "\ufe0e"  # a variation selector: the character before it is text, not an emoji
 _MARKS = {"verified": "✓ Verified", "pending": "Checking …"}
 _HEADS = ("Score", "Time", "Check", "Draw", "Mode", "Played")
@@ -42,8 +41,8 @@ def deal_drawing(seed: int) -> str:
 def _card(card: int) -> str:
     if card >= FACE_DOWN:
         return "<i></i>"
-    suit, rank = divmod(card, len(_RANKS))
-    return f'<b class="{suit_of(card)}">{_RANKS[rank]}<br>{_SUITS[suit]}{_TEXT}</b>'
+    name = card_name(card)
+    return f'<b class="{suit_of(card)}">{name[:-1]}<br>{name[-1]}{_TEXT}</b>'
 
 
 def replay_table(replays: Sequence[Recent]) -> str:

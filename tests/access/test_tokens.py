@@ -17,6 +17,7 @@ from solisync.rules.sessions import RefreshRecord
 from tests.harness.constants import PREVIOUS_SECRET
 from tests.harness.constants import SECRET as CURRENT_SECRET
 from tests.harness.service import refused, start
+from tests.harness.tokens import access_token, refresh_token
 
 SECRET = b"s" * 32
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -36,13 +37,14 @@ def claims_of(token):
 
 def test_an_access_token_has_these_claims_and_no_others():
     """sub, exp 24 hours ahead, kind access."""
-    assert claims_of(tokens.access(USER, NOW)) == {"sub": USER, "exp": int(NOW.timestamp()) + 86_400, "kind": "access"}
+    exp = int(NOW.timestamp()) + 86_400
+    assert claims_of(access_token(USER, NOW, SECRET)) == {"sub": USER, "exp": exp, "kind": "access"}
 
 
 def test_a_refresh_token_has_these_claims_and_no_others():
     """sub, exp 30 days ahead, kind refresh, jti; its row expires in the same second."""
     exp = int(NOW.timestamp()) + 30 * 86_400
-    assert claims_of(tokens.refresh(USER, JTI, NOW)) == {"sub": USER, "exp": exp, "kind": "refresh", "jti": JTI}
+    assert claims_of(refresh_token(USER, JTI, NOW, SECRET)) == {"sub": USER, "exp": exp, "kind": "refresh", "jti": JTI}
     assert refresh_expiry(NOW).timestamp() == exp
 
 
@@ -59,7 +61,7 @@ def test_a_pair_and_its_record_agree():
 
 def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
     """There is no leeway, in either direction."""
-    token = tokens.access(USER, NOW)
+    token = access_token(USER, NOW, SECRET)
     expiry = NOW.replace(microsecond=0) + timedelta(hours=24)
     assert tokens.read_access(token, expiry - timedelta(microseconds=1)) == (USER, expiry.timestamp())
     with pytest.raises(Unauthorized):
@@ -83,7 +85,7 @@ def spellings(token):
 def test_a_token_has_one_spelling(user_id):
     """Both kinds are accepted only as they were issued, so that no other spelling can fill the memory."""
     ours = Tokens(SECRET)
-    access, refresh = ours.access(user_id, NOW), ours.refresh(user_id, JTI, NOW)
+    access, refresh = access_token(user_id, NOW, SECRET), refresh_token(user_id, JTI, NOW, SECRET)
     assert ours.read_access(access, NOW).user_id == user_id
     assert ours.read_refresh(refresh, NOW).user_id == user_id
     for spelled in spellings(access):
@@ -98,9 +100,9 @@ def test_a_token_has_one_spelling(user_id):
 def test_each_kind_is_accepted_only_where_it_belongs():
     """A refresh token opens no route, and an access token refreshes nothing."""
     with pytest.raises(Unauthorized):
-        tokens.read_access(tokens.refresh(USER, JTI, NOW), NOW)
+        tokens.read_access(refresh_token(USER, JTI, NOW, SECRET), NOW)
     with pytest.raises(Unauthorized):
-        tokens.read_refresh(tokens.access(USER, NOW), NOW)
+        tokens.read_refresh(access_token(USER, NOW, SECRET), NOW)
 
 
 def unsigned(claims):
@@ -280,7 +282,7 @@ def test_our_own_header_is_a_shorter_way_to_the_same_answer(token):
 @given(st.uuids(), st.uuids(), st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)))
 def test_what_is_issued_is_what_pyjwt_issues(user_id, jti, now):
     """To the byte, so that tokens of all versions begin alike."""
-    access, refresh = tokens.access(str(user_id), now), tokens.refresh(str(user_id), str(jti), now)
+    access, refresh = access_token(str(user_id), now, SECRET), refresh_token(str(user_id), str(jti), now, SECRET)
     assert access == signed({"sub": str(user_id), "exp": int(now.timestamp()) + 86_400, "kind": "access"})
     exp = int(now.timestamp()) + 30 * 86_400
     assert refresh == signed({"sub": str(user_id), "exp": exp, "kind": "refresh", "jti": str(jti)})
@@ -293,16 +295,16 @@ def test_the_secret_shows_in_no_repr():
 
 def test_a_previous_secret_verifies_and_never_signs():
     """Tokens of the previous secret are accepted beside the current ones, and all new ones have the current one."""
-    previous, both = Tokens(b"p" * 32), Tokens(SECRET, previous=b"p" * 32)
-    assert both.read_access(previous.access(USER, NOW), NOW).user_id == USER
-    assert both.read_refresh(previous.refresh(USER, JTI, NOW), NOW).jti == JTI
-    issued = both.access(USER, NOW)
+    both = Tokens(SECRET, previous=b"p" * 32)
+    assert both.read_access(access_token(USER, NOW, b"p" * 32), NOW).user_id == USER
+    assert both.read_refresh(refresh_token(USER, JTI, NOW, b"p" * 32), NOW).jti == JTI
+    issued = both.pair(USER, both.record(NOW, None), EXP).access_token
     assert tokens.read_access(issued, NOW) == both.read_access(issued, NOW)
-    for stranger in (previous.access, Tokens(b"x" * 32).access):
+    for secret in (b"p" * 32, b"x" * 32):
         with pytest.raises(Unauthorized):
-            tokens.read_access(stranger(USER, NOW), NOW)
+            tokens.read_access(access_token(USER, NOW, secret), NOW)
     with pytest.raises(Unauthorized):
-        both.read_access(Tokens(b"x" * 32).access(USER, NOW), NOW)
+        both.read_access(access_token(USER, NOW, b"x" * 32), NOW)
 
 
 async def test_a_secret_is_changed_without_logging_anybody_out(reactor, shared_dsn):

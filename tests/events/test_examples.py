@@ -29,7 +29,8 @@ async def test_the_example_in_python(server, reactor):
     await until(reactor, lambda: revisions == [None])
     await won(ann)
     await until(reactor, lambda: len(revisions) == 2)
-    server.service._live.streams.end_player((await ann.me()).id, "slow")
+    streams = server.service._live.streams
+    streams._end_all(streams._open, "slow")
     await until(reactor, lambda: len(revisions) == 3)
     assert revisions[1] == revisions[2]
     await ann.delete_account()

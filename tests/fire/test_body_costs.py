@@ -43,7 +43,7 @@ def opt_in(body):
 
 
 def push(body, stored=None):
-    pushed, saved = read_pushed(body), stored and read_saved(stored)
+    pushed, saved = read_pushed(body).document, stored and read_saved(stored)
     check_bounds(pushed, saved)
     merged, _ = merge(pushed, saved, NOW)
     check_bounds(merged, saved)

@@ -3,15 +3,14 @@
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from solisync.access.tokens import Tokens, refresh_expiry
-from tests.harness.constants import SECRET
+from solisync.access.tokens import refresh_expiry
 from tests.harness.postgres import connect
+from tests.harness.tokens import token_pair
 
 
 def players(dsn, count):
     """Players with one live session each: (id, refresh token, access token)."""
     now = datetime.now(UTC)
-    tokens = Tokens(SECRET.encode())
     made = [(str(uuid4()), str(uuid4())) for _ in range(count)]
     connection = connect(dsn)
     with connection.cursor() as cursor:
@@ -23,4 +22,5 @@ def players(dsn, count):
             "INSERT INTO refresh_tokens VALUES (%s, %s, %s)", [(jti, user, refresh_expiry(now)) for user, jti in made]
         )
     connection.close()
-    return [(user, tokens.refresh(user, jti, now), tokens.access(user, now)) for user, jti in made]
+    pairs = [(user, token_pair(user, jti, now)) for user, jti in made]
+    return [(user, pair.refresh_token, pair.access_token) for user, pair in pairs]

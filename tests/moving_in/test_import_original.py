@@ -24,6 +24,7 @@ from tests.harness.payloads import IMAGES, NIL, U64
 from tests.harness.postgres import connect, run_sql
 from tests.harness.processes import run
 from tests.harness.service import refused
+from tests.harness.tokens import access_token
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 TOKENS = Tokens(SECRET.encode())
@@ -146,7 +147,7 @@ async def test_players_go_on_where_they_were(server, bring, avatars, file):
     await ben.login("ben", there.LONG_PASSWORD[:72])
     assert await refused(ben.login("ben", there.LONG_PASSWORD[:71])) == (401, "invalid credentials")
     old = server.client()
-    old.tokens = TokenPair(TOKENS.access(BEN, NOW), session_of(there.token(2)["jti"], BEN))
+    old.tokens = TokenPair(access_token(BEN, NOW), session_of(there.token(2)["jti"], BEN))
     assert (await old.me()).id == BEN
     spent = old.tokens
     await old.refresh()

@@ -33,7 +33,7 @@ def test_the_dates_of_achievements_are_converted_to_utc(date):
     """In whatever spelling they come."""
     record = {"id": "a", "unlocked": True, "unlock_date": date, "reward_granted": False}
     raw = encode(progress_of() | {"achievements": [record]})
-    (read,) = read_pushed(raw).payload.achievements
+    (read,) = read_pushed(raw).document.payload.achievements
     assert read.unlock_date.isoformat() == "2026-01-02T10:00:00+00:00"
     assert read.unlock_date.tzinfo is UTC
     assert (read_known(raw) is None) == date.endswith("2:00")

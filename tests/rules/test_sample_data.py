@@ -24,7 +24,7 @@ times = st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.ju
 def test_progress_is_as_a_client_would_push_it(number, now):
     """The merge takes it and changes nothing but the time of the merge."""
     made = player(number, now)
-    pushed = read_pushed(made.document)
+    pushed = read_pushed(made.document).document
     assert pushed == read_saved(made.document)
     merged, conflicts = merge(pushed, read_saved(made.document), made.played_at)
     assert (merged.encode(), conflicts) == (made.document, [])

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from solisync.access.tokens import Tokens
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
+from tests.harness.tokens import access_token
 
 
 async def test_a_new_player_can_see_themselves(server):
@@ -119,7 +119,7 @@ async def test_nothing_but_one_access_token_opens_a_route(server, header):
     tokens = {
         "access": client.tokens.access_token,
         "refresh": client.tokens.refresh_token,
-        "expired": Tokens(SECRET.encode()).access(me.id, datetime.now(UTC) - timedelta(hours=24, seconds=1)),
+        "expired": access_token(me.id, datetime.now(UTC) - timedelta(hours=24, seconds=1)),
     }
     values = [value.format(**tokens) for value in header]
     for method, path in (("GET", "/api/me"), ("DELETE", "/api/account")):
@@ -137,7 +137,7 @@ async def test_the_scheme_is_read_in_any_case(server, scheme):
 
 async def test_a_token_of_a_player_who_never_was(server):
     """A valid token of nobody is a 404 where the row is needed and a 200 where it is not."""
-    token = Tokens(SECRET.encode()).access(str(uuid4()), datetime.now(UTC))
+    token = access_token(str(uuid4()), datetime.now(UTC))
     headers = {"Authorization": f"Bearer {token}"}
     answer = await server.ask("GET", "/api/me", headers)
     assert (answer.status, answer.json) == (404, {"error": "user not found"})

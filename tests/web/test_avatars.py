@@ -17,15 +17,15 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
-from solisync.access.tokens import Tokens
 from solisync.rules.shapes import MAX_BODY
 from solisync.storage import avatars
 from tests.harness.concurrency import gather, until
-from tests.harness.constants import PATIENCE, SECRET
+from tests.harness.constants import PATIENCE
 from tests.harness.http_requests import Connection
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
 from tests.harness.postgres import connect, truncate
 from tests.harness.service import refused, start
+from tests.harness.tokens import access_token
 
 PNG, JPEG = IMAGES["png"], IMAGES["jpeg"]
 HOLD_SECONDS = 0.01  # how long a full avatar may keep the reactor, at most
@@ -205,7 +205,7 @@ async def test_avatars_are_for_players(server):
     for method, path in (("GET", url), ("GET", "/avatars/x.x"), ("GET", "/avatars/x"), ("PUT", "/api/me/avatar")):
         answer = await server.ask(method, path, {"Content-Type": "text/html", "If-None-Match": "*"})
         assert (answer.status, answer.json) == (401, {"error": "unauthorized"})
-    nobody = Tokens(SECRET.encode()).access(str(uuid4()), datetime.now(UTC))
+    nobody = access_token(str(uuid4()), datetime.now(UTC))
     answer = await server.ask("PUT", "/api/me/avatar", {"Content-Type": "text/html"}, PNG, bearer=nobody)
     assert answer.status == 400  # the image is looked at before the player
 

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 import pytest
 from twisted.internet.defer import Deferred
 
-from solisync.access.tokens import Tokens
 from solisync.rules.sessions import user_agent
 from tests.harness.concurrency import until
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD
 from tests.harness.postgres import connect
 from tests.harness.service import refused
+from tests.harness.tokens import refresh_token
 
 MONTH = timedelta(days=30)
 
@@ -104,8 +104,8 @@ async def test_logout_takes_refresh_tokens_only(server):
     me, now = await client.me(), datetime.now(UTC)
     for token in (
         client.tokens.access_token,
-        Tokens(b"x" * 32).refresh(me.id, str(uuid4()), now),
-        Tokens(SECRET.encode()).refresh(me.id, str(uuid4()), now - 2 * MONTH),
+        refresh_token(me.id, str(uuid4()), now, b"x" * 32),
+        refresh_token(me.id, str(uuid4()), now - 2 * MONTH),
         "",
     ):
         answer = await server.ask("POST", "/api/auth/logout", body={"refresh_token": token})

@@ -10,11 +10,11 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from solisync.access.tokens import Tokens
 from tests.harness.concurrency import until
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD
 from tests.harness.postgres import connect, truncate
 from tests.harness.service import refused, start
+from tests.harness.tokens import refresh_token
 
 
 async def test_login_begins_another_session(server):
@@ -129,16 +129,16 @@ async def test_refresh_takes_nothing_but_a_live_refresh_token(server):
     """An access token, a foreign signature, an expired token, an unknown jti or another spelling is a 401."""
     client = await server.player("ann")
     me = await client.me()
-    ours, now = Tokens(SECRET.encode()), datetime.now(UTC)
+    now = datetime.now(UTC)
     ((jti,),) = server.sql("SELECT jti FROM refresh_tokens")
     for token in (
         client.tokens.access_token,
         f"{client.tokens.refresh_token}=",
         f"{client.tokens.refresh_token}\n",
-        Tokens(b"x" * 32).refresh(me.id, jti, now),
-        ours.refresh(me.id, jti, now - timedelta(days=31)),
-        ours.refresh(me.id, "11111111-1111-4111-8111-111111111111", now),
-        ours.refresh("11111111-1111-4111-8111-111111111111", jti, now),
+        refresh_token(me.id, jti, now, b"x" * 32),
+        refresh_token(me.id, jti, now - timedelta(days=31)),
+        refresh_token(me.id, "11111111-1111-4111-8111-111111111111", now),
+        refresh_token("11111111-1111-4111-8111-111111111111", jti, now),
         "",
         "x",
     ):

@@ -4,7 +4,7 @@ from ...access.rate_limit import OPT_IN
 from ...rules.challenge import DailyChallenge
 from ...rules.events import NAMES, BoardNames
 from ...rules.leaderboard import Entry, OptIn, OwnEntry
-from ...rules.pushed import read_push
+from ...rules.pushed import read_pushed
 from ...rules.shapes import Ok
 from ...rules.sync import Payload, SyncAnswer
 from ..resources import Resources
@@ -32,7 +32,7 @@ def progress(resources: Resources, *, streams: bool) -> tuple[Route, ...]:
             tag="sync",
             summary="Merge a device's progress into the stored one",
             protected=True,
-            body=Json(Payload, read_push),
+            body=Json(Payload, read_pushed),
             answer=SyncAnswer,
             errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
         ),

@@ -17,7 +17,7 @@ Public names that are overridden, or read, and whose callers and order matter:
 - the channel: dataReceived, lineReceived, lineLengthExceeded, rawDataReceived, allHeadersReceived, allContentReceived,
   checkPersistence, requestDone, setTimeout, timeoutConnection, forceAbortClient, pauseProducing, resumeProducing,
   write, loseConnection, getHost, getPeer, length, paused, readConnectionLost, writeConnectionLost
-- the request: its constructor, gotLength, handleContentChunk, requestReceived, process, processingFailed, finish,
+- the request: its constructor, gotLength, handleContentChunk, requestReceived, processingFailed, finish,
   connectionLost, getRequestHostname, client, host, notifications, queued, requestHeaders, responseHeaders,
   received_cookies, cookies
 

@@ -74,10 +74,6 @@ class LeanRequest(server.Request):
         pairs = parse_qsl(self.uri.partition(b"?")[2].decode("ascii"), keep_blank_values=True, encoding="latin-1")
         return [value for key, value in pairs if key == name]
 
-    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        self.method, self.uri, self.clientproto = command, path, version
-        self.process()
-
     def connectionLost(self, reason: Failure) -> None:
         super().connectionLost(reason)
         if self.on_gone is not None:

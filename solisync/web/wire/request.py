@@ -100,13 +100,14 @@ class Request(LeanRequest):
         if body.unwanted is None and body.received != length:
             self.channel.hold_body(body.received)
 
-    def process(self) -> None:
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
 
         A path has one spelling, without percent-encoding: else "/api%2Fme" would be "/api/me" here and another path to
         a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me" and "*" for
         "/"; it is shown "%" for these: no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
         """
+        self.method, self.uri, self.clientproto = command, path, version
         self._whole = True
         serving.set({})  # this may run in the context of the request before it
         self.path = self.target
