@@ -101,9 +101,27 @@ class App(KleinResource):
             check_same_origin(request)
         client = self._claims(request).user_id if route.protected else request.caller.bucket
         if size is not None and size > LARGE_BYTES:
+            if route.protected:
+                self._keep_out(request)
             self._large_bodies.admit(client, size)
             request.body.parsing = self._large_bodies.parsing(client, size)
         return None
+
+    def _keep_out(self, request: Request) -> None:
+        """Raise Refused for a large body of a player who is kept out; drop it later if the database is to be asked."""
+        claims = self._claims(request)
+        if self._restrictions.fresh:
+            self._restrictions.check(claims)
+            return
+
+        async def ask() -> None:
+            try:
+                await self._restrictions.refresh()
+                self._restrictions.check(claims)
+            except Refused as reason:
+                request.drop_body(reason)
+
+        Deferred.fromCoroutine(ask())
 
     def _claims(self, request: Request) -> AccessClaims:
         """What the access token says, which is read once; raises Unauthorized unless it is valid."""

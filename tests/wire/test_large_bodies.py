@@ -1,10 +1,17 @@
 """Large bodies, which each account sends within a budget (docs/security.md "Bounds")."""
 
+import pytest
+from twisted.internet.task import deferLater
+
 from solisync.access import large_bodies
 from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES, LargeBodies
+from solisync.acts import players
 from solisync.rules.shapes import MAX_BODY
 from solisync.web.one_at_a_time import OneAtATime
+from solisync.web.shared_cache import SECONDS
+from tests.harness.acting import operator
 from tests.harness.payloads import IMAGES, encode, progress_of
+from tests.wire.sockets import turn
 
 BURST = BURST_BYTES // MAX_BODY
 
@@ -89,3 +96,35 @@ async def test_what_is_not_read_costs_no_budget(server):
     for method, path, status in (("POST", "/api/sync/push", 401), ("POST", "/nope", 404)):
         answers = [await server.ask(method, path, body=image(MAX_BODY), address="10.9.8.7") for _ in range(BURST + 5)]
         assert {answer.status for answer in answers} == {status}
+
+
+LENGTH, CHUNKED = "Content-Length: 200000", "Transfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "to be asked for"])
+async def test_a_large_body_of_somebody_who_is_kept_out_is_not_kept(server, connect, reactor, known):
+    """Of a suspended and of a cut-off player it is dropped as it arrives, even if the database has to be asked first.
+
+    The answer comes after the body; of other players the body is kept.
+    """
+    half, site = image(100_000), server.service._site
+    ann, bob, cyd = [await server.player(name) for name in ("ann", "bob", "cyd")]
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.SUSPEND, (await ann.me()).id)
+        await acting.perform(players.END_SESSIONS, (await bob.me()).id, access=True)
+    await deferLater(reactor, SECONDS)
+    if known:
+        await cyd.me()
+    cases = [(ann, 403, CHUNKED), (ann, 403, LENGTH), (bob, 401, LENGTH), (cyd, 400, LENGTH)]
+    for player, status, framing in cases if known else cases[:1]:
+        head = f"POST /api/sync/push HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {player.tokens.access_token}\r\n"
+        wire = await connect(server.port)
+        part = b"%x\r\n%b\r\n" % (len(half), half) if framing is CHUNKED else half
+        wire.send(f"{head}Connection: close\r\n{framing}\r\n\r\n".encode() + part)
+        while not (begun := [each.requests[-1].body for each in site.connections.open if each.requests]):
+            await turn()
+        while begun[0].received < len(half) or (begun[0].unwanted is None) == (player is not cyd):
+            await turn()
+        assert site.connections.unfinished.used == (len(half) if player is cyd else 0)
+        wire.send(part + b"0\r\n\r\n" if framing is CHUNKED else part)
+        assert [answer.status for answer in await wire.answers()] == [status]

@@ -180,7 +180,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         if self._refused:
             return
         self._receiving = False
-        self._connections.unfinished.release(self)
+        self.release_body()
         self.timeOut = IDLE_SECONDS  # Twisted saves this value, and restores it in requestDone
         super().allContentReceived()
 
@@ -252,6 +252,10 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         """Count `size` bytes of an unfinished body. This may refuse it, or an older one of another connection."""
         self._connections.unfinished.hold(self, size)
 
+    def release_body(self) -> None:
+        """Count an unfinished body no longer."""
+        self._connections.unfinished.release(self)
+
     def refuse(self, refusal: Refusal) -> None:
         """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
 
@@ -263,7 +267,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self._refused = True
         self.persistent = False
         self.setTimeout(None)
-        self._connections.unfinished.release(self)
+        self.release_body()
         reply = refusal.reply()
         client: object = self._peer
         request_id, more = "", list[tuple[str, str]]()

@@ -84,7 +84,7 @@ class Request(LeanRequest):
         try:
             refusal = self._admit(self, length)
         except Refused as reason:
-            self.body.drop(reason.with_traceback(None))  # its frames hold the bytes that have just arrived
+            self.drop_body(reason)
         else:
             if refusal is not None:
                 self.channel.refuse(refusal)
@@ -99,6 +99,12 @@ class Request(LeanRequest):
             self.gotLength(MAX_BODY)
         if body.unwanted is None and body.received != length:
             self.channel.hold_body(body.received)
+
+    def drop_body(self, reason: Refused) -> None:
+        """Keep nothing of the body, of which a part may have arrived; `reason` is what reading it raises."""
+        self.body.drop(reason.with_traceback(None))  # its frames may hold the bytes that have just arrived
+        if not self._whole and self.channel is not None:
+            self.channel.release_body()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Render the resource, with a path and a method that klein reads as the dispatcher does.
