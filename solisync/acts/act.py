@@ -78,6 +78,11 @@ class Acting:
             self.publish(concerned, BoardsChanged())
         return done
 
+    def log_for_all(self, what: str) -> None:
+        """Log what was done to everybody at once, which is no act on a player and has no row in the record."""
+        why = ": ".join(each for each in (self.why.reason, self.why.note) if each)
+        audit("act", reason=f"{what} by {self.by.kind}:{self.by.name}" + (f", {why}" if why else ""))
+
     async def _perform(self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]) -> Done:
         replay_id = None if act.target == "player" else target
         player = await self._lock(transaction, target, replay_id)

@@ -13,7 +13,7 @@ async def unlist(transaction: Transaction, player: Player, *, replay_id: str) ->
 
 
 async def list_again(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
-    """List a replay that is held."""
+    """Hold a replay no longer, which lists it unless its player has hidden it."""
     return await _hold(transaction, replay_id, False)
 
 
@@ -33,10 +33,11 @@ async def delete(transaction: Transaction, player: Player, *, replay_id: str) ->
 
 
 async def _hold(transaction: Transaction, replay_id: str, held: bool) -> Done:
-    changed = await replays.hold(transaction, replay_id, held)
-    if changed is None:
+    now = await replays.hold(transaction, replay_id, held)
+    if now is None:
         raise NotFound("replay_not_found")
-    return Done(changed=True) if changed else NOTHING
+    hidden = not held and not now.listed
+    return Done(changed=True, after="hidden by its player" if hidden else None) if now.changed else NOTHING
 
 
 UNLIST = Act("unlist", "replay", unlist)

@@ -9,15 +9,20 @@ from .act import NOTHING, Act, Done
 
 
 async def hide(transaction: Transaction, player: Player, *, lock: bool = False) -> Done:
-    """Hide a player's entry; with `lock`, the profile is locked too, so that the player can't show it again."""
+    """Hide a player's entry; with `lock`, the profile is locked too, so that the player can't show it again.
+
+    The result is the name of the entry, and whether the profile is locked now.
+    """
     entry = await _entry(transaction, player)
-    locking = lock and not await restrictions.is_locked(transaction, player.id)
+    locked = await restrictions.is_locked(transaction, player.id)
+    locking = lock and not locked
     lasting = restricting.locking(player.id) if locking else ()
     done = await _set_visible(transaction, player, entry, False)
+    result = entry.display_name, locked or locking
     if not done.changed and not locking:
-        return done
+        return Done(changed=False, result=result)
     after = "hidden, and locked" if locking else "hidden"
-    return Done(changed=True, before=done.before, after=after, steps=done.steps + lasting, result=done.result)
+    return Done(changed=True, before=done.before, after=after, steps=done.steps + lasting, result=result)
 
 
 async def show(transaction: Transaction, player: Player) -> Done:

@@ -25,12 +25,12 @@ async def show_list(task: Task) -> None:
 
 async def hide(task: Task) -> None:
     """Hide a player's entry; the bests in it are kept."""
-    lock = task.chosen.lock
     async with task.acting() as acting:
         found = await acting.database.autocommit(player, task.chosen.user)
-        done = await acting.perform(shown.HIDE, found.id, lock=lock)
-        lasting = "and the profile is locked" if lock else "until the player opts in again"
-        text = f"the entry '{done.result}' of '{found.username}' is hidden, {lasting}"
+        done = await acting.perform(shown.HIDE, found.id, lock=task.chosen.lock)
+        display_name, locked = done.result
+        lasting = "and the profile is locked" if locked else "until the player opts in again"
+        text = f"the entry '{display_name}' of '{found.username}' is hidden, {lasting}"
         task.output.say(text, username=found.username, visible=False, changed=done.changed)
 
 

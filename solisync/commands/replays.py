@@ -45,9 +45,12 @@ async def _hold(task: Task, act: Act, state: str) -> None:
         found = await _each(acting, act, wanted)
         if found:
             changed = sorted(replay_id for replay_id, done in found.items() if done.changed)
-            text = f"{_replays(changed)} {state} now"
+            hidden = sorted(replay_id for replay_id in changed if found[replay_id].after)
             left = len(found) - len(changed)
-            task.output.say(text + (f"; {left} left alone" if left else ""), changed=changed)
+            shown = [replay_id for replay_id in changed if replay_id not in hidden]
+            text = f"{_replays(shown)} {state} now"
+            text += f"; {len(hidden)} stay hidden, as their players want" if hidden else ""
+            task.output.say(text + (f"; {left} left alone" if left else ""), changed=changed, hidden=hidden)
         _refuse(wanted, found)
 
 
@@ -58,6 +61,7 @@ async def check(task: Task) -> None:
     async with task.acting() as acting:
         if not wanted:
             await acting.database.autocommit(rechecks.sweep_again, again=again)
+            acting.log_for_all("check of all replays")
             which = "all replays" if again else "all replays that have no verdict"
             task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
             return

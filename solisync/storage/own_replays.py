@@ -73,7 +73,8 @@ DELETE = Query(
     row=bool,
 )
 
-# A trigger keeps what is held unlisted, also what has been held since this statement began.
+# A trigger keeps what is held unlisted, also what has been held since this statement began. In `unlisted` of what is
+# held, false is what the player has hidden.
 SET_LISTED = Query(
     "set_replay_listed",
     """
@@ -82,8 +83,12 @@ SET_LISTED = Query(
     ), found AS (
         SELECT replays.id, held FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
     ), changed AS (
-        UPDATE replays SET unlisted = CASE WHEN NOT $3::boolean THEN true END FROM found
-        WHERE replays.id = found.id AND (unlisted IS NULL) <> $3::boolean
+        UPDATE replays SET unlisted = CASE
+            WHEN replays.held THEN unlisted AND $3::boolean
+            WHEN NOT $3::boolean THEN true
+        END
+        FROM found
+        WHERE replays.id = found.id AND ((unlisted IS NULL) <> $3::boolean OR replays.held)
         RETURNING replays.held
     )
     SELECT found.id IS NOT NULL AS exists, $3::boolean AND coalesce(changed.held, found.held, false) AS held

@@ -25,6 +25,14 @@ class Room:
     standing: Standing
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whether holding a replay, or no longer, has changed anything, and whether it is listed now."""
+
+    changed: bool
+    listed: bool
+
+
 # A statement of its own, after the lock: else two uploads at once could both take the last room, or both be stored as
 # one game's. Replays are added up only for a player who has not been counted yet; afterwards a trigger keeps the number
 # (migrations/0007). Older nodes store a repeated upload again; the oldest of them counts. It is found by an aggregate:
@@ -127,18 +135,22 @@ EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uui
 
 OWNER = Query("admin_owner_of_replay", "SELECT user_id FROM replays WHERE id = $1::uuid", row=str)
 
-# What is no longer held is listed.
+# What is no longer held is listed, unless its player has hidden it, which is false in `unlisted` while it is held.
 HOLD = Query(
     "admin_hold_replay",
     """
     WITH changed AS (
-        UPDATE replays SET held = nullif($2::boolean, false), unlisted = nullif($2::boolean, false)
+        UPDATE replays SET held = nullif($2::boolean, false), unlisted = CASE
+            WHEN $2::boolean THEN unlisted IS NULL
+            WHEN NOT unlisted THEN true
+        END
         WHERE id = $1::uuid AND (held IS NOT NULL) <> $2::boolean
-        RETURNING true
+        RETURNING unlisted IS NULL AS listed
     )
-    SELECT EXISTS (SELECT FROM changed) FROM replays WHERE id = $1::uuid
+    SELECT changed.listed IS NOT NULL AS changed, coalesce(changed.listed, unlisted IS NULL) AS listed
+    FROM replays LEFT JOIN changed ON true WHERE id = $1::uuid
     """,
-    row=bool,
+    row=Held,
 )
 
 
@@ -192,9 +204,9 @@ async def owner(statements: Statements, replay_id: str) -> str | None:
     return maybe(OWNER, await statements.run(OWNER, replay_id))
 
 
-async def hold(statements: Statements, replay_id: str, held: bool) -> bool | None:
-    """Take a replay off the lists for as long as it is `held`, or list it again. Needs a lock of the player's row.
+async def hold(statements: Statements, replay_id: str, held: bool) -> Held | None:
+    """Take a replay off the lists for as long as it is `held`, or list it again unless its player has hidden it.
 
-    False when it is so already, None when there is no such replay.
+    Needs a lock of the player's row. None when there is no such replay.
     """
     return maybe(HOLD, await statements.run(HOLD, replay_id, held))

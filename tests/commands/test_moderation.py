@@ -84,7 +84,9 @@ async def test_an_entry_is_renamed_and_hidden_for_good(administrate, server):
     assert await refused(ann.opt_in("Rude")) == (403, "an operator has locked this")
     assert (await ann.own_entry()).display_name == "A player"
     assert await administrate("users", "lock", "ann") == "'ann' is locked already\n"
+    assert "and the profile is locked" in await administrate("leaderboard", "hide", "ann")
     await administrate("users", "unlock", "ann")
+    assert "until the player opts in again" in await administrate("leaderboard", "hide", "ann")
     await ann.opt_in("Polite")
 
 
@@ -106,11 +108,27 @@ async def test_replays_are_unlisted_and_listed_again(administrate, server):
     held = await administrate("replays", "list", "--held", "--json")
     assert [(record["id"], record["listed"], record["held"]) for record in held.records] == [(first, False, True)]
     done = await administrate("replays", "list-again", first, second, "--json")
-    assert done.json == {"changed": [first]}
+    assert done.json == {"changed": [first], "hidden": []}
     everything = await administrate("replays", "list", "--user", "ann", "--json")
     assert [(record["id"], record["listed"]) for record in everything.records] == [(second, True), (first, True)]
     nobody = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
     await administrate("replays", "unlist", nobody, "nonsense", fails=NotFound)
+
+
+async def test_what_a_player_has_hidden_stays_hidden(administrate, server):
+    """Before it was held, or meanwhile: listing it again lets the player decide, and lists nothing by itself."""
+    ann = await server.player("ann")
+    before, meanwhile, shown = ids = [await ann.upload_replay(replay(moves=number)) for number in range(3)]
+    await ann.set_listed(before, False)
+    await administrate("replays", "unlist", *ids)
+    await ann.set_listed(meanwhile, False)
+    assert await refused(ann.set_listed(before, True)) == (403, "an operator has locked this")
+    done = await administrate("replays", "list-again", *ids)
+    assert done == "1 replay listed now; 2 stay hidden, as their players want\n"
+    listed = {each.id: each.listed for each in (await ann.own_replays()).replays}
+    assert listed == {before: False, meanwhile: False, shown: True}
+    await ann.set_listed(before, True)
+    assert [each.id for each in (await ann.own_replays()).replays if each.listed] == [shown, before]
 
 
 async def test_replays_are_listed_newest_first_by_verdict(administrate, server):

@@ -7,10 +7,12 @@ from uuid import uuid4
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
+from twisted.logger import capturedLogs, formatEvent
 
 from solisync.commands import sessions as command
 from solisync.commands.main import main
 from solisync.postgres.database import Database
+from solisync.process.audit import NAMESPACE
 from solisync.rules.sessions import RefreshRecord
 from solisync.storage import STATEMENTS, sessions
 from solisync.storage.rate_limits import Hit
@@ -68,6 +70,17 @@ async def test_everybody_is_logged_out(administrate, server, monkeypatch, count)
     done = await administrate("sessions", "revoke", "--everyone", "--yes", "--json")
     assert done.json == {"revoked": count}
     assert left(server) == 0
+
+
+@pytest.mark.parametrize("words", [("sessions", "revoke", "--everyone", "--yes"), ("replays", "check")])
+async def test_why_it_was_done_to_everybody_is_in_the_audit_trail(administrate, server, words):
+    """With who did it; the record of acts is about single players."""
+    with capturedLogs() as logged:
+        await administrate(*words, "--reason", "takeover", "--note", "a leaked secret")
+    (said,) = [formatEvent(event) for event in logged if event.get("log_namespace") == NAMESPACE]
+    assert "shell:" in said
+    assert said.endswith(", takeover: a leaked secret")
+    assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]
 
 
 @pytest.mark.parametrize("whom", ["ann", "--everyone"])
