@@ -10,6 +10,8 @@ from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.http_requests import new_address
 
 SIZES = {390: 844, 1280: 860}
+QUIET = 4  # how many times in turn nothing is being loaded
+QUIET_MS = 40
 REPORTS = "addEventListener('securitypolicyviolation', event => console.error('policy', event.violatedDirective))"
 # What the browser itself says of an answer that is no success; tests look at what the page makes of it.
 ANSWERED = ("Failed to load resource: the server responded with", "Failed to load resource: net::ERR_")
@@ -22,6 +24,7 @@ class Visitor:
         self.site = site
         self.complaints = []
         self.requested = []
+        self._pending = {}
         self.context = browser.new_context(
             base_url=site,
             viewport={"width": width, "height": SIZES.get(width, 860)},
@@ -38,6 +41,10 @@ class Visitor:
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.requested.append(request.url))
+        pending = self._pending[page] = set()
+        page.on("request", lambda request: "/api/events" in request.url or pending.add(request))  # a stream goes on
+        for answered in ("requestfinished", "requestfailed"):
+            page.on(answered, lambda request: pending.discard(request))
 
     def _hear(self, message):
         if message.type in ("error", "warning", "assert") and not message.text.startswith(ANSWERED):
@@ -56,8 +63,12 @@ class Visitor:
 
     def settle(self):
         """Wait until nothing is being loaded into the page."""
-        self.page.wait_for_load_state("networkidle")
-        until(self.page, "!document.querySelector('[aria-busy]')")
+        self.page.wait_for_load_state("load")
+        quiet = 0
+        while quiet < QUIET:
+            self.page.wait_for_timeout(QUIET_MS)
+            busy = self._pending[self.page] or self.page.evaluate("Boolean(document.querySelector('[aria-busy]'))")
+            quiet = 0 if busy else quiet + 1
 
     def register(self, name="ann", password=PASSWORD):
         """Register on the page."""

@@ -5,7 +5,7 @@ import { send, username } from "./http.js";
 
 const session = () => import("./session.js");
 
-/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string}} [content] */
+/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = async (method, path, content) => (await session()).ask(method, path, content);
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */

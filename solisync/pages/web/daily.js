@@ -3,14 +3,15 @@
 
 import { readOwn } from "./api.js";
 import { username } from "./http.js";
-import { byId, counted, fill, h, signInPath, timeLeft } from "./page.js";
+import { byId, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
 
 const BONUS = 700_000; // points of a win in one second, which the desktop game adds for speed
 
 /** @type {{date: string, deal: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}}} */
 const { date, goal } = JSON.parse(byId("data").textContent);
 const winners = byId("winners");
-const path = `/api/boards/daily/${date}?limit=100`;
+const board = `/api/boards/daily/${date}`;
+const path = `${board}?limit=100`;
 
 /** @type {any[]} */
 let entries = [];
@@ -25,17 +26,30 @@ function met({ score, time_seconds: seconds }) {
   return false;
 }
 
-async function show() {
+/** The winners, as far as they are loaded. @returns {Promise<Node[]>} */
+async function parts() {
+  byId("more-place").hidden = !next;
   const { entryTable } = await import("./entries.js");
-  if (!entries.length) return winners.replaceChildren(h("p", { class: "quiet" }, "Nobody on the leaderboard has won it yet."));
+  if (!entries.length) return [h("p", { class: "quiet" }, "Nobody on the leaderboard has won it yet.")];
   const have = entries.filter(met);
   const only = h("input", { type: "checkbox", id: "only-met", change: () => ((onlyMet = only.checked), show()) });
+  const show = async () => (await import("./live.js")).replace(winners, await parts());
   only.checked = onlyMet;
   const filter = have.length > 0 && h("label", { class: "check" }, only, `Only those who met the goal (${counted(have.length, "player")})`);
   const shown = onlyMet ? have : entries;
-  winners.replaceChildren(...[filter, entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by its own clock" })]
-    .filter((part) => part instanceof Node));
-  byId("more-place").hidden = !next;
+  return [filter, entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by its own clock" })]
+    .filter((part) => part instanceof Node);
+}
+
+/** Show what has changed since. */
+async function refresh() {
+  const { changed, pages } = await import("./entries.js");
+  const anew = await pages((query) => `${board}?${new URLSearchParams(query)}`, Math.max(entries.length, 100));
+  if (!changed(entries, anew.entries)) return;
+  ({ entries, next } = anew);
+  if (!next && entries.length) byId("won").textContent = `${counted(entries.length, "player")} on the leaderboard won it. The best score is ${score(entries[0].score)}.`;
+  const { replace } = await import("./live.js");
+  replace(winners, await parts());
 }
 
 /** The entries of the day's board, which names players, for players. @param {boolean} further */
@@ -49,11 +63,16 @@ function load(further) {
     const page = await readOwn(further && next ? `${path}&after=${next}` : path);
     entries = [...(further ? entries : []), ...page.entries];
     next = page.next;
-    await show();
-    return further ? [] : [...winners.childNodes];
+    if (!further) return parts();
+    winners.replaceChildren(...(await parts()));
+    return [];
   });
 }
 
 if (byId("later").hidden) timeLeft(byId("left"), date);
 byId("more").onclick = () => load(true);
 load(false);
+if (username()) {
+  const { follow } = await import("./live.js");
+  follow(refresh, ({ data }) => data?.board === `daily/${date}`, { boards: [`daily/${date}`] });
+}

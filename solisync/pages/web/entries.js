@@ -1,7 +1,36 @@
 // @ts-check
 /** The entries of a board, for players who are signed in. */
 
-import { ago, clock, counted, h, score, table, words } from "./page.js";
+import { readOwn } from "./api.js";
+import { ago, clock, counted, h, say, score, table, words } from "./page.js";
+
+const PAGE = 100;
+const MOST = 500; // entries that are read again
+
+/** A board from its top, with at least so many entries. @param {(query: Record<string, string>) => string} path @param {number} count */
+export async function pages(path, count) {
+  /** @type {any[]} */
+  const entries = [];
+  /** @type {string | null} */
+  let next = null;
+  do {
+    const limit = String(Math.min(Math.max(count - entries.length, 20), PAGE));
+    const page = await readOwn(path({ limit, ...(next && { after: next }) }));
+    entries.push(...page.entries);
+    next = page.next;
+  } while (next && entries.length < Math.min(count, MOST));
+  return { entries, next };
+}
+
+let said = false;
+
+/** Whether a board has changed, which is said once. @param {any[]} before @param {any[]} after */
+export function changed(before, after) {
+  if (JSON.stringify(before) === JSON.stringify(after)) return false;
+  if (!said) say("The board has changed.");
+  said = true;
+  return true;
+}
 
 /**
  * @param {any[]} entries @param {string} caption

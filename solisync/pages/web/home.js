@@ -17,6 +17,8 @@ async function show() {
   byId("pitch").replaceChildren(h("h1", {}, `Welcome back, ${name}`), facts,
     h("p", { class: "row" }, h("a", { class: "button main", href: "/account" }, "Your games"), h("a", { class: "button", href: "/replays" }, "Watch a game")));
   await fill(facts, async () => (await import("./standing.js")).standing(day.date));
+  const [{ follow, replace }, { knows, standing }] = await Promise.all([import("./live.js"), import("./standing.js")]);
+  follow(async () => replace(facts, await standing(day.date)), ({ event }) => event === "progress", { knows });
 }
 
 let shown = username();

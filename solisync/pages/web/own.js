@@ -5,10 +5,12 @@ import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { Refusal, username } from "./http.js";
 import { showName } from "./display_name.js";
+import { follow, replace } from "./live.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
 import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
 import { ago, byId, fill, h, table, tell } from "./page.js";
+import { knows, standing } from "./standing.js";
 
 const signOut = () => exchange("DELETE", "/api/session");
 
@@ -24,28 +26,29 @@ function device(agent) {
 /** @type {any[]} */
 let sessions = [];
 
-async function loadDevices() {
-  await fill(byId("devices"), async () => {
-    sessions = await readOwn("/api/sessions");
-    byId("sign-out-others").hidden = sessions.length < 2;
-    const row = (/** @type {any} */ session) => {
-      const refused = h("div");
-      const end = () => attempt(refused, async () => {
-        if (session.current) return signOut();
-        await ask("DELETE", `/api/sessions/${session.id}`);
-        await loadDevices();
-        byId("devices-heading").focus();
-        tell(`Signed out: ${device(session.user_agent)}.`);
-      });
-      return h("tr", {},
-        h("th", {}, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
-        h("td", {}, h("span", { class: "narrow" }, "used "), ago(session.used_at)),
-        h("td", {}, h("span", { class: "narrow" }, "since "), ago(session.begun_at)),
-        h("td", {}, h("button", { type: "button", click: end, "aria-label": `Sign out: ${device(session.user_agent)}` }, "Sign out"), refused));
-    };
-    return [table("Last used first", ["Device", "Used", "Signed in", "End"], sessions.map(row))];
-  });
+/** The table of the sessions. */
+async function devices() {
+  sessions = await readOwn("/api/sessions");
+  byId("sign-out-others").hidden = sessions.length < 2;
+  const row = (/** @type {any} */ session) => {
+    const refused = h("div");
+    const end = () => attempt(refused, async () => {
+      if (session.current) return signOut();
+      await ask("DELETE", `/api/sessions/${session.id}`);
+      await loadDevices();
+      byId("devices-heading").focus();
+      tell(`Signed out: ${device(session.user_agent)}.`);
+    });
+    return h("tr", {},
+      h("th", {}, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
+      h("td", {}, h("span", { class: "narrow" }, "used "), ago(session.used_at)),
+      h("td", {}, h("span", { class: "narrow" }, "since "), ago(session.begun_at)),
+      h("td", {}, h("button", { type: "button", id: `end-${session.id}`, click: end, "aria-label": `Sign out: ${device(session.user_agent)}` }, "Sign out"), refused));
+  };
+  return [table("Last used first", ["Device", "Used", "Signed in", "End"], sessions.map(row))];
 }
+
+const loadDevices = () => fill(byId("devices"), devices);
 
 const signOutOthers = () => attempt(byId("others-refused"), async () => {
   for (const { id, current } of sessions) {
@@ -97,13 +100,15 @@ function bindForms() {
   }, WRONG_PASSWORD);
 }
 
+/** The player's progress. */
+const facts = () => standing(new Date().toISOString().slice(0, 10));
+
 /** Show all that belongs to the player. */
 export function start() {
   byId("password-user").value = username() ?? "";
   attempt(byId("file-refused"), showAvatar);
   showName(byId("name"));
-  const today = new Date().toISOString().slice(0, 10);
-  fill(byId("standing"), async () => (await import("./standing.js")).standing(today));
+  fill(byId("standing"), facts);
   loadGames(false);
   loadDevices();
   byId("codes-new").replaceChildren();
@@ -112,3 +117,6 @@ export function start() {
 
 bindAvatar();
 bindForms();
+follow(async () => replace(byId("standing"), await facts()), ({ event }) => event === "progress", { knows });
+// Nothing tells of a login elsewhere, but a push from another device that it is in use.
+follow(async () => byId("devices").matches(":hover") || replace(byId("devices"), await devices()), ({ event, data }) => event === "progress" && !data.own, { always: true });

@@ -3,6 +3,7 @@
 
 import { ask, readOwn } from "./api.js";
 import { attempt } from "./forms.js";
+import { follow } from "./live.js";
 import { byId, clock, h, played, score, table, tell, words } from "./page.js";
 import { verdictMark } from "./replay_table.js";
 
@@ -79,4 +80,15 @@ export async function loadGames(further) {
   });
 }
 
+/** Put the verdicts that have come into the rows of their games. */
+async function refresh() {
+  const page = await readOwn("/api/me/replays?limit=20");
+  for (const game of /** @type {Game[]} */ (page.replays)) {
+    const row = byId("games").querySelector(`a[href="/replays/${game.id}"]`)?.closest("tr");
+    if (!row) return loadGames(false); // a new one
+    row.querySelector(".mark").replaceWith(verdictMark(game.verdict));
+  }
+}
+
 byId("more").onclick = () => loadGames(true);
+follow(refresh, ({ event }) => event === "verdict");

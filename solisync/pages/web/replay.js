@@ -2,21 +2,40 @@
 /** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
 
 import { ask, me, read, readOwn } from "./api.js";
-import { local, Refusal, username } from "./http.js";
+import { local, own as kept, Refusal, username } from "./http.js";
 import { byId, fill, h, played, refuse, signInPath, tell } from "./page.js";
 import { Player } from "./playback.js";
 
 const { replay, verdict } = JSON.parse(byId("data").textContent);
 const COLOURS = "solisync.colours";
+const CHECKED = "solisync.checked";
 const path = `/api/replays/${replay.id}`;
 
-/** Ask again for the verdict of a game that is being checked, ever less often. @param {number} seconds */
+/** Show the verdict if there is one by now: the page as the server makes it has it in words. */
+async function look() {
+  const { status } = await read(`${path}/verdict`).catch(() => verdict);
+  if (status === "pending") return;
+  kept?.setItem(CHECKED, replay.id);
+  location.reload();
+}
+
+/** Whether live events tell the verdict. */
+let told = () => false;
+
+/** Look again while a game is being checked, ever less often. @param {number} seconds */
 function waitForVerdict(seconds) {
   setTimeout(async () => {
-    const { status } = await read(`${path}/verdict`).catch(() => verdict);
-    if (status === "pending") waitForVerdict(Math.min(seconds * 1.6, 60));
-    else location.reload(); // the page as the server makes it has the verdict in words
+    if (!told()) await look();
+    waitForVerdict(Math.min(seconds * 1.6, 60));
   }, seconds * 1000);
+}
+
+/** Hear of the verdict at once, as the one who uploaded the game. */
+async function hearVerdict() {
+  if (!username() || (await me()).username !== replay.username) return;
+  const { follow, streaming } = await import("./live.js");
+  told = streaming;
+  follow(look, ({ event, data }) => event === "verdict" && data.replay_id === replay.id);
 }
 
 /** Load and open the player. */
@@ -121,5 +140,11 @@ colours.onchange = () => {
 };
 colours.onchange();
 addEventListener("session", () => own().catch(() => {}));
-if (verdict.status === "pending") waitForVerdict(2);
+if (verdict.status === "pending") {
+  waitForVerdict(2);
+  hearVerdict().catch(() => {});
+} else if (kept?.getItem(CHECKED) === replay.id) {
+  kept?.removeItem(CHECKED);
+  tell(byId("verdict").textContent);
+}
 await Promise.all([verdict.status === "verified" && open(), others()]);

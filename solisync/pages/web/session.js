@@ -22,25 +22,25 @@ const channel = new BroadcastChannel(KEY);
 let grant = JSON.parse(own?.getItem(KEY) ?? "null");
 if (grant?.username !== username()) grant = null; // somebody else has signed in, in another tab
 
-/** @param {Grant | null} next */
-function adopt(next) {
+/** @param {Grant | null} next @param {boolean} ended whether the session has ended without the player's doing */
+function adopt(next, ended) {
   grant = next;
   if (next) own?.setItem(KEY, JSON.stringify(next));
   else own?.removeItem(KEY);
-  dispatchEvent(new Event("session"));
+  dispatchEvent(new CustomEvent("session", { detail: ended }));
 }
 
-/** Take what the server gave, or the end of the session, and tell all tabs. @param {Grant | null} next */
-function announce(next) {
+/** Take what the server gave, or the end of the session, and tell all tabs. @param {Grant | null} next @param {boolean} [ended] */
+function announce(next, ended = false) {
   unkept.username = next?.username ?? null;
   if (next) local?.setItem(KEY, next.username);
   else local?.removeItem(KEY);
-  channel.postMessage({ grant: next });
-  adopt(next);
+  channel.postMessage({ grant: next, ended });
+  adopt(next, ended);
 }
 
 channel.onmessage = ({ data }) => {
-  if (!data.wanted) adopt(data.grant);
+  if (!data.wanted) adopt(data.grant, data.ended);
   else if (grant && username()) channel.postMessage({ grant });
 };
 
@@ -76,7 +76,7 @@ const renew = (stale) =>
       await replaceCookie("POST", "/api/session/refresh", {});
     } catch (error) {
       if (error.status !== 401) throw error;
-      announce(null);
+      announce(null, true);
     }
   });
 
@@ -105,11 +105,11 @@ export function exchange(method, path, body = {}) {
   return method === "PUT" ? authorized(work) : work();
 }
 
-/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string}} [content] */
-export const ask = (method, path, { json, body, as } = {}) =>
+/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
+export const ask = (method, path, { json, body, as, signal } = {}) =>
   authorized((headers) => {
     const type = body?.type ?? (json ? "application/json" : undefined);
-    return send(path, { method, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
+    return send(path, { method, signal, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
   }, as);
 
 /** The player as the server has them. The name that this browser keeps follows that of the server. */

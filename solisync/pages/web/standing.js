@@ -1,13 +1,19 @@
 // @ts-check
 /** What the service keeps of the player's games: for / and /account. */
 
-import { readOwn } from "./api.js";
+import { ask } from "./api.js";
 import { username } from "./http.js";
 import { change, journalOf, journals } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { clock, counted, h, score } from "./page.js";
 
 const NEVER = 1e9; // seconds; a fastest win that was never is far above
+
+/** @type {string | null | undefined} */
+let revision;
+
+/** Whether a revision of the player's progress is the one that was read last. @param {string | null} other */
+export const knows = (other) => other === revision;
 
 /**
  * The player's progress. What this browser plays is counted from the last answer that it had, so the journal takes this
@@ -17,7 +23,9 @@ const pull = () => exclusively("solisync.outbox", async () => {
   const name = username() ?? "";
   const journal = journals().of[name];
   if (journal?.sent && journal.base) return journal.base;
-  const { merged } = await readOwn("/api/sync/pull", name);
+  const answer = await ask("GET", "/api/sync/pull", { as: name });
+  revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
+  const { merged } = await answer.json();
   if (journal?.base) await change((all) => (journalOf(all, name).base = merged));
   return merged;
 });

@@ -3,7 +3,8 @@
 
 import { readOwn } from "./api.js";
 import { showName } from "./display_name.js";
-import { entryTable } from "./entries.js";
+import { changed, entryTable, pages } from "./entries.js";
+import { follow, replace } from "./live.js";
 import { ago, byId, clock, fill, h, score, table } from "./page.js";
 
 const draw = byId("draw");
@@ -13,18 +14,18 @@ let entries = [];
 /** @type {string | null} */
 let next = null;
 
-/** @param {string} [after] */
-const boardPath = (after) =>
-  `/api/boards/verified?${new URLSearchParams({ ...(draw.value && { draw_mode: draw.value }), ...(after ? { after } : {}) })}`;
+/** @param {Record<string, string>} query */
+const boardPath = (query) => `/api/boards/verified?${new URLSearchParams({ ...(draw.value && { draw_mode: draw.value }), ...query })}`;
+
+const shown = () => entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "Nobody is on this board yet.");
 
 /** The board from its top, or further down. @param {boolean} further */
 async function load(further) {
   await fill(byId(further ? "more-refused" : "entries"), async () => {
-    const page = await readOwn(boardPath((further && next) || undefined));
+    const page = await readOwn(boardPath(further && next ? { after: next } : {}));
     entries = further ? [...entries, ...page.entries] : page.entries;
     next = page.next;
-    const nobody = h("p", { class: "quiet" }, "Nobody is on this board yet.");
-    byId("entries").replaceChildren(entries.length ? entryTable(entries, "Best score first") : nobody);
+    byId("entries").replaceChildren(shown());
     return further ? [] : [...byId("entries").childNodes];
   });
   byId("more-place").hidden = !next;
@@ -32,29 +33,37 @@ async function load(further) {
 }
 
 /** One's own row and its neighbours, where the board above does not show it. */
-async function around() {
-  let own = entries.find((entry) => entry.own);
-  await fill(byId("around"), async () => {
-    if (own) return [];
-    const query = new URLSearchParams({ around: "me", ...(draw.value && { draw_mode: draw.value }) });
-    const near = (await readOwn(`/api/boards/verified?${query}`)).entries;
-    own = near.find((/** @type {any} */ entry) => entry.own);
-    return own ? [h("h2", {}, "Where you are"), entryTable(near, "You and your neighbours")] : [];
-  });
+async function neighbours() {
+  if (entries.some((entry) => entry.own)) return [];
+  const near = (await readOwn(boardPath({ around: "me" }))).entries;
+  return near.length ? [h("h2", {}, "Where you are"), entryTable(near, "You and your neighbours")] : [];
 }
 
-async function reported() {
-  await fill(byId("reports"), async () => {
-    const list = await readOwn("/api/leaderboard");
-    const row = (/** @type {any} */ entry) => h("tr", {},
-      h("th", {}, entry.display_name, entry.verified && h("b", { class: "tag" }, "✓ Verified")),
-      h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
-      h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),
-      h("td", {}, ago(entry.recorded_at)));
-    if (!list.length) return [h("p", { class: "quiet" }, "Nobody is on this list yet.")];
-    return [table("Best score first", ["Player", "Best score", "Best time", "Since"], list.map(row))];
-  });
+const around = () => fill(byId("around"), neighbours);
+
+/** Show what has changed since, as far down as one has read. */
+async function refresh() {
+  const wanted = draw.value;
+  const anew = await pages((query) => boardPath(query), entries.length);
+  if (draw.value !== wanted || !changed(entries, anew.entries)) return;
+  ({ entries, next } = anew);
+  replace(byId("entries"), [shown()]);
+  byId("more-place").hidden = !next;
+  replace(byId("around"), await neighbours());
 }
+
+async function reports() {
+  const list = await readOwn("/api/leaderboard");
+  const row = (/** @type {any} */ entry) => h("tr", {},
+    h("th", {}, entry.display_name, entry.verified && h("b", { class: "tag" }, "✓ Verified")),
+    h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
+    h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),
+    h("td", {}, ago(entry.recorded_at)));
+  if (!list.length) return [h("p", { class: "quiet" }, "Nobody is on this list yet.")];
+  return [table("Best score first", ["Player", "Best score", "Best time", "Since"], list.map(row))];
+}
+
+const reported = () => fill(byId("reports"), reports);
 
 const tabs = /** @type {HTMLElement[]} */ ([byId("tab-verified"), byId("tab-reported")]);
 
@@ -80,7 +89,13 @@ for (const tab of tabs) {
 draw.onchange = () => load(false);
 byId("more").onclick = () => load(true);
 
+let following = false;
+
 /** Show the boards. */
 export async function start() {
   await Promise.all([load(false), showName(byId("name"), () => load(false))]);
+  if (following) return;
+  following = true;
+  follow(refresh, ({ data }) => data?.board === "verified", { boards: ["verified"] });
+  follow(async () => byId("reported").hidden || replace(byId("reports"), await reports()), ({ data }) => data?.board === "leaderboard", { boards: ["leaderboard"] });
 }
