@@ -18,7 +18,7 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         ("/", 34, 7),
         ("/replays", 34, 7),
         ("/leaderboard", 34, 6),
-        ("/account", 36, 8),
+        ("/account", 34, 8),
         ("/daily", 34, 6),
         ("ID", 64, 10),
         ("/play", 118, 17),
