@@ -2,18 +2,23 @@
 
 import ast
 import json
+import os
 import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
+from twisted.internet.threads import deferToThread
 
+from solisync.supervisor import LIFELINE, SOCKET
 from tests.harness import surroundings
+from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, anew
 from tests.harness.forking import fork
-from tests.harness.processes import alive, clean_environment, run
+from tests.harness.processes import alive, clean_environment, run, wait_until_ready, workers
 
 EVERY_DAY = (
     ".",
@@ -167,6 +172,28 @@ def test_a_forked_process_that_a_signal_ends_says_so(number):
     assert process.wait() == process.poll() == -number
     assert not alive(process.pid)
     process.kill()
+
+
+def sockets(pid):
+    """The sockets and pipes that a process has."""
+    names = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    return {name for name in names if name.startswith(("socket:", "pipe:"))}
+
+
+async def test_workers_of_a_forked_service_are_as_started_ones(serve, shared_dsn, full):
+    """They are its children, in its process group; they share two descriptors with it alone, and end when it does."""
+    process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
+    await deferToThread(wait_until_ready, process, 2)
+    found = workers(process)
+    assert len(found) == 2
+    for pid in found:
+        assert (b"fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()) is not full
+        assert os.getpgid(pid) == process.pid
+        assert sockets(pid) & sockets(process.pid) == {
+            os.readlink(f"/proc/{pid}/fd/{number}") for number in (LIFELINE, SOCKET)
+        }
+    process.stop(signal.SIGKILL)
+    await deferToThread(wait_for, lambda: not any(map(alive, found)))
 
 
 def test_a_program_that_cannot_begin_fails_its_test(tmp_path):

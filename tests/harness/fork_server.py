@@ -15,6 +15,8 @@ import sys
 import time
 import types
 
+from tests.harness.fork_workers import fork_workers, wants_workers
+
 REQUEST_BYTES = 100_000
 REACTOR = "twisted.internet.reactor"
 
@@ -77,6 +79,8 @@ def start(requests, request, reports, *standard):
         module, _, function = request["program"].partition(":")
         program = getattr(importlib.import_module(module), function)
         channel.send(f"pid {os.getpid()}".encode())
+    if wants_workers(request) and (worker := fork_workers()) is not None:
+        return worker
     return program
 
 

@@ -202,7 +202,12 @@ def postmaster(data_dir):
 
 def workers(process):
     """The process ids of a supervisor's workers."""
-    return {pid for pid in children(process.pid) if b"worker" in (PROC / str(pid) / "cmdline").read_bytes()}
+    found = set()
+    for pid in children(process.pid):
+        names = [(PROC / str(pid) / name).read_bytes() for name in ("cmdline", "comm")]  # the latter of a forked one
+        if any(b"worker" in name for name in names):
+            found.add(pid)
+    return found
 
 
 def wait_until_ready(process, count):

@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from twisted.internet.threads import deferToThread
 
 from solisync.process import shared_metrics
 from solisync.process.scrape import scrape_site
+from solisync.supervisor import worker_environ
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
-from tests.harness.processes import free_port, replaced, workers
+from tests.harness.processes import children, free_port, replaced, workers
 from tests.harness.scraping import DOCUMENTED, Scraped
 from tests.harness.service import ready
 from tests.web.browser import Browser
@@ -140,17 +142,18 @@ async def test_one_scrape_tells_of_all_workers(scraped, shared_dsn):
 
 def files_of_metrics(process):
     """What the workers of a process keep their numbers in, as {name: status}."""
-    environ = (Path("/proc") / str(min(workers(process))) / "environ").read_bytes().split(b"\0")
-    (directory,) = [line.partition(b"=")[2] for line in environ if line.startswith(b"PROMETHEUS_MULTIPROC_DIR=")]
-    return {file.name: file.stat() for file in Path(os.fsdecode(directory)).iterdir()}
+    (file,) = Path(tempfile.gettempdir()).glob(f"solisync-metrics-*/counter_{min(workers(process))}.db")
+    return {file.name: file.stat() for file in file.parent.iterdir()}
 
 
-async def test_workers_leave_no_files(scraped):
+async def test_workers_leave_no_files(scraped, full):
     """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone.
 
     The files have all their room from the start: on a full disk, a memory map without it would end the process.
     """
-    service = await scraped(SOLISYNC_WORKERS="2", PROMETHEUS_MULTIPROC_DIR="/nonexistent")
+    leftover = {shared_metrics.VARIABLE: "/nonexistent"}
+    assert worker_environ(leftover, {}) == {}
+    service = await scraped(SOLISYNC_WORKERS="2", **leftover if full else {})  # with it, nothing could be forked
     process = service.process
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
     files = files_of_metrics(process)
@@ -174,7 +177,8 @@ async def test_a_worker_without_room_for_numbers_serves(scraped):
     service = await scraped(SOLISYNC_WORKERS="2")
     process = service.process
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
+    for pid in (process.pid, *children(process.pid)):  # whichever it is that workers get it from
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
     for victim in workers(process):
         os.kill(victim, signal.SIGKILL)
     await deferToThread(wait_for, lambda: process.log.count(" is ready") == 4)
