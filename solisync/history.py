@@ -36,11 +36,22 @@ class History:
 
     _log = Logger()
 
-    def __init__(self, *, database: Database, reactor: ReactorBase, enabled: bool, lost: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        reactor: ReactorBase,
+        enabled: bool,
+        lost: Callable[[int], None],
+        queue: int = QUEUE,
+        batch: int = BATCH,
+    ) -> None:
         self._database = database
         self._reactor = reactor
         self._enabled = enabled
         self._lost = lost
+        self._queue = queue
+        self._batch = batch
         self._waiting: dict[Happened, tuple[float, int]] = {}  # when for the first time, and how often
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -52,7 +63,7 @@ class History:
         if happened.user_id is None and happened.event not in _NAMELESS:
             return
         first, times = self._waiting.get(happened, (self._reactor.seconds(), 0))
-        if not times and len(self._waiting) >= QUEUE:
+        if not times and len(self._waiting) >= self._queue:
             self._lost(1)
         else:
             self._waiting[happened] = first, times + 1
@@ -79,7 +90,7 @@ class History:
     async def flush(self) -> None:
         """Store the whole queue, batch after batch."""
         while self._waiting:
-            taken = {each: self._waiting.pop(each) for each in [*islice(self._waiting, BATCH)]}
+            taken = {each: self._waiting.pop(each) for each in [*islice(self._waiting, self._batch)]}
             now = self._reactor.seconds()
             batch = [Occurrence(each, now - first, times) for each, (first, times) in taken.items()]
             try:

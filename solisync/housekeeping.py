@@ -59,12 +59,16 @@ class Housekeeping:
         history_days: int,
         limits: Sequence[Limit] = LIMITS,
         links_open: Callable[[int], None] = lambda count: None,
+        batch: int = BATCH,
+        page: int = PAGE,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
         self._history_days = history_days
         self._links_open = links_open
         self._limits = limits
+        self._batch = batch
+        self._page = page
         self._now = now
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._withdrawn: Verified | None = Verified()
@@ -102,7 +106,7 @@ class Housekeeping:
 
     def _works(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What there is to do; first of all suspensions, because players have been told until when these last."""
-        longest, most = max(limit.seconds for limit in self._limits), BATCH
+        longest, most = max(limit.seconds for limit in self._limits), self._batch
         works = {
             "ending suspensions": self._lift_suspensions,
             "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),
@@ -124,14 +128,14 @@ class Housekeeping:
         """Prune one batch after the other, until one is not full."""
 
         async def work() -> None:
-            while await self._database.autocommit(prune) == BATCH:
+            while await self._database.autocommit(prune) == self._batch:
                 pass
 
         return work
 
     async def _lift_suspensions(self) -> None:
         """End those that are over; one that can't be ended keeps no other from it."""
-        for player in await self._database.autocommit(restricting.expired, most=BATCH):
+        for player in await self._database.autocommit(restricting.expired, most=self._batch):
             try:
                 await self._acting.perform(UNSUSPEND, player, only_ended=True)
             except NotFound:
@@ -140,20 +144,20 @@ class Housekeeping:
                 self._log.warn("the suspension of {player} could not be ended: {error}", player=player, error=error)
 
     async def _prune_links(self) -> None:
-        await self._all(lambda run: recovery.prune(run, most=BATCH))()
+        await self._all(lambda run: recovery.prune(run, most=self._batch))()
         self._links_open(await self._database.autocommit(recovery.count_open))
 
     async def _prune_admins(self) -> None:
         await self._database.autocommit(admins.prune)
 
     async def _prune_answers(self) -> None:
-        await self._database.autocommit(sync.prune, start=str(uuid4()), most=BATCH)
+        await self._database.autocommit(sync.prune, start=str(uuid4()), most=self._batch)
 
     async def _withdraw_evidence(self) -> None:
         """Go on to the end, one player after the other; what is done is done whenever this ends, and on any node."""
         while self._withdrawn is not None:
             found, last = await self._database.autocommit(
-                boards.older_evidence, self._withdrawn, engine=ENGINE_VERSION, most=PAGE
+                boards.older_evidence, self._withdrawn, engine=ENGINE_VERSION, most=self._page
             )
             for player, replay_ids in found.items():
                 await self._database.autocommit(boards.place, player, replay_ids)

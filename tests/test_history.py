@@ -6,7 +6,6 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
-from solisync import history, housekeeping
 from solisync.history import History
 from solisync.postgres.database import Database
 from solisync.postgres.times import TIMES
@@ -36,12 +35,12 @@ def observing(reactor, shared_dsn):
     """Make a History of its own, and the numbers of events that it has lost."""
     databases = []
 
-    def make(dsn=shared_dsn, *, enabled=True, times=TIMES):
+    def make(dsn=shared_dsn, *, enabled=True, times=TIMES, **sizes):
         database, lost = Database(reactor=reactor, size=1, statements=(), times=times), []
         if dsn is not None:
             database.open(dsn)
         databases.append(database)
-        return History(database=database, reactor=reactor, enabled=enabled, lost=lost.append), lost
+        return History(database=database, reactor=reactor, enabled=enabled, lost=lost.append, **sizes), lost
 
     yield make
     for database in databases:
@@ -135,10 +134,9 @@ async def test_no_answer_waits_for_the_history(server):
     assert await rows(server, address) == [("login", "ann", None, address, 1)]
 
 
-async def test_a_full_queue_loses_what_comes_and_counts_it(observing, monkeypatch):
+async def test_a_full_queue_loses_what_comes_and_counts_it(observing):
     """What is in it already is still counted; an event beyond is lost."""
-    monkeypatch.setattr(history, "QUEUE", 2)
-    kept, lost = observing()
+    kept, lost = observing(queue=2)
     events = [FAILED._replace(client=f"192.0.2.{number}") for number in range(4)]
     for event in (*events, *events):
         kept.observe(event)
@@ -156,10 +154,9 @@ async def test_without_a_connection_events_wait(observing):
     assert (times, lost) == (2, [])
 
 
-async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_database, monkeypatch):
+async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_database):
     """Here it has no such table: batch after batch is dropped, and the service goes on."""
-    monkeypatch.setattr(history, "BATCH", 2)
-    kept, lost = observing(empty_database)
+    kept, lost = observing(empty_database, batch=2)
     for number in range(3):
         kept.observe(FAILED._replace(client=f"192.0.2.{number}"))
     await kept.flush()
@@ -182,9 +179,8 @@ async def test_the_last_events_are_stored_at_a_stop(reactor, shared_dsn, server)
 
 
 @pytest.mark.parametrize(("days", "left"), [(30, 3), (1, 2), (0, 0)])
-async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, monkeypatch, days, left):
+async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, days, left):
     """By the clock of the database, the oldest first; with 0 days all of them."""
-    monkeypatch.setattr(housekeeping, "BATCH", 2)
     database = Database(reactor=reactor, size=1, statements=())
     database.open(shared_dsn)
     for hours in (*[24 * 31] * 5, 25, 23, 0):
@@ -193,7 +189,7 @@ async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, monk
             "INSERT INTO account_history (happened_at, event, times) SELECT now() - make_interval(hours => %s), 'x', 1",
             (hours,),
         )
-    await make_housekeeping(database, reactor, history_days=days).prune()
+    await make_housekeeping(database, reactor, history_days=days, batch=2).prune()
     await database.close(1)
     assert run_sql(shared_dsn, "SELECT count(*) FROM account_history") == [(left,)]
 

@@ -17,12 +17,11 @@ from ..errors import ConnectionLost, DatabaseError, FatalError, Outdated, TimedO
 from .connection import Connection
 from .migration_lock import BEGIN, migrating
 from .statement import Row
+from .times import MIGRATION_TIMES, MigrationTimes
 
 # Whoever wants a table queues behind a migration that waits for the same table. So it gives up after a second, well
 # before the statements of the service do, and comes back when the queue has gone.
 LOCK_TIMEOUT = "1s"
-PAUSE_SECONDS = 5.0
-PATIENCE_SECONDS = 300.0
 
 # client_connection_check_interval: the server notices soon when this process was killed in the middle
 _BEGIN = f"{BEGIN}; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; SET LOCAL client_connection_check_interval = '1s'"
@@ -88,18 +87,25 @@ def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
     return tuple(migrations)
 
 
-async def migrate(reactor: ReactorBase, dsn: str, migrations: tuple[Migration, ...]) -> list[str]:
+async def migrate(
+    reactor: ReactorBase, dsn: str, migrations: tuple[Migration, ...], times: MigrationTimes = MIGRATION_TIMES
+) -> list[str]:
     """Apply the migrations that the database lacks; returns their names.
 
     Raises ConnectionFailed when there is no database, TransactionAborted when it went away meanwhile (in both cases
     trying again is right), FatalError when a migration fails or an applied one was edited. For a database that is newer
     than this build it only logs a warning: during a rolling upgrade the old nodes must be able to restart.
     """
-    async with migrating(reactor, dsn) as connection:
-        return await apply(reactor, connection, migrations)
+    async with migrating(reactor, dsn, times) as connection:
+        return await apply(reactor, connection, migrations, times)
 
 
-async def apply(reactor: ReactorBase, connection: Connection, migrations: tuple[Migration, ...]) -> list[str]:
+async def apply(
+    reactor: ReactorBase,
+    connection: Connection,
+    migrations: tuple[Migration, ...],
+    times: MigrationTimes = MIGRATION_TIMES,
+) -> list[str]:
     """Like `migrate`, on a connection that `migrating` has returned."""
     await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations (number int PRIMARY KEY, name text NOT NULL,"
@@ -109,7 +115,7 @@ async def apply(reactor: ReactorBase, connection: Connection, migrations: tuple[
     applied_now = []
     for migration in migrations:
         if migration.number not in applied:
-            await _apply_when_free(reactor, connection, migration)
+            await _apply_when_free(reactor, connection, migration, times)
             applied_now.append(migration.name)
         elif applied[migration.number][1] != migration.checksum:
             raise FatalError(f"solisync: {migration.name} was edited after this database had applied it")
@@ -123,12 +129,14 @@ async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
     return [(number, name, checksum) for number, name, checksum in rows]
 
 
-async def _apply_when_free(reactor: ReactorBase, connection: Connection, migration: Migration) -> None:
-    """Apply a migration; while others use its tables, try again after a pause, for PATIENCE_SECONDS."""
+async def _apply_when_free(
+    reactor: ReactorBase, connection: Connection, migration: Migration, times: MigrationTimes
+) -> None:
+    """Apply a migration; while others use its tables, try again after `times.pause`, for `times.patience`."""
     _log.info("applying {name}", name=migration.name)
     apply_one = _apply_in_transaction if migration.index is None else _create_index
     advice = _ADVICE if migration.index is not None and connection.server.pooled else ""
-    deadline = reactor.seconds() + PATIENCE_SECONDS
+    deadline = reactor.seconds() + times.patience
     noticed = False
     while True:
         try:
@@ -137,7 +145,7 @@ async def _apply_when_free(reactor: ReactorBase, connection: Connection, migrati
             raise
         except (TimedOut, TransactionAborted) as error:  # a lock that was not to be had, or a deadlock
             if reactor.seconds() > deadline:
-                reason = f"its tables have been in use for {PATIENCE_SECONDS:g} s ({error})"
+                reason = f"its tables have been in use for {times.patience:g} s ({error})"
                 raise FatalError(f"solisync: {migration.name} failed: {reason}{advice}") from error
             if not noticed:
                 text = "{name} waits for tables that are in use: {error}{advice}"
@@ -149,7 +157,7 @@ async def _apply_when_free(reactor: ReactorBase, connection: Connection, migrati
             return
         if connection.can_roll_back:
             await connection.execute("ROLLBACK")
-        await deferLater(reactor, PAUSE_SECONDS)
+        await deferLater(reactor, times.pause)
 
 
 async def _apply_in_transaction(connection: Connection, migration: Migration) -> None:

@@ -17,10 +17,10 @@ from twisted.logger import Logger
 
 from ..errors import FatalError
 from .connection import Connection
+from .times import MIGRATION_TIMES, MigrationTimes
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"; version 0.1.0 locks it for its session, and the two exclude each other
 POLL_SECONDS = 0.2
-NOTICE_SECONDS = 1.0  # how long to wait before that is logged
 LOCK_WAIT_SECONDS = 300.0
 
 # Whatever time limits the role has: a migration may take long. Not every server knows each of them.
@@ -34,7 +34,9 @@ _log = Logger()
 
 
 @asynccontextmanager
-async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]:
+async def migrating(
+    reactor: ReactorBase, dsn: str, times: MigrationTimes = MIGRATION_TIMES
+) -> AsyncIterator[Connection]:
     """A connection, while another one holds the lock: nobody else migrates, and no service opens the database.
 
     When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed or ConnectionLost, and
@@ -42,7 +44,7 @@ async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]
     """
     holder = await Connection.open(reactor, dsn, bounded=False)
     try:
-        await _lock(reactor, holder)
+        await _lock(reactor, holder, times.notice)
         connection = await Connection.open(reactor, dsn, bounded=False)
         holder.when_lost(connection.close)
         yield connection
@@ -50,7 +52,7 @@ async def migrating(reactor: ReactorBase, dsn: str) -> AsyncIterator[Connection]
         holder.close()
 
 
-async def _lock(reactor: ReactorBase, holder: Connection) -> None:
+async def _lock(reactor: ReactorBase, holder: Connection, notice: float) -> None:
     began = reactor.seconds()
     noticed = False
     while True:
@@ -61,7 +63,7 @@ async def _lock(reactor: ReactorBase, holder: Connection) -> None:
         waited = reactor.seconds() - began
         if waited > LOCK_WAIT_SECONDS:
             raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
-        if waited > NOTICE_SECONDS and not noticed:
+        if waited > notice and not noticed:
             _log.info("another node is migrating, waiting", waiting=True)
             noticed = True
         await deferLater(reactor, POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""How long the pool and its connections wait."""
+"""How long the pool, its connections and migrations wait."""
 
 from dataclasses import dataclass
 
@@ -18,3 +18,15 @@ class PoolTimes:
 
 
 TIMES = PoolTimes()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationTimes:
+    """How a migration waits for others, in seconds."""
+
+    notice: float = 1.0  # how long to wait for a node that migrates before that is logged
+    pause: float = 5.0  # between two attempts to get tables that others use
+    patience: float = 300.0  # for these tables, in all
+
+
+MIGRATION_TIMES = MigrationTimes()

@@ -132,11 +132,13 @@ async def prune_names(statements: Statements, now: datetime, *, days: int, most:
     return len(await statements.run(PRUNE_NAMES, now, days, most))
 
 
-def received(statements: Statements, *, since: datetime, until: datetime) -> AsyncIterator[list[StoredEvent]]:
-    """The events received from `since` on and before `until`, the oldest first, in pages."""
+def received(
+    statements: Statements, *, since: datetime, until: datetime, size: int = paging.PAGE
+) -> AsyncIterator[list[StoredEvent]]:
+    """The events received from `since` on and before `until`, the oldest first, in pages of `size`."""
 
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
         start = paging.position(after, since)
-        return many(LIST, await statements.run(LIST, *start, until, paging.PAGE))
+        return many(LIST, await statements.run(LIST, *start, until, size))
 
-    return paging.pages(read, paging.PAGE)
+    return paging.pages(read, size)

@@ -69,14 +69,16 @@ LIST_BY = Query(
 )
 
 
-def by_name(statements: Statements, *, prefix: str, since: datetime) -> AsyncIterator[list[ListedPlayer]]:
-    """The players who registered at `since` or later, and whose names begin with `prefix`, by name, in pages."""
+def by_name(
+    statements: Statements, *, prefix: str, since: datetime, size: int = paging.PAGE
+) -> AsyncIterator[list[ListedPlayer]]:
+    """The players who registered at `since` or later, whose names begin with `prefix`, by name, in pages of `size`."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return many(LIST, await statements.run(LIST, name, prefix, since, paging.PAGE))
+        return many(LIST, await statements.run(LIST, name, prefix, since, size))
 
-    return paging.pages(read, paging.PAGE)
+    return paging.pages(read, size)
 
 
 async def by(statements: Statements, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:

@@ -4,13 +4,17 @@ import csv
 import io
 import json
 import subprocess
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from solisync.commands.analytics import FIELDS
+from solisync.commands.analytics import END_OF_TIME, FIELDS
 from solisync.commands.main import command_parser
-from solisync.storage import paging
+from solisync.postgres.connection import Connection
+from solisync.postgres.transaction import Statements
+from solisync.storage.analytics import received
+from solisync.storage.paging import FIRST_TIME
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import run_sql, truncate
@@ -41,12 +45,12 @@ def events(shared_dsn):
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
-async def test_every_event_comes_once_and_in_order(administrate, events, monkeypatch, page):
+async def test_every_event_comes_once_and_in_order(reactor, server, events, page):
     """Whatever the page, also where many have arrived at the same moment."""
-    monkeypatch.setattr(paging, "PAGE", page)
     ids = events(NOON, NOON, NOON, NOON + timedelta(microseconds=1), NOON - timedelta(days=400), NOON)
-    done = await administrate("analytics", "export")
-    assert [record["id"] for record in done.records] == ids
+    with closing(await Connection.open(reactor, server.dsn)) as connection:
+        pages = received(Statements(connection), since=FIRST_TIME, until=END_OF_TIME, size=page)
+        assert [event.id async for found in pages for event in found] == ids
 
 
 async def test_both_formats_tell_the_same(administrate, events):

@@ -1,6 +1,7 @@
 """`solisync users`: what it shows, and that it changes no more than it says."""
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -12,8 +13,11 @@ from solisync.commands import users
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.errors import BadRequest, Conflict, FatalError, NotFound
+from solisync.postgres.connection import Connection
+from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import Batch, Event
-from solisync.storage import paging
+from solisync.storage import players
+from solisync.storage.paging import FIRST_TIME, PAGE
 from tests.harness.constants import PASSWORD
 from tests.harness.footprint import play
 from tests.harness.service import refused
@@ -52,10 +56,8 @@ def fill(server):
     return fill
 
 
-@pytest.mark.parametrize("page", [1, 1000])
-async def test_the_newest_players_can_be_listed(administrate, fill, server, monkeypatch, page):
+async def test_the_newest_players_can_be_listed(administrate, fill, server):
     """--since takes those who registered at that time or later, and works with the other options."""
-    monkeypatch.setattr(paging, "PAGE", page)
     fill("ann", "anton", "bob")
     server.sql("UPDATE users SET created_at = '2026-11-20T12:00:00Z' WHERE username <> 'ann'")
     server.sql("UPDATE users SET created_at = '2026-11-20T11:59:59.999999Z' WHERE username = 'ann'")
@@ -66,12 +68,25 @@ async def test_the_newest_players_can_be_listed(administrate, fill, server, monk
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
-async def test_the_list_is_complete_whatever_the_page(administrate, fill, monkeypatch, page):
+async def test_the_list_is_complete_whatever_the_page(reactor, server, fill, page):
     """Every player is listed once, by name, however many pages that takes."""
-    monkeypatch.setattr(paging, "PAGE", page)
-    players = ["Zoe", "ann", "ann_", "annA", "bob", "z" * 32]
-    fill(*players)
-    assert names(await administrate("users", "list", "--json")) == sorted(players)
+    everybody = ["Zoe", "ann", "ann_", "annA", "bob", "z" * 32]
+    fill(*everybody)
+    with closing(await Connection.open(reactor, server.dsn)) as connection:
+        for prefix in ("", "ann"):
+            pages = players.by_name(Statements(connection), prefix=prefix, since=FIRST_TIME, size=page)
+            listed = [each.username async for found in pages for each in found]
+            assert listed == sorted(name for name in everybody if name.startswith(prefix))
+
+
+async def test_a_limit_may_be_larger_than_a_page(administrate, server):
+    """The list goes on over as many pages as it needs, and ends within one."""
+    server.sql(
+        "INSERT INTO users SELECT gen_random_uuid(), 'player' || n, 'canary-hash', now() FROM generate_series(1, %s) n",
+        (PAGE + 2,),
+    )
+    for limit in (PAGE - 1, PAGE, PAGE + 1):
+        assert len(names(await administrate("users", "list", "--json", "--limit", limit))) == limit
 
 
 @pytest.mark.parametrize(
@@ -86,9 +101,8 @@ async def test_the_list_is_complete_whatever_the_page(administrate, fill, monkey
         (["--name", "ann", "--limit", "3"], ["ann", "annA", "ann_"]),
     ],
 )
-async def test_the_list_can_be_narrowed(administrate, fill, monkeypatch, words, expected):
+async def test_the_list_can_be_narrowed(administrate, fill, words, expected):
     """--name takes those that begin so, --limit the first of them."""
-    monkeypatch.setattr(paging, "PAGE", 2)
     fill("Zoe", "ann", "ann_", "annA", "annz", "bob")
     assert names(await administrate("users", "list", "--json", *words)) == expected
 

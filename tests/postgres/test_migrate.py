@@ -18,7 +18,7 @@ from solisync.errors import ConnectionFailed, ConnectionLost, FatalError
 from solisync.postgres import migrate as runner
 from solisync.postgres import migration_lock
 from solisync.postgres.migrate import Migration, load_migrations, migrate
-from solisync.postgres.times import TIMES
+from solisync.postgres.times import TIMES, MigrationTimes
 from solisync.web import app
 from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import PATIENCE, ROOT
@@ -176,13 +176,12 @@ def said(events, text):
 LOCKED = f"SELECT pg_advisory_lock({migration_lock.LOCK_KEY})"  # as version 0.1.0 does
 
 
-async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_database, folder, monkeypatch):
+async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_database, folder):
     """It holds the same lock, for its session; who waits says so after a second, and migrates when it has gone."""
-    monkeypatch.setattr(migration_lock, "NOTICE_SECONDS", 0.1)
     old = Holding(empty_database, LOCKED)
     with capturedLogs() as events:
         migrating = Deferred.fromCoroutine(
-            migrate(reactor, empty_database, load_migrations(folder(m0001_one="SELECT 1")))
+            migrate(reactor, empty_database, load_migrations(folder(m0001_one="SELECT 1")), MigrationTimes(notice=0.1))
         )
         await until(reactor, lambda: said(events, "another node is migrating, waiting"))
     assert not migrating.called
@@ -238,16 +237,17 @@ async def test_a_lost_lock_ends_the_migration(reactor, empty_database, folder):
         await migrating
 
 
-async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_database, folder, monkeypatch):
+async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_database, folder):
     """Beside a backup, which holds a table for long, the service answers; the migration comes when that has ended."""
-    monkeypatch.setattr(runner, "PAUSE_SECONDS", 0.5)
     running = await start_here(reactor, empty_database)
     try:
         ((_, _, token),) = players(empty_database, 1)
         backup = Holding(empty_database, "LOCK TABLE users IN ACCESS SHARE MODE")
         wider = Migration(9999, "9999_wider.sql", "ALTER TABLE users ADD COLUMN wider int")
         with capturedLogs() as events:
-            migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, (*load_migrations(), wider)))
+            migrating = Deferred.fromCoroutine(
+                migrate(reactor, empty_database, (*load_migrations(), wider), MigrationTimes(pause=0.5))
+            )
             await until(reactor, lambda: said(events, "applying 9999_wider.sql"))
             answers = []
             while not said(events, "9999_wider.sql waits for tables that are in use") or len(answers) < 50:
@@ -261,13 +261,17 @@ async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_da
         await running.service.stopService()
 
 
-async def test_patience_ends(reactor, empty_database, folder, monkeypatch):
+async def test_patience_ends(reactor, empty_database, folder):
     """A table that is never free ends the start with one line, and nothing was changed."""
-    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 0.5)
     await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one ()")))
     backup = Holding(empty_database, "LOCK TABLE one IN ACCESS SHARE MODE")
     with pytest.raises(FatalError, match=r"0002_two\.sql failed: its tables have been in use for 0\.5 s"):
-        await migrate(reactor, empty_database, load_migrations(folder(m0002_two="DROP TABLE one")))
+        await migrate(
+            reactor,
+            empty_database,
+            load_migrations(folder(m0002_two="DROP TABLE one")),
+            MigrationTimes(pause=0.5, patience=0.5),
+        )
     backup.end()
     assert applied(empty_database) == ["0001_one.sql"]
 
@@ -300,13 +304,15 @@ async def left_in_the_middle(reactor, dsn, folder):
 
 
 @pytest.mark.parametrize("left", [left_by_nobody, left_by_a_failure, left_before_recording, left_in_the_middle])
-async def test_an_index_is_created_concurrently(reactor, empty_database, folder, left, monkeypatch):
+async def test_an_index_is_created_concurrently(reactor, empty_database, folder, left):
     """Whatever an earlier attempt has left, beside a node that waits for the lock: in the end it is whole."""
-    monkeypatch.setattr(runner, "PAUSE_SECONDS", 0.2)
     await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one (n int)")))
     migrations = load_migrations(folder(m0002_index=INDEX))
     await left(reactor, empty_database, folder())
-    nodes = await gatherResults([Deferred.fromCoroutine(migrate(reactor, empty_database, migrations)) for _ in "ab"])
+    times = MigrationTimes(pause=0.2)
+    nodes = await gatherResults(
+        [Deferred.fromCoroutine(migrate(reactor, empty_database, migrations, times)) for _ in "ab"]
+    )
     assert sorted(nodes) == [[], ["0002_index.sql"]]
     assert applied(empty_database) == ["0001_one.sql", "0002_index.sql"]
     valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'one_n'::regclass"

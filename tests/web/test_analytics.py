@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 
-from solisync import housekeeping
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.rules.analytics import Batch, Event
@@ -318,12 +317,11 @@ def database(reactor, shared_dsn, server):
 
 
 def keeper(database, reactor, days):
-    return make_housekeeping(database, reactor, analytics_days=days)
+    return make_housekeeping(database, reactor, analytics_days=days, batch=100)
 
 
-async def test_old_events_and_their_names_are_pruned_in_batches(server, database, reactor, monkeypatch):
+async def test_old_events_and_their_names_are_pruned_in_batches(server, database, reactor):
     """What arrived more than the given days ago goes, a batch at a time, with names that nothing else has."""
-    monkeypatch.setattr(housekeeping, "BATCH", 100)
     await counted(server, batch(*events(3), user_id="new"))
     server.sql(
         "INSERT INTO analytics_events SELECT gen_random_uuid(), 's', NULL, 'old', '{}', now(),"

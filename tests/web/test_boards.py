@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
-from solisync import housekeeping
 from solisync.rules.boards import Place, boards_of
 from solisync.rules.challenge import daily_challenge
 from tests.harness.boards import NOON, SEED, check, verified
@@ -237,9 +236,8 @@ async def test_what_names_no_part_of_a_board_is_refused(server, three, path, sta
     assert await board(server, three[0], path, status) == {"error": error}
 
 
-async def test_evidence_from_before_is_taken_off_the_boards(server, three, reactor, monkeypatch):
+async def test_evidence_from_before_is_taken_off_the_boards(server, three, reactor):
     """Games of the older ruleset that are still ranked go: by two nodes at once, and after another start again."""
-    monkeypatch.setattr(housekeeping, "PAGE", 2)
     ann, bob, _ = three
     for user, score in ((ann[0], 150_605), (ann[0], 9_605), (ann[0], 700), (bob[0], 9_000)):
         replay_id = verified(server.dsn, user, score, ruleset="2026-05-01")
@@ -253,7 +251,7 @@ async def test_evidence_from_before_is_taken_off_the_boards(server, three, react
     verified(server.dsn, ann[0], 300)
     assert await scores(server, ann) == [150_605, 9_000]
     for _ in range(2):
-        nodes = [make_housekeeping(server.service._database, reactor) for _ in range(2)]
+        nodes = [make_housekeeping(server.service._database, reactor, page=2) for _ in range(2)]
         await gatherResults([Deferred.fromCoroutine(node.prune()) for node in nodes])
         assert await scores(server, ann) == await scores(server, ann, DAILY) == [300]
         counted = "SELECT count(*) FROM board_evidence JOIN verdicts USING (replay_id) WHERE ruleset <> '2026-05-19'"
