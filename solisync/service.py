@@ -7,6 +7,7 @@
     ├── Housekeeping       deletes expired rows
     ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
+    ├── Site               HTTP for admins (solisync.web.console.build), on a listener of its own, if it has one
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
     Supervisor           the parent of several worker processes, each of which has a Solisync
@@ -47,11 +48,12 @@ from .process.shared_metrics import SharedMetrics
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .serving import Solisync
+from .settings.misspelt import unknown_variables
 from .settings.settings import ServingSettings
-from .settings.table import unknown_variables
 from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.build import make_site
+from .web.console.build import make_console
 from .web.one_at_a_time import OneAtATime
 from .web.shared_cache import CoalescingCache
 
@@ -97,6 +99,7 @@ def make_service(
     *,
     uid: int | None = None,
     inherited: socket.socket | None = None,
+    admin_inherited: socket.socket | None = None,
     when_open: Callable[[], None] = lambda: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
@@ -105,8 +108,9 @@ def make_service(
 ) -> Solisync:
     """All that one process serves with; nothing is opened or started yet.
 
-    A worker listens on the socket that it has `inherited` from its parent, and `when_open` is called when its database
-    is open. Tests have a clock, ids, a cost of bcrypt and times of the pool of their own.
+    A worker listens on the sockets that it has `inherited` from its parent, that of the console as `admin_inherited`,
+    and `when_open` is called when its database is open. Tests have a clock, ids, a cost of bcrypt and times of the pool
+    of their own.
     """
     migrations = load_migrations()
     limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
@@ -132,11 +136,15 @@ def make_service(
         now=now,
         new_id=new_id,
     )
+    admin_site = None
+    if settings.admin_listen is not None:
+        admin_site = make_console(settings, reactor, database=database, metrics=metrics, live=live, now=now)
     return Solisync(
         settings=settings,
         reactor=reactor,
         uid=uid,
         inherited=inherited,
+        admin_inherited=admin_inherited,
         when_open=when_open,
         embedded=_make_embedded(settings, reactor),
         migrations=migrations,
@@ -162,6 +170,7 @@ def make_service(
         ),
         live=live,
         site=site,
+        admin_site=admin_site,
         metrics=metrics,
         sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import Deferred, TimeoutError, gatherResults
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
@@ -42,6 +42,7 @@ class Solisync(Daemon):
         reactor: ReactorBase,
         uid: int | None,
         inherited: socket.socket | None,
+        admin_inherited: socket.socket | None,
         when_open: Callable[[], None],
         embedded: EmbeddedPostgres | None,
         migrations: tuple[Migration, ...],
@@ -51,6 +52,7 @@ class Solisync(Daemon):
         checking: Checking,
         live: Live,
         site: Site,
+        admin_site: Site | None,
         metrics: Metrics,
         sampler: Sampler,
     ) -> None:
@@ -58,6 +60,7 @@ class Solisync(Daemon):
         self._settings = settings
         self._uid = uid
         self._inherited = inherited
+        self._admin_inherited = admin_inherited
         self._when_open = when_open
         self._embedded = embedded
         self._migrations = migrations
@@ -67,6 +70,7 @@ class Solisync(Daemon):
         self._checking = checking
         self._live = live
         self._site = site
+        self._admin_site = admin_site
         self._metrics = metrics
         self._sampler = sampler
 
@@ -76,6 +80,10 @@ class Solisync(Daemon):
         if self._embedded is not None:
             self._embedded.claim(self._uid)
         self._port = listening.listen(self._reactor, self._settings.listen, self._site, inherited=self._inherited)
+        public = bool(self._settings.admin_hosts)
+        self._listen_for_admins(
+            self._settings.admin_listen, self._admin_site, public=public, inherited=self._admin_inherited
+        )
         self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
 
     def startService(self) -> None:
@@ -96,11 +104,15 @@ class Solisync(Daemon):
         checking = Deferred.fromCoroutine(self._checking.stop())
         self._sampler.stop()
         streams_ended = Deferred.fromCoroutine(self._live.end_streams())
-        self._site.connections.announce_end()
-        if self._port is not None:
-            await listening.stop(self._reactor, self._port)
+        sites = [self._site] if self._admin_site is None else [self._site, self._admin_site]
+        for site in sites:
+            site.connections.announce_end()
+        for port in (self._port, self._admin_port):
+            if port is not None:
+                await listening.stop(self._reactor, port)
         await streams_ended
-        await self._site.connections.drain(self._settings.stop_seconds)
+        drained = [Deferred.fromCoroutine(site.connections.drain(self._settings.stop_seconds)) for site in sites]
+        await gatherResults(drained)
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
         await self._history.stop(HISTORY_STOP_SECONDS)

@@ -27,8 +27,8 @@ from .settings.settings import ServingSettings
 from .settings.table import TABLE
 
 # The descriptors of a worker: a standard input that stays open for as long as the worker is to serve, the listening
-# socket, and a pipe on which the worker reports that it is ready.
-LIFELINE, SOCKET, READY = 0, 3, 4
+# socket, a pipe on which the worker reports that it is ready, and the listening socket of the console, if there is one.
+LIFELINE, SOCKET, READY, ADMIN_SOCKET = 0, 3, 4, 5
 COMMAND = (sys.executable, "-P", "-m", "solisync.worker")
 
 REPLACE_SECONDS = 0.2  # before a worker that died is replaced
@@ -82,6 +82,8 @@ class Supervisor(Daemon):
             environ["DATABASE_URL"] = embedded.dsn
         if settings.listen.startswith("systemd:"):
             environ["SOLISYNC_LISTEN"] = "tcp:0"  # systemd's socket is the parent's; a worker gets it by descriptor
+        if (settings.admin_listen or "").startswith("systemd:"):
+            environ["SOLISYNC_ADMIN_LISTEN"] = "tcp:0:interface=127.0.0.1"  # likewise
 
     def privilegedStartService(self) -> None:
         """Take what may need root: the data directory and the port. Raises FatalError."""
@@ -89,7 +91,10 @@ class Supervisor(Daemon):
         if self._embedded is not None:
             self._embedded.claim(self._uid)
         self._port = listening.listen(self._reactor, self._settings.listen, _Unserved())
-        self._socket = listening.share(self._port)
+        self._sockets = {SOCKET: listening.share(self._port)}
+        self._listen_for_admins(self._settings.admin_listen, _Unserved(), public=bool(self._settings.admin_hosts))
+        if self._admin_port is not None:
+            self._sockets[ADMIN_SOCKET] = listening.share(self._admin_port)
         self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
 
     def startService(self) -> None:
@@ -106,8 +111,9 @@ class Supervisor(Daemon):
 
     async def _stop(self) -> None:
         """Close the port, let every worker drain, then stop the embedded database."""
-        if self._port is not None:
-            await maybeDeferred(self._port.stopListening)  # connections that wait there are accepted by a worker
+        for port in (self._port, self._admin_port):
+            if port is not None:
+                await maybeDeferred(port.stopListening)  # connections that wait there are accepted by a worker
         await gatherResults([Deferred.fromCoroutine(self._retire(worker)) for worker in self._workers])
         if self._embedded is not None:
             await self._embedded.stop()
@@ -131,7 +137,7 @@ class Supervisor(Daemon):
         else:
             worker = Worker(counts=False, checks=successor_of.checks)
         environ = self._environ if worker.checks else {**self._environ, "SOLISYNC_CHECKERS": "0"}
-        descriptors: dict[int, str | int] = {LIFELINE: "w", 1: 1, 2: self._log_to, SOCKET: self._socket, READY: "r"}
+        descriptors: dict[int, str | int] = {LIFELINE: "w", 1: 1, 2: self._log_to, READY: "r", **self._sockets}
         worker.start(self._reactor, self._command, environ, descriptors)
         self._workers.append(worker)
         worker.ready.addCallback(self._on_ready, worker)

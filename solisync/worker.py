@@ -15,7 +15,7 @@ from .process.clock import monotonic_reactor
 from .process.daemon import run
 from .service import make_service
 from .settings.settings import ServingSettings
-from .supervisor import LIFELINE, READY, SOCKET
+from .supervisor import ADMIN_SOCKET, LIFELINE, READY, SOCKET
 
 
 class _Lifeline(FileDescriptor):
@@ -47,6 +47,7 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
         settings,
         reactor,
         inherited=socket.socket(fileno=SOCKET),
+        admin_inherited=None if settings.admin_listen is None else socket.socket(fileno=ADMIN_SOCKET),
         when_open=lambda: os.close(READY) if os.write(READY, b"ready") else None,
         bcrypt_cost=bcrypt_cost,
     )

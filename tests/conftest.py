@@ -281,7 +281,8 @@ def no_old_connections():
 
 @pytest.fixture(scope="session")
 def shared_service(reactor, shared_dsn):
-    running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn)))
+    settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
+    running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
     pool_of_service = running.service._database.pool  # still filling, it would open files that a test counts
     whole = until(reactor, lambda: pool_of_service.idle == running.service._settings.database_connections)
     pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))

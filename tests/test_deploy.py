@@ -134,6 +134,17 @@ def test_the_units_and_the_proxies_meet_at_one_socket():
     assert f"u {unit['User'][0]} " in (units.UNITS / "solisync.sysusers.conf").read_text("utf-8")
 
 
+def test_the_console_has_a_socket_of_its_own():
+    """It belongs to the same service, under the name of the sample; its group is another, and is made."""
+    socket = units.settings(units.UNITS / "solisync-admin.socket")
+    (name,) = socket["FileDescriptorName"]
+    assert f"#SOLISYNC_ADMIN_LISTEN=systemd:domain=UNIX:name={name}\n" in (DEPLOY / "solisync.env").read_text("utf-8")
+    assert socket["Service"] == ["solisync.service"]
+    (group,) = socket["SocketGroup"]
+    assert f"g {group} -" in (units.UNITS / "solisync.sysusers.conf").read_text("utf-8")
+    assert group not in units.settings(units.SOCKET)["SocketGroup"]
+
+
 def test_the_backup_unit_reads_the_database_of_the_service():
     """It runs as the same user with the same settings and restrictions, and its command is one that solisync takes."""
     service, backup = units.settings(units.SERVICE), units.settings(units.BACKUP)

@@ -73,10 +73,11 @@ class Caller(NamedTuple):
 
 
 class CallerResolver:
-    """Resolves the origins of requests, and caches them."""
+    """Resolves the origins of requests, and caches them; unless `trust_unix`, peers at a unix socket name nobody."""
 
-    def __init__(self, trusted: Networks) -> None:
+    def __init__(self, trusted: Networks, *, trust_unix: bool = True) -> None:
         self._trusted = trusted
+        self._trust_unix = trust_unix
         self._remembered = lru_cache(REMEMBERED)(self._resolve)
 
     def resolve(self, peer: str | None, forwarded: tuple[str, ...]) -> Caller:
@@ -86,7 +87,8 @@ class CallerResolver:
         return resolve(peer, forwarded)
 
     def _resolve(self, peer: str | None, forwarded: tuple[str, ...]) -> Caller:
-        address = client_address(peer, forwarded, self._trusted)
+        named = forwarded if peer is not None or self._trust_unix else ()
+        address = client_address(peer, named, self._trusted)
         name = "unix" if address is None else str(address)
         return Caller(name, bucket(address), bool(forwarded) and peer is not None and not self._believes(peer))
 

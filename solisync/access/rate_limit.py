@@ -41,8 +41,11 @@ ANALYTICS = Limit("analytics", most=5, seconds=60)
 PASSWORD = Limit("password", most=5, seconds=60)
 EXPORT = Limit("export", most=2, seconds=60)
 OPT_IN = Limit("opt_in", most=10, seconds=60)
+ADMIN = Limit("admin", most=600, seconds=60)  # what an admin reads, and signing out
+ADMIN_ACTS = Limit("admin_acts", most=120, seconds=600)
+ADMIN_GRAVE = Limit("admin_grave", most=10, seconds=600)  # acts that can't be undone, or that let somebody in
 LIMITS_OF_PLAYERS = (PASSWORD, EXPORT, OPT_IN)
-LIMITS = (AUTH, ANALYTICS, *LIMITS_OF_PLAYERS)
+LIMITS = (AUTH, ANALYTICS, *LIMITS_OF_PLAYERS, ADMIN, ADMIN_ACTS, ADMIN_GRAVE)
 
 
 def buckets_of(player: str) -> list[str]:

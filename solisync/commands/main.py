@@ -10,8 +10,9 @@ from twisted.internet.base import ReactorBase
 
 from .. import __version__
 from ..process.clock import monotonic_reactor
+from ..settings.misspelt import suggestion
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
-from ..settings.table import TABLE, suggestion, without_option
+from ..settings.table import TABLE, without_option
 from . import completion, parsers, reset_password, running
 from .smoke import smoke
 

@@ -36,6 +36,8 @@ Event = Literal[
     "avatar removed",
     "exported",
     "act",
+    "admin signed in",
+    "admin sign-in refused",
 ]
 
 NAMESPACE = "solisync.audit"

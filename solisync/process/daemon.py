@@ -8,6 +8,7 @@ import atexit
 import gc
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +20,7 @@ from typing import Any
 from twisted.application.service import Service
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.interfaces import IAddress, IListeningPort
+from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
 from twisted.logger import Logger, globalLogBeginner
 from twisted.python.failure import Failure
 
@@ -39,6 +40,7 @@ class Daemon(Service):
     _log = Logger()
     _port: IListeningPort | None = None
     _scrapes: IListeningPort | None = None
+    _admin_port: IListeningPort | None = None
     _stopping = False
     failure: FatalError | None = None
 
@@ -51,9 +53,33 @@ class Daemon(Service):
         assert self._port is not None
         return self._port.getHost()
 
+    @property
+    def admin_address(self) -> IAddress:
+        """The address of the console's port, once it is open."""
+        assert self._admin_port is not None
+        return self._admin_port.getHost()
+
     def _listen_for_scrapes(self, description: str | None, exposition: Callable[[], bytes]) -> None:
         if description is not None:
             self._scrapes = listening.listen(self._reactor, description, scrape_site(exposition))
+
+    def _listen_for_admins(
+        self,
+        description: str | None,
+        factory: IProtocolFactory | None,
+        *,
+        public: bool,
+        inherited: socket.socket | None = None,
+    ) -> None:
+        """Open the port of the console, if it has one; raises FatalError for one that others reach unless `public`."""
+        if description is None or factory is None:
+            return
+        self._admin_port = port = listening.listen(self._reactor, description, factory, inherited=inherited)
+        if not (public or listening.is_private(port)):
+            raise FatalError(
+                f"solisync: other machines reach {description}: bind the console to a unix socket or a loopback"
+                " address, or name the hosts of its HTTPS proxy in SOLISYNC_ADMIN_HOSTS"
+            )
 
     def _log_start(self, text: str, where: str, data_dir: Path | None) -> None:
         """Log what listens, the URL where that is described, and where the data of an embedded database is."""

@@ -10,6 +10,7 @@ import os
 import socket
 import stat
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any, cast
 
 from twisted.internet.abstract import FileDescriptor
@@ -52,6 +53,12 @@ def listen(
         reason = port.value.socketError if isinstance(port.value, CannotListenError) else port.value
         raise FatalError(f"solisync: can't listen on {description}: {getattr(reason, 'strerror', None) or reason}")
     return port
+
+
+def is_private(port: IListeningPort) -> bool:
+    """Whether only this machine reaches the port: a unix socket, or a loopback address."""
+    address = port.getHost()
+    return isinstance(address, UNIXAddress) or ip_address(cast(IPv4Address, address).host).is_loopback
 
 
 def url(port: IListeningPort, description: str) -> str | None:

@@ -93,6 +93,8 @@ class ServingSettings(Settings):
     bus_database_url: str | None = field(repr=False)
     stop_seconds: float
     metrics_listen: str | None
+    admin_listen: str | None
+    admin_hosts: frozenset[str]
     replay_quota_mib: int
     analytics_days: int | None
     history_days: int

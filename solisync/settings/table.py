@@ -5,15 +5,12 @@ and tests that compare it with docs/configuration.md and deploy/. Secrets have a
 their own, because every user of a machine can list the arguments of processes.
 """
 
-import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..access.rate_limit import AUTH
 from . import values as values
-
-PREFIX = "SOLISYNC_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +229,24 @@ TABLE = (
         " (default: nowhere)",
     ),
     Setting(
+        field="admin_listen",
+        variable="SOLISYNC_ADMIN_LISTEN",
+        option="admin-listen",
+        metavar="ENDPOINT",
+        read=values.admin_endpoint,
+        help="where admins reach the console: unix:/run/solisync/admin.sock, tcp:8081:interface=127.0.0.1, …"
+        " (default: nowhere)",
+    ),
+    Setting(
+        field="admin_hosts",
+        variable="SOLISYNC_ADMIN_HOSTS",
+        option="admin-hosts",
+        metavar="HOSTS",
+        read=values.hosts,
+        default="",
+        help="names under which a proxy serves the console over HTTPS, separated by commas",
+    ),
+    Setting(
         field="log_format",
         variable="SOLISYNC_LOG_FORMAT",
         option="log-format",
@@ -275,19 +290,3 @@ TABLE = (
 def without_option() -> str:
     """The variables that have no option, for the end of a help text."""
     return ", ".join(setting.variable for setting in TABLE if not setting.option)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown word: which of the `known` ones it may mean; "" if none is like it."""
-    near = difflib.get_close_matches(word, [*known], 1)
-    return f": did you mean {near[0]}?" if near else ""
-
-
-def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Variables that begin with PREFIX and are no settings, each with what to do about it."""
-    known = [setting.variable.removeprefix(PREFIX) for setting in TABLE if setting.variable.startswith(PREFIX)]
-    for name in sorted(environ):
-        rest = name.removeprefix(PREFIX)
-        if name != rest and rest not in known:
-            near = difflib.get_close_matches(rest, known, 1)
-            yield name, f"did you mean {PREFIX}{near[0]}?" if near else "remove it"

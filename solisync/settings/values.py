@@ -23,6 +23,8 @@ SECRET_MIN_BYTES = 32
 SITE_NAME_MAX = 40
 SITE_LINKS_MAX = 8
 
+_INTERFACE = re.compile(r":interface=[^:]")
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 _PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
 _RATE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _LINK = re.compile(r"(?:https://[!-~]+|mailto:[!-~]+|/(?![/\\])[!-~]*)")  # a browser reads /\ as //
@@ -93,6 +95,25 @@ def endpoint(text: str) -> str:
     if port and int(port[1]) > 65_535:
         raise ValueError(f"is not a listening endpoint: {text!r}: ports end at 65535")
     return text
+
+
+def admin_endpoint(text: str) -> str:
+    """A server endpoint at which nobody else can knock by mistake: a unix socket, one of systemd, or an interface."""
+    kind = text.partition(":")[0]
+    if kind not in ("unix", "systemd", "tcp"):
+        raise ValueError(f"is neither unix:, systemd: nor tcp:: {text!r}")
+    if kind == "tcp" and not _INTERFACE.search(text):
+        raise ValueError(f"has no interface=, and would listen on every address: {text!r}")
+    return endpoint(text)
+
+
+def hosts(text: str) -> frozenset[str]:
+    """Names of hosts, without ports, separated by commas."""
+    found = frozenset(name.lower() for name in _list(text))
+    for name in sorted(found):
+        if not _HOST.fullmatch(name):
+            raise ValueError(f"is not a host name: {name!r}")
+    return found
 
 
 def networks(text: str) -> Networks:

@@ -103,6 +103,8 @@ END = Statement(
     """,
 )
 
+END_BY_SECRET = Statement("admin_sign_out", "DELETE FROM admin_sessions WHERE digest = $1::bytea")
+
 PRUNE = Statement(
     "admin_prune",
     f"""
@@ -153,6 +155,11 @@ async def sessions(statements: Statements, name: str | None = None) -> list[Admi
 async def end(statements: Statements, name: str, session_id: str | None = None) -> int:
     """End the session of an admin with this id, or all of theirs; returns how many."""
     return len(await statements.run(END, name, session_id))
+
+
+async def end_by_secret(statements: Statements, secret: bytes) -> None:
+    """End the session whose cookie has this digest, if there is one."""
+    await statements.run(END_BY_SECRET, secret)
 
 
 async def prune(statements: Statements) -> None:

@@ -6,7 +6,6 @@ again. A dispatcher stands in front of klein, which is left with HEAD, other met
 
 import re
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,6 @@ from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
-from ..access.tokens import AccessClaims, Tokens
 from ..errors import NotFound, Refused
 from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
@@ -29,9 +27,7 @@ from ..rules.shapes import MAX_BODY
 from .error_pages import Presentation, as_json
 from .error_replies import error_reply
 from .one_at_a_time import OneAtATime
-from .restrictions import Restrictions
 from .route import Route
-from .same_origin import check_same_origin
 from .time_limit import TimeLimit
 from .wire.refusal import BODY_TOO_LARGE, Refusal
 from .wire.reply import Reply
@@ -41,9 +37,10 @@ HANDLER_SECONDS = 15.0
 
 
 class App(KleinResource):
-    """Serves a table of routes: same origin, then access token, then rate limit, then body, then handler.
+    """Serves a table of routes: who sends a request, then rate limit, then body, then handler.
 
-    Requests with a route skip klein, but for HEAD. `observer` is called with each event of an account.
+    Requests with a route skip klein, but for HEAD. A subclass finds out who sends a request. `observer`, if there is
+    one, is called with each event of an account.
     """
 
     _log = Logger()
@@ -55,19 +52,13 @@ class App(KleinResource):
         reactor: ReactorBase,
         limiter: RateLimiter,
         large_bodies: LargeBodies,
-        tokens: Tokens,
-        restrictions: Restrictions,
         metrics: Metrics,
-        observer: Callable[[Happened], None],
-        now: Callable[[], datetime],
+        observer: Callable[[Happened], None] | None,
         present_error: Presentation = as_json,
     ) -> None:
         self._present_error = present_error
         self._limiter = limiter
-        self._restrictions = restrictions
-        self._tokens = tokens
         self._observer = observer
-        self._now = now
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
@@ -97,9 +88,7 @@ class App(KleinResource):
             return BODY_TOO_LARGE if route is None else route.too_large
         if route is None or route.body is None:
             raise NotFound()
-        if route.same_origin:
-            check_same_origin(request)
-        client = self._claims(request).user_id if route.protected else request.caller.bucket
+        client = self._recognize(request, route)
         if size is not None and size > LARGE_BYTES:
             if route.protected:
                 self._keep_out(request)
@@ -107,27 +96,16 @@ class App(KleinResource):
             request.body.parsing = self._large_bodies.parsing(client, size)
         return None
 
+    def _recognize(self, request: Request, route: Route) -> str:
+        """The client that sends a request, by its head alone; raises Refused unless its body may be read."""
+        raise NotImplementedError
+
+    async def _authenticate(self, request: Request) -> str:
+        """The client that sends a request of a protected route, by all that there is; raises Refused."""
+        raise NotImplementedError
+
     def _keep_out(self, request: Request) -> None:
-        """Raise Refused for a large body of a player who is kept out; drop it later if the database is to be asked."""
-        claims = self._claims(request)
-        if self._restrictions.fresh:
-            self._restrictions.check(claims)
-            return
-
-        async def ask() -> None:
-            try:
-                await self._restrictions.refresh()
-                self._restrictions.check(claims)
-            except Refused as reason:
-                request.drop_body(reason)
-
-        Deferred.fromCoroutine(ask())
-
-    def _claims(self, request: Request) -> AccessClaims:
-        """What the access token says, which is read once; raises Unauthorized unless it is valid."""
-        if request.claims is None:
-            request.claims = self._tokens.read_access(request.bearer, self._now())
-        return request.claims
+        """Raise Refused for a large body of a client who is kept out, or drop it as soon as that is known."""
 
     def render(self, request: Any) -> Any:
         if request.route is None or request.method == b"HEAD":
@@ -165,17 +143,10 @@ class App(KleinResource):
         route: Route = request.route
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
-        observed.set(Observed(caller.bucket, self._observer))
-        if route.same_origin:
-            check_same_origin(request)
+        observed.set(None if self._observer is None else Observed(caller.bucket, self._observer))
+        client = self._recognize(request, route)
         if route.protected:
-            claims = self._claims(request)
-            if not self._restrictions.fresh:
-                await self._restrictions.refresh()
-            self._restrictions.check(claims)
-            client = claims.user_id
-        else:
-            client = caller.bucket
+            client = await self._authenticate(request)
         limit = route.limit
         if limit is not None:
             if route.counts_itself:

@@ -15,8 +15,8 @@ from ..process.audit import Happened
 from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
-from .app import App
 from .error_pages import as_json, as_page
+from .players_app import PlayersApp
 from .resources import Resources
 from .restrictions import Restrictions
 from .routes import routes
@@ -66,7 +66,7 @@ def make_site(
         now=now,
         new_id=new_id,
     )
-    app = App(
+    app = PlayersApp(
         routes(settings, resources),
         reactor=reactor,
         limiter=limiter,

@@ -14,6 +14,7 @@ from ..access.rate_limit import Limit
 from ..errors import Code
 from ..rules.json_body import read_json
 from ..rules.sessions import user_agent
+from ..storage.acts import Actor
 from .documents import takes_gzip
 from .same_origin import session_cookie
 from .wire.refusal import BODY_TOO_LARGE, Refusal
@@ -78,8 +79,14 @@ class RequestValue(NamedTuple):
 
 
 ARGUMENTS = {
-    "player": RequestValue(attrgetter("claims.user_id"), attrgetter("protected")),
-    "access_expiry": RequestValue(attrgetter("claims.expiry"), attrgetter("protected")),
+    "player": RequestValue(attrgetter("claims.user_id"), lambda route: route.protected and not route.for_admins),
+    "access_expiry": RequestValue(attrgetter("claims.expiry"), lambda route: route.protected and not route.for_admins),
+    "admin": RequestValue(attrgetter("admin"), lambda route: route.protected and route.for_admins),
+    "actor": RequestValue(
+        lambda request: Actor("admin", request.admin.admin, request.caller.bucket, request.request_id),
+        lambda route: route.protected and route.for_admins,
+    ),
+    "admin_cookie": RequestValue(attrgetter("admin_cookie"), attrgetter("for_admins")),
     "address": RequestValue(attrgetter("caller.bucket")),
     "client": RequestValue(attrgetter("caller.bucket"), lambda route: route.limit and not route.protected),
     "cookie": RequestValue(session_cookie, attrgetter("same_origin")),
@@ -106,10 +113,11 @@ class Route:
     the query, each the list of its values; and those of ARGUMENTS. It returns a message shape or a Reply. A name that
     the route does not have is a TypeError, unless the parameter has a default.
 
-    `protected` routes need an access token, `same_origin` ones a page of this service that sends the request. `limit`
-    counts the requests of a player if `protected`, else those of an address; the handler counts them itself if it takes
-    `client`. No cache may keep a `private` reply, as all of `protected` and `same_origin` routes are. Pages of the
-    origins that the operator lists may read `shared` replies, as none of `same_origin` routes are.
+    `protected` routes need an access token, or the session of an admin if they are `for_admins`; `same_origin` ones a
+    page of this service that sends the request. `limit` counts the requests of a player if `protected`, else those of
+    an address; the handler counts them itself if it takes `client`. No cache may keep a `private` reply, as all of
+    `protected` and `same_origin` routes are. Pages of the origins that the operator lists may read `shared` replies, as
+    none of `same_origin` routes are.
 
     The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
     groups routes by noun; `answer` is a message shape, a list of one, Content or EventStream; `query` has the shape of
@@ -126,6 +134,7 @@ class Route:
     summary: str
     protected: bool = False
     same_origin: bool = False
+    for_admins: bool = False
     private: bool = False
     shared: bool = True
     limit: Limit | None = None
@@ -189,7 +198,7 @@ class Route:
         if self.same_origin:
             codes.append("forbidden")
         if self.protected:
-            codes += ("unauthorized", "suspended")
+            codes += ("unauthorized",) if self.for_admins else ("unauthorized", "suspended")
         if self.limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)

@@ -1,8 +1,10 @@
 """The guard of the routes that read the cookie: docs/security.md "Logins of browsers"."""
 
 from ..errors import Forbidden
-from ..rules.browser_sessions import SessionCookie
+from ..rules.browser_sessions import COOKIE
+from ..rules.cookies import SessionCookie
 from ..rules.same_origin import is_same_origin, is_secure
+from ..rules.sessions import REFRESH_LIFETIME
 from .wire.request import Request
 
 
@@ -19,4 +21,6 @@ def check_same_origin(request: Request) -> None:
 
 def session_cookie(request: Request) -> SessionCookie:
     """The cookie that came with a request of such a page."""
-    return SessionCookie.read(request.fields(b"cookie"), secure=is_secure(request.fields(b"origin")))
+    return SessionCookie.read(
+        COOKIE, REFRESH_LIFETIME, request.fields(b"cookie"), secure=is_secure(request.fields(b"origin"))
+    )

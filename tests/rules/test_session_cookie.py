@@ -1,13 +1,19 @@
 """The cookie of a browser's session (docs/protocol.md "Sessions of browsers")."""
 
 import re
+from datetime import timedelta
+from functools import partial
 from http.cookies import SimpleCookie
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.browser_sessions import SessionCookie
+from solisync.rules.browser_sessions import COOKIE
+from solisync.rules.cookies import SessionCookie
+
+LIFETIME = timedelta(days=30)
+read = partial(SessionCookie.read, COOKIE, LIFETIME)
 
 READ = {
     "alone": (["solisync=x"], "x"),
@@ -34,23 +40,23 @@ READ = {
 @pytest.mark.parametrize(("lines", "token"), READ.values(), ids=READ)
 def test_one_cookie_of_that_name_is_read(lines, token):
     """Names are told apart letter by letter, and of two with one name none counts."""
-    assert SessionCookie.read(lines, secure=False).token == token
+    assert read(lines, secure=False).token == token
 
 
 def test_over_https_the_name_is_another():
     """So neither is read in the place of the other."""
     lines = ["solisync=plain; __Host-solisync=secure"]
-    assert SessionCookie.read(lines, secure=True).token == "secure"
-    assert SessionCookie.read(lines, secure=False).token == "plain"
-    assert SessionCookie.read(["solisync=plain"], secure=True).token is None
+    assert read(lines, secure=True).token == "secure"
+    assert read(lines, secure=False).token == "plain"
+    assert read(["solisync=plain"], secure=True).token is None
 
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_what_is_set_is_what_is_read(secure):
     """For 30 days, for this host and all of it, for no script and for no other site."""
-    cookie = SessionCookie(secure, None)
+    cookie = read([], secure=secure)
     pair, *attributes = cookie.holding("x.y-z_0").split("; ")
-    assert SessionCookie.read([pair], secure=secure).token == "x.y-z_0"
+    assert read([pair], secure=secure).token == "x.y-z_0"
     expected = {f"Max-Age={30 * 24 * 60 * 60}", "Path=/", "HttpOnly", "SameSite=Strict"}
     assert set(attributes) == expected | ({"Secure"} if secure else set())
     assert len(attributes) == len(set(attributes))
@@ -59,14 +65,14 @@ def test_what_is_set_is_what_is_read(secure):
 @pytest.mark.parametrize("secure", [True, False])
 def test_it_is_cleared_as_it_was_set(secure):
     """With the same name and attributes: a browser would keep it else."""
-    cookie = SessionCookie(secure, "x")
+    cookie = read([], secure=secure)
     assert cookie.cleared == re.sub(r"=x; Max-Age=\d+", "=; Max-Age=0", cookie.holding("x"))
 
 
 @given(st.lists(st.text(st.characters(codec="latin-1"), max_size=40), max_size=3))
 def test_no_bytes_break_it(lines):
     """It answers for any lines; what it reads is in one of them."""
-    token = SessionCookie.read(lines, secure=False).token
+    token = read(lines, secure=False).token
     assert token is None or any(f"solisync={token}" in line for line in lines)
 
 
@@ -80,4 +86,4 @@ def test_it_reads_what_the_standard_library_reads(cookies):
     line = "; ".join(f"{name}={value}" for name, value in cookies.items())
     parsed = SimpleCookie(line)
     expected = parsed["solisync"].value if "solisync" in parsed else None
-    assert SessionCookie.read([line], secure=False).token == expected
+    assert read([line], secure=False).token == expected

@@ -28,8 +28,8 @@ from ... import __version__
 from ...access.rate_limit import AUTH
 from ...errors import FatalError
 from ...process.listening import listen
+from ...settings.misspelt import unknown_variables
 from ...settings.settings import ServingSettings
-from ...settings.table import unknown_variables
 from .findings import Finding, fine, note, wrong
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern

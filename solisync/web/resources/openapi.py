@@ -1,8 +1,8 @@
 """The OpenAPI 3.1 document, generated from the route table and the message shapes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -36,7 +36,7 @@ _MEANING = {
     503: "The service declines for now",
 }
 
-_TAGS = {
+PLAYERS_TAGS = {
     "accounts": "Players and their profiles",
     "sessions": "Login and its tokens",
     "browsers": "Login of the service's own pages, whose refresh token is a cookie",
@@ -73,11 +73,29 @@ _HEADERS = {
 }
 
 
+class Interface(NamedTuple):
+    """What one document describes: its title and description, its groups of routes, and how callers are recognized."""
+
+    title: str
+    description: str
+    tags: Mapping[str, str]
+    security: tuple[str, Mapping[str, str]]
+
+
+PLAYERS = Interface(
+    "solisync",
+    "The HTTP backend of a solitaire game.",
+    PLAYERS_TAGS,
+    ("access_token", {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
+)
+
+
 class OpenApi:
     """Serves the document, which is generated for its first reader: the table has to be complete, with this route."""
 
-    def __init__(self, routes: Callable[[], tuple[Route, ...]]) -> None:
+    def __init__(self, routes: Callable[[], tuple[Route, ...]], interface: Interface = PLAYERS) -> None:
         self._routes = routes
+        self._interface = interface
 
     async def document(self) -> Reply:
         """The document as JSON."""
@@ -85,10 +103,10 @@ class OpenApi:
 
     @cached_property
     def _reply(self) -> Reply:
-        return Reply(body=msgspec.json.format(msgspec.json.encode(document(self._routes()))))
+        return Reply(body=msgspec.json.format(msgspec.json.encode(document(self._routes(), self._interface))))
 
 
-def document(routes: tuple[Route, ...]) -> dict[str, Any]:
+def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[str, Any]:
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (*_body_shapes(route), *_answer_shapes(route))]
@@ -96,17 +114,17 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
     schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, interface)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "solisync",
+            "title": interface.title,
             "version": __version__,
-            "description": "The HTTP backend of a solitaire game.",
+            "description": interface.description,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
+        "tags": [{"name": name, "description": description} for name, description in interface.tags.items()],
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -117,17 +135,17 @@ def document(routes: tuple[Route, ...]) -> dict[str, Any]:
             "responses": {
                 codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1
             },
-            "securitySchemes": {"access_token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+            "securitySchemes": dict([interface.security]),
         },
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, interface: Interface) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
         "summary": route.summary,
-        "security": [{"access_token": []}] if route.protected else [],
+        "security": [{interface.security[0]: []}] if route.protected else [],
         "responses": _responses(route),
     }
     parameters = [

@@ -17,6 +17,8 @@ from ...access.large_bodies import LARGE_BYTES
 from ...access.tokens import AccessClaims
 from ...errors import Refused, Unauthorized
 from ...process.logs import serving
+from ...rules.admins import AdminSession
+from ...rules.cookies import SessionCookie
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .body import Body
@@ -51,6 +53,8 @@ class Request(LeanRequest):
     variables: dict[str, str]  # in the path of its route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
     claims: AccessClaims | None = None  # of its access token, set by the app
+    admin: AdminSession | None = None  # whose session it has, set by the console's app
+    admin_cookie: SessionCookie  # likewise
     token_read = False  # whether it had a bearer token that was asked for, valid or not
     _whole = False  # whether the body has arrived
     _sending: Deferred[None] | None = None  # of a reply in pieces
@@ -271,6 +275,7 @@ class Request(LeanRequest):
         self._access_log.answered(
             client=self.caller.name,
             user_id=None if self.claims is None else self.claims.user_id,
+            admin=None if self.admin is None else self.admin.admin,
             method=self.method,
             path=self.path,
             route="" if self.route is None else self.route.path,

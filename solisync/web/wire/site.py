@@ -23,7 +23,8 @@ class Site(ServerFactory):
     """Builds a channel for each accepted connection.
 
     `resource` is a leaf and serves every path. `admit` decides on each request when its head has arrived, see Request.
-    `cors_origins` may read the replies to requests that are `shared`.
+    `cors_origins` may read the replies to requests that are `shared`. Peers at a unix socket may name
+    the address of their client if `trust_unix`.
     """
 
     noisy = False  # the service logs where it listens
@@ -37,6 +38,7 @@ class Site(ServerFactory):
         cors_origins: frozenset[str],
         metrics: Metrics,
         admit: Callable[[Request, int | None], Refusal | None],
+        trust_unix: bool = True,
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor)
@@ -51,7 +53,7 @@ class Site(ServerFactory):
                 resource=resource,
                 reactor=reactor,
                 access_log=access_log,
-                resolver=CallerResolver(trusted_proxies),
+                resolver=CallerResolver(trusted_proxies, trust_unix=trust_unix),
                 cors_origins=cors_origins,
                 admit=admit,
             ),

@@ -1,0 +1,1 @@
+"""Administration over HTTP, on a listener of its own: docs/console.md."""

@@ -1,0 +1,81 @@
+"""Who sends a request to the console's listener: docs/console.md "Who gets in"."""
+
+from typing import Any
+
+from twisted.python.failure import Failure
+from twisted.web.server import NOT_DONE_YET
+
+from ...errors import Forbidden, Refused, Unauthorized
+from ...postgres.database import Database
+from ...rules.admins import SESSION_LIFETIME
+from ...rules.codes import digest
+from ...rules.console import COOKIE, host_of, is_loopback
+from ...rules.cookies import SessionCookie
+from ...rules.same_origin import is_secure
+from ...storage import admins
+from ..app import App
+from ..error_replies import error_reply
+from ..route import Route
+from ..same_origin import check_same_origin
+from ..wire.refusal import Refusal
+from ..wire.request import Request
+
+
+class AdminsApp(App):
+    """The routes for admins: host, then page of origin, then session.
+
+    `hosts` are names beside those of loopback under which the console is served over HTTPS. If there are any, only
+    pages under these may change something, and cookies are for HTTPS alone.
+    """
+
+    def __init__(self, routes: tuple[Route, ...], *, database: Database, hosts: frozenset[str], **common: Any) -> None:
+        super().__init__(routes, observer=None, **common)
+        self._database = database
+        self._hosts = hosts
+
+    def admit(self, request: Request, size: int | None) -> Refusal | None:
+        """As for players, but of a host that isn't the console's nothing is read."""
+        self._check_host(request)
+        return super().admit(request, size)
+
+    def render(self, request: Any) -> Any:
+        try:
+            self._check_host(request)
+            if not request.uri.startswith(b"/"):  # its host would count instead (RFC 9112 §3.2.2)
+                raise Forbidden
+        except Refused:
+            return self._refuse(request)
+        return super().render(request)
+
+    def _refuse(self, request: Request) -> Any:
+        request.answer(error_reply(request, Failure()))
+        return NOT_DONE_YET
+
+    def _check_host(self, request: Request) -> None:
+        """Raise Forbidden under a foreign name, whose pages could read what the browser gets (DNS rebinding)."""
+        host = host_of(request.fields(b"host"))
+        if host is None or not (host in self._hosts or is_loopback(host)):
+            raise Forbidden
+
+    def _recognize(self, request: Request, route: Route) -> str:
+        request.admin_cookie = SessionCookie.read(
+            COOKIE, SESSION_LIFETIME, request.fields(b"cookie"), secure=bool(self._hosts)
+        )
+        if route.same_origin:
+            check_same_origin(request)
+            if self._hosts and not (
+                is_secure(request.fields(b"origin")) and host_of(request.fields(b"host")) in self._hosts
+            ):
+                raise Forbidden
+        elif route.protected and request.fields(b"sec-fetch-site") not in ([], ["same-origin"]):
+            raise Forbidden
+        return request.caller.bucket
+
+    async def _authenticate(self, request: Request) -> str:
+        secret = request.admin_cookie.token
+        if secret is None or request.fields(b"authorization"):
+            raise Unauthorized
+        request.admin = await self._database.autocommit(admins.find, digest(secret))
+        if request.admin is None:
+            raise Unauthorized
+        return request.admin.admin

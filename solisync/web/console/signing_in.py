@@ -1,0 +1,75 @@
+"""Routes of admins' own sessions: signing in and out, and the list (docs/console.md "Signing in")."""
+
+from collections import Counter
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.task import deferLater
+
+from ...errors import NotFound, TooMany, Unauthorized
+from ...postgres.database import Database
+from ...process.audit import audit
+from ...rules.admins import CODE_DIGITS, AdminSession, new_session_secret
+from ...rules.codes import digest, read_code
+from ...rules.console import Myself, SignedIn, SignIn
+from ...rules.cookies import SessionCookie
+from ...rules.ids import canonical_uuid
+from ...rules.shapes import Ok
+from ...storage import admins
+from ..wire.reply import Reply
+
+REFUSED_SECONDS = 1.0  # how long whoever gave a wrong code waits for the answer
+REFUSED_AT_ONCE = 10  # of one peer; others are told to come later, so nobody keeps connections by guessing
+
+
+class SigningIn:
+    """Sessions of admins. A right code always begins one, whatever else its peer has sent: nobody is locked out."""
+
+    def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
+        self._database = database
+        self._reactor = reactor
+        self._refused: Counter[str] = Counter()
+
+    async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
+        """Spend a code for a session."""
+        secret, digits = new_session_secret(), read_code(body.code, CODE_DIGITS)
+        session: AdminSession | None = None
+        if digits is not None:
+            session = await self._database.autocommit(
+                admins.begin, body.name, digest(digits), secret=digest(secret), client=address, user_agent=user_agent
+            )
+        if session is None:
+            audit("admin sign-in refused")
+            await self._wait(address)
+            raise Unauthorized("invalid_credentials", "invalid credentials")
+        audit("admin signed in", reason=session.admin)
+        signed_in = SignedIn(session.admin, session.expires_at)
+        return Reply.of(signed_in).with_headers({"Set-Cookie": admin_cookie.holding(secret)})
+
+    async def _wait(self, address: str) -> None:
+        if self._refused[address] >= REFUSED_AT_ONCE:
+            raise TooMany(1)
+        self._refused[address] += 1
+        try:
+            await deferLater(self._reactor, REFUSED_SECONDS)
+        finally:
+            self._refused[address] -= 1
+            if not self._refused[address]:
+                del self._refused[address]
+
+    async def end(self, admin_cookie: SessionCookie) -> Reply:
+        """End the session of the cookie, if it is one."""
+        if admin_cookie.token is not None:
+            await self._database.autocommit(admins.end_by_secret, digest(admin_cookie.token))
+        return Reply.of(Ok()).with_headers({"Set-Cookie": admin_cookie.cleared})
+
+    async def myself(self, admin: AdminSession) -> Myself:
+        """Who asks, and their live sessions."""
+        sessions = await self._database.autocommit(admins.sessions, admin.admin)
+        return Myself(admin.admin, admin.expires_at, admin.id, sessions)
+
+    async def end_one(self, session_id: str, admin: AdminSession) -> Ok:
+        """End one of the admin's own sessions."""
+        known = canonical_uuid(session_id)
+        if known is None or not await self._database.autocommit(admins.end, admin.admin, known):
+            raise NotFound("session_not_found")
+        return Ok()

@@ -1,0 +1,11 @@
+"""The console of the service that most tests share."""
+
+import pytest
+
+from tests.harness.console import Console
+
+
+@pytest.fixture
+def console(server, administrate):
+    """The console, in which nobody has signed in."""
+    return Console(server.service.admin_address.port, administrate)

@@ -1,0 +1,75 @@
+"""The console of a service under test, asked as its own pages would."""
+
+import functools
+import inspect
+from unittest.mock import Mock
+
+import msgspec
+
+from solisync.web.app import Dispatcher
+from solisync.web.console.routes import routes
+from solisync.web.wire.error_codes import STATUS
+from tests.harness.error_codes import WITHOUT_ROUTE
+from tests.harness.http_requests import Answer, http_client
+
+SITE = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+
+
+@functools.cache
+def table():
+    """The table of the console's routes, over nouns that have nothing to work with."""
+    return routes(**{name: _noun(parameter) for name, parameter in inspect.signature(routes).parameters.items()})
+
+
+def _noun(parameter):
+    noun = Mock()
+    for name, method in inspect.getmembers(parameter.annotation, inspect.isfunction):
+        if not name.startswith("_"):
+            setattr(noun, name, method.__get__(noun))
+    return noun
+
+
+class Console:
+    """The console at a port of this machine; `cookie` is that of the session, once somebody has signed in."""
+
+    def __init__(self, port, administrate, host="localhost"):
+        self.port = port
+        self.host = host
+        self.cookie = None
+        self._administrate = administrate
+
+    async def sign_in(self, name="ann"):
+        """Add an admin, unless there is one of this name, and begin a session."""
+        await self._administrate("admins", "add", name)
+        code = (await self._administrate("admins", "code", name, "--json")).json["code"]
+        answer = await self.ask("POST", "/session", {"name": name, "code": code})
+        assert answer.status == 200, answer
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
+        return self
+
+    async def ask(self, method, path, body=None, headers=SITE, *, cookie=None, host=None):
+        """One request, with the session's cookie unless another is given."""
+        cookie = self.cookie if cookie is None else cookie
+        sent = {"Host": host or f"{self.host}:{self.port}", **headers, **({"Cookie": cookie} if cookie else {})}
+        url = f"http://127.0.0.1:{self.port}/api/admin{path}"
+        data = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
+        response = await http_client(keep=False).request(method, url, headers=sent, data=data)
+        fields = {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()}
+        answer = Answer(response.code, fields, await response.content())
+        _check_error_code(answer, method, f"/api/admin{path}")
+        return answer
+
+    async def get(self, path):
+        """The JSON of a GET that must succeed."""
+        answer = await self.ask("GET", path)
+        assert answer.status == 200, (path, answer)
+        return answer.json
+
+
+def _check_error_code(answer, method, path):
+    code = answer.headers.get("error-code")
+    assert (code is None) == (answer.status < 400)
+    if code is not None:
+        assert STATUS[code] == answer.status
+        route, _ = Dispatcher(table()).find(method.encode(), path.partition("?")[0].encode())
+        assert code in ({*WITHOUT_ROUTE, "forbidden"} if route is None else {*route.codes, "forbidden"}), (path, code)
