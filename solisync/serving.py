@@ -116,7 +116,7 @@ class Solisync(Daemon):
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
         await self._history.stop(HISTORY_STOP_SECONDS)
-        self._live.stop()
+        await self._live.stop()
         await self._database.close(DATABASE_STOP_SECONDS)
         if self._embedded is not None:
             await self._embedded.stop()

@@ -2,6 +2,9 @@
 
 A notice is a hint: it may get lost, and who hears that one may have been lost compares with the database. So no
 transaction of a player waits for the bus, and nothing is kept until it has been heard.
+
+Messages of a process are numbered. A process that hears no other sends none but its echoes, and counts on: the first
+that hears it again sees by the number that something was left out.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -12,18 +15,19 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import LoopingCall, deferLater
-from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ..errors import DatabaseError
 from ..postgres.times import TIMES, PoolTimes
 from ..process.metrics import Metrics
 from .bus_connection import BusConnection
+from .faults import Faults
 from .notices import Notice, decode_message, decode_notices, encode_messages, encode_notice
 
 BATCH_SECONDS = 0.05
 SEND_SECONDS = 2.0  # after which a notice is of no use any more
 ECHO_SECONDS = 5.0  # how often a process sends something, and hears it, so that it knows whether it hears
-DEAF_SECONDS = 15.0
+DEAF_SECONDS = 15.0  # without any: a process that hears nothing is deaf, one that hears no other is alone
 WAITING_MAX = 10_000  # notices that wait to be sent
 SENDERS_MAX = 1_000
 
@@ -34,28 +38,38 @@ class Bus:
     `on_loss` is called when notices of other processes may have been lost.
     """
 
-    _log = Logger()
-
     def __init__(
-        self, *, reactor: ReactorBase, metrics: Metrics, shared_pooler: bool = False, times: PoolTimes = TIMES
+        self,
+        *,
+        reactor: ReactorBase,
+        metrics: Metrics,
+        faults: Faults,
+        shared_pooler: bool = False,
+        times: PoolTimes = TIMES,
     ) -> None:
         self.subscribers: list[Callable[[Notice], None]] = []
         self.on_loss: Callable[[], None] = lambda: None
         self._reactor = reactor
         self._metrics = metrics
+        self._faults = faults
         self._connection = BusConnection(
-            reactor=reactor, shared_pooler=shared_pooler, hear=self._hear, begun=self._begin, times=times
+            reactor=reactor,
+            shared_pooler=shared_pooler,
+            hear=self._hear,
+            begun=self._begin,
+            faults=faults,
+            times=times,
         )
         self._name = token_urlsafe(6)
         self._number = 1  # of the next message
         self._waiting: list[bytes] = []
         self._oldest = 0.0  # when the first of these was published
         self._timer: IDelayedCall | None = None
-        self._sending = False
+        self._running: Deferred[None] | None = None  # what sends
         self._sent_at: dict[int, float] = {}  # of messages that were not heard yet
         self._closed = True
         self._echoed = False  # whether a message of this process has been heard on this connection
-        self._began_at = self._heard_at = self._sent_last = float("-inf")
+        self._began_at = self._heard_at = self._others_at = self._sent_last = float("-inf")
         self._expected: dict[str, int] = {}  # the number of the next message, by sender
         self._echo = LoopingCall(self._check_echo)
         self._echo.clock = reactor
@@ -65,20 +79,28 @@ class Bus:
         """Whether messages of other processes arrive."""
         return self._echoed and self._connection.ready
 
+    @property
+    def alone(self) -> bool:
+        """Whether there is no other process that would have to be told: each says something every ECHO_SECONDS."""
+        return self.hears and self._reactor.seconds() - max(self._began_at, self._others_at) > DEAF_SECONDS
+
     def open(self, dsn: str) -> None:
         """Connect to the database that all processes share, and stay connected."""
         self._closed = False
         self._connection.open(dsn)
-        self._echo.start(ECHO_SECONDS, now=False)
+        self._echo.start(ECHO_SECONDS, now=False).addErrback(self._faults.failed, "the bus sends no echoes any more")
 
-    def close(self) -> None:
-        """Disconnect; what still waits is not sent."""
+    async def close(self) -> None:
+        """Send what still waits, if there is a connection, and disconnect."""
         self._closed = True
         if self._echo.running:
             self._echo.stop()
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
-        self._waiting.clear()
+            if self._connection.ready:
+                self._begin_sending()
+        if self._running is not None:
+            await self._running
         self._connection.close()
 
     def publish(self, *notices: Notice) -> None:
@@ -87,10 +109,16 @@ class Bus:
             self._deliver(notice)
         if self._closed:
             return
+        if self.alone:
+            self._number += 1
+            return
         if not self._waiting:
             self._oldest = self._reactor.seconds()
         if len(self._waiting) < WAITING_MAX:
             self._waiting += map(encode_notice, notices)
+        else:
+            self._number += 1
+            self._faults.note("dropped", f"more than {WAITING_MAX:,} notices wait for the bus")
         self._send_soon()
 
     def _deliver(self, notice: Notice) -> None:
@@ -98,10 +126,10 @@ class Bus:
             try:
                 hear(notice)
             except Exception:  # the caller has committed, and must answer
-                self._log.failure("a notice was not understood")
+                self._faults.failed(Failure(), "a notice was not understood")
 
     def _send_soon(self) -> None:
-        if self._waiting and self._timer is None and not self._sending:
+        if self._waiting and self._timer is None and self._running is None and not self._closed:
             self._timer = self._reactor.callLater(BATCH_SECONDS, self._begin_sending)
 
     def _begin_sending(self) -> None:
@@ -110,13 +138,12 @@ class Bus:
 
     def _run(self, sending: Coroutine[Any, Any, None]) -> None:
         """Run what sends, which is one at a time."""
-        self._sending = True
-        running = Deferred.fromCoroutine(sending)
-        running.addErrback(lambda failure: self._log.failure("could not send to the bus", failure))
-        running.addCallback(self._end_sending)
+        self._running = Deferred.fromCoroutine(sending)
+        self._running.addErrback(self._faults.failed, "could not send to the bus")
+        self._running.addCallback(self._end_sending)
 
     def _end_sending(self, _: None) -> None:
-        self._sending = False
+        self._running = None
         self._send_soon()
 
     async def _send_waiting(self) -> None:
@@ -140,8 +167,9 @@ class Bus:
             if seconds > 0:
                 await self._connection.send(messages, seconds)
                 outcome = "sent"
-        except DatabaseError:
+        except DatabaseError as error:
             del self._sent_at[first]
+            self._faults.note("dropped", f"a batch could not be sent: {error}")
         self._metrics.bus_batches.labels(outcome).inc()
 
     def _begin(self) -> None:
@@ -160,19 +188,23 @@ class Bus:
             return
         if now - self._heard_at > DEAF_SECONDS:
             self._connection.drop()
-        elif not self._sending and now - self._sent_last >= ECHO_SECONDS:
+        elif self._running is None and now - self._sent_last >= ECHO_SECONDS:
             self._run(self._send((), SEND_SECONDS))
 
     def _hear(self, text: str) -> None:
         message = decode_message(text)
         if message is None:
+            self._faults.note("unknown", "a message on the bus is of another version, or of another program")
             return
         if message.sender == self._name:
             self._hear_echo(message.number)
             return
         if message.number:
             self._note(message.sender, message.number)
-        for notice in decode_notices(message):
+        notices = [*decode_notices(message)]
+        if len(notices) < len(message.notices):
+            self._faults.note("unknown", "a process of another version tells more than this one understands")
+        for notice in notices:
             self._deliver(notice)
 
     def _hear_echo(self, number: int) -> None:
@@ -187,13 +219,13 @@ class Bus:
             self.on_loss()
 
     def _note(self, sender: str, number: int) -> None:
-        """Note the number of a message of another process; a gap before it is a loss."""
-        expected = self._expected.pop(sender, None)
-        if expected is None:  # a process that has just begun, or of which nothing has been heard on this connection
-            long_here = self._reactor.seconds() - self._began_at > 2 * ECHO_SECONDS
-            expected = 1 if long_here else number
+        """Note the number of a message of another process; what it has sent before may have been missed."""
+        self._others_at = self._reactor.seconds()
+        known, expected = sender in self._expected, self._expected.pop(sender, 1)
         self._expected[sender] = number + 1
         if len(self._expected) > SENDERS_MAX:
             del self._expected[next(iter(self._expected))]
         if number != expected:
+            if known:
+                self._faults.note("missed", "a message of another process has not arrived")
             self.on_loss()

@@ -13,6 +13,7 @@ from ..postgres.connection import Connection
 from ..postgres.times import TIMES, PoolTimes
 from ..postgres.transaction import Statements
 from ..storage import streams
+from .faults import Faults
 
 LISTEN_SECONDS = 3.0
 
@@ -33,12 +34,14 @@ class BusConnection:
         shared_pooler: bool,
         hear: Callable[[str], None],
         begun: Callable[[], None],
+        faults: Faults,
         times: PoolTimes = TIMES,
     ) -> None:
         self._reactor = reactor
         self._shared_pooler = shared_pooler
         self._hear = hear
         self._begun = begun
+        self._faults = faults
         self._times = times
         self._connection: Connection | None = None
         self._running: Deferred[None] | None = None
@@ -90,6 +93,10 @@ class BusConnection:
                 if self._healthy:
                     self._log.warn("no connection to the bus, still trying: {error}", error=error)
                 self._healthy = False
+            except CancelledError:
+                raise
+            except Exception:  # a process without the bus would hear nothing until its end
+                self._faults.failed(Failure(), "the connection to the bus has failed")
             await deferLater(self._reactor, self._times.reconnect)
 
     async def _begin(self, connection: Connection) -> Deferred[None]:
@@ -114,4 +121,4 @@ class BusConnection:
 
     def _log_unless_closed(self, failure: Failure) -> None:
         if not failure.check(CancelledError):
-            self._log.failure("the bus has ended", failure)
+            self._faults.failed(failure, "the bus has ended")

@@ -12,6 +12,7 @@ from ..postgres.times import TIMES, PoolTimes
 from ..process.metrics import Metrics
 from ..process.open_files import raise_limit, room_for_streams
 from .bus import Bus
+from .faults import Faults
 from .streams import Streams
 
 
@@ -49,9 +50,12 @@ class Live:
         self._wanted = settings.streams
         self._bus_dsn = settings.bus_database_url
         shared_pooler = settings.bus_database_url is None and not settings.prepared_statements
-        self.bus = Bus(reactor=reactor, metrics=metrics, shared_pooler=shared_pooler, times=times)
+        faults = Faults(reactor=reactor, metrics=metrics)
+        self.bus = Bus(reactor=reactor, metrics=metrics, faults=faults, shared_pooler=shared_pooler, times=times)
         most = room_for_streams(settings.streams, raise_limit())
-        self.streams = Streams(reactor=reactor, database=database, bus=self.bus, metrics=metrics, most=most, now=now)
+        self.streams = Streams(
+            reactor=reactor, database=database, bus=self.bus, metrics=metrics, faults=faults, most=most, now=now
+        )
 
     def start(self, dsn: str) -> None:
         """Begin, with the database there unless the bus has one of its own."""
@@ -68,6 +72,6 @@ class Live:
         """End all streams; notices still go out."""
         await self.streams.stop()
 
-    def stop(self) -> None:
-        """Leave the bus."""
-        self.bus.close()
+    async def stop(self) -> None:
+        """Leave the bus, once it has told what it still had to."""
+        await self.bus.close()

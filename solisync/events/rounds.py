@@ -11,12 +11,12 @@ from typing import Any
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
-from twisted.logger import Logger
 
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
 from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
+from .faults import Faults
 from .stream import EncodedEvent, Stream, hello
 
 TICK_SECONDS = 0.25
@@ -35,8 +35,6 @@ class Rounds:
     compared in each minute.
     """
 
-    _log = Logger()
-
     def __init__(
         self,
         *,
@@ -46,6 +44,7 @@ class Rounds:
         hears_all: Callable[[], bool],
         end: Callable[[Iterable[Stream], EndReason], object],
         tell: Callable[[Stream, EncodedEvent], None],
+        faults: Faults,
     ) -> None:
         self._reactor = reactor
         self._database = database
@@ -53,6 +52,7 @@ class Rounds:
         self._hears_all = hears_all
         self._end = end
         self._tell = tell
+        self._faults = faults
         self._slots: list[dict[Stream, None]] = [{} for _ in range(SLOTS)]
         self._by_expiry: dict[int, dict[Stream, None]] = {}
         self._suspects: dict[Stream, None] = {}  # whose session may have ended
@@ -108,7 +108,7 @@ class Rounds:
             self._run(self._compare(_take(self._unsure, UNSURE_MAX)))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        Deferred.fromCoroutine(work).addErrback(lambda failure: self._log.failure("a round has failed", failure))
+        Deferred.fromCoroutine(work).addErrback(self._faults.failed, "a round has failed")
 
     def _sweep(self) -> None:
         """Look at the sessions of the next streams."""
@@ -135,7 +135,8 @@ class Rounds:
             ended = await self._database.autocommit(
                 streams.ended, [(stream.player, stream.session_id) for stream in some]
             )
-        except (DatabaseError, Unavailable):
+        except (DatabaseError, Unavailable) as error:
+            self._faults.note("database", f"the sessions of streams can't be looked up, still trying: {error}")
             self.suspect(stream for stream in some if stream.open)
             return
         finally:
@@ -149,7 +150,8 @@ class Rounds:
         known = [(stream, stream.revision) for stream in some]
         try:
             stored = await self._database.autocommit(streams.revisions, [stream.player for stream in some])
-        except (DatabaseError, Unavailable):
+        except (DatabaseError, Unavailable) as error:
+            self._faults.note("database", f"the revisions of streams can't be looked up, still trying: {error}")
             self._unsure.update((stream, None) for stream in some if stream.open)
             return
         finally:

@@ -19,6 +19,7 @@ from ..rules.events import NAMES, RETRY_MS, EndReason, ProgressEvent, VerdictEve
 from ..storage.streams import StreamStart
 from .boards import StreamedBoards
 from .bus import Bus
+from .faults import Faults
 from .notices import BoardsChanged, Notice, ProgressStored, SessionsEnded, VerdictStored
 from .rounds import Rounds
 from .stream import EncodedEvent, Outlet, Stream, hello
@@ -40,12 +41,14 @@ class Streams:
         database: Database,
         bus: Bus,
         metrics: Metrics,
+        faults: Faults,
         most: int,
         now: Callable[[], datetime],
     ) -> None:
         self.most = most
         self._reactor = reactor
         self._metrics = metrics
+        self._faults = faults
         self._now = now
         self._stopping = False
         self._of_player: dict[str, list[Stream]] = {}  # those that are being opened, too
@@ -53,7 +56,7 @@ class Streams:
         self._opening: dict[Stream, float] = {}  # with the time at which each is forgotten
         self._open: dict[Stream, None] = {}
         self._cooperator = Cooperator(self._time_slice, partial(reactor.callLater, 0))
-        self._boards = StreamedBoards(reactor=reactor, cooperator=self._cooperator, tell=self._tell)
+        self._boards = StreamedBoards(reactor=reactor, cooperator=self._cooperator, tell=self._tell, faults=faults)
         self._rounds = Rounds(
             reactor=reactor,
             database=database,
@@ -61,6 +64,7 @@ class Streams:
             hears_all=lambda: bus.hears,
             end=self._end_all,
             tell=self._tell,
+            faults=faults,
         )
         self._delivered = {kind: metrics.stream_events.labels(name) for kind, name in NAMES.items()}
         bus.subscribers.append(self.hear)
@@ -172,7 +176,7 @@ class Streams:
         for event in events:
             self._delivered[event.kind].inc()
 
-    def _end_all(self, streams: Iterable[Stream], reason: EndReason) -> Deferred[Iterator[None]]:
+    def _end_all(self, streams: Iterable[Stream], reason: EndReason) -> Deferred[Iterator[None] | None]:
         """End streams, a few in each turn of the reactor; fires when that is done."""
 
         def ending() -> Iterator[None]:
@@ -180,7 +184,8 @@ class Streams:
                 self._end(stream, reason)
                 yield
 
-        return self._cooperator.cooperate(ending()).whenDone()
+        done = self._cooperator.cooperate(ending()).whenDone()
+        return done.addErrback(self._faults.failed, "not all streams were ended")
 
     def _end(self, stream: Stream, reason: EndReason) -> None:
         if self._close(stream, reason):

@@ -100,6 +100,7 @@ class Metrics:
         self.stream_events_coalesced = counter("stream_events_coalesced", "Events that newer ones made needless.")
         self.bus_batches = counter("bus_batches", "Batches for the bus.", "outcome")
         self.bus_lag = histogram("bus_lag", "From sending a batch to hearing it.", REQUEST_BUCKETS)
+        self.live_faults = counter("live_faults", "Faults of live events.", "kind")
         self.bus_deaf = gauge("bus_deaf", "Processes that don't hear the bus.")
         self.lag_seconds = histogram("reactor_lag", "How late the reactor was for a timer.", LAG_BUCKETS)
         self.memory = gauge("resident_memory_bytes", "Memory of the serving processes.")
@@ -118,6 +119,8 @@ class Metrics:
             self.events.labels(outcome)
         for outcome in ("sent", "dropped"):
             self.bus_batches.labels(outcome)
+        for kind in ("dropped", "missed", "unknown", "database", "error"):
+            self.live_faults.labels(kind)
         for reason in (*get_args(EndReason), "left", "unread"):
             self.streams_ended.labels(reason)
         for name in NAMES.values():

@@ -1,8 +1,10 @@
 """The bus: what one process commits, the streams of another hear of; and what they miss, they are told."""
 
+import json
 from dataclasses import replace
+from uuid import uuid4
 
-from twisted.logger import capturedLogs
+from twisted.logger import LogLevel, capturedLogs
 
 from solisync.events.notices import (
     MESSAGE_BYTES,
@@ -105,6 +107,53 @@ async def test_what_was_missed_is_told(server, reactor, listen):
         assert answer.headers["etag"] == f'W/"{data["revision"]}"'
     finally:
         await elsewhere.service.stopService()
+
+
+async def test_a_process_that_is_alone_sends_nothing(server, reactor, listen, monkeypatch):
+    """Its streams hear it all the same; who comes later sees by the number of the next echo that there was more."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    bus = server.service._live.bus
+    await until(reactor, lambda: bus.hears)
+    monkeypatch.setattr("solisync.events.bus.DEAF_SECONDS", 0.0)
+    number = bus._number
+    await won(ann)
+    assert (await stream.next())[0] == "progress"
+    assert bus._waiting == []
+    assert bus._number > number
+
+
+async def test_a_stop_sends_what_waits(server, reactor, listen):
+    """What a process commits in its last moment is heard by the others."""
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    elsewhere = await start(reactor, server.dsn)
+    other = elsewhere.client()
+    await other.login("ann", PASSWORD)
+    await until(reactor, lambda: elsewhere.service._live.bus.hears)
+    await won(other)
+    assert not elsewhere.service._live.bus.alone
+    await elsewhere.service.stopService()
+    assert await stream.next() == ("progress", stream.events[-1][1])
+
+
+async def test_what_goes_wrong_is_counted_and_logged(server, reactor):
+    """A message that did not arrive, one of another program, a notice of another version: counted, and logged once."""
+    bus = server.service._live.bus
+    await until(reactor, lambda: bus.hears)
+    bus._faults._logged_at.clear()
+    missed, unknown = (bus._metrics.live_faults.labels(kind)._value.get for kind in ("missed", "unknown"))
+    before = missed(), unknown()
+    sender = str(uuid4())
+    with capturedLogs() as events:
+        for message in ([1, sender, 1, []], [1, sender, 3, []], "nonsense", [1, sender, 4, [["future"]]]):
+            run_sql(server.dsn, "SELECT pg_notify('solisync', %s)", (json.dumps(message),))
+        await until(reactor, lambda: unknown() >= before[1] + 2)
+    assert missed() == before[0] + 1
+    texts = [event["text"] for event in events if event["log_level"] is LogLevel.warn and "text" in event]
+    assert len(texts) == 2
 
 
 async def test_a_gap_is_noticed(server, reactor, listen):
