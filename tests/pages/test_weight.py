@@ -9,19 +9,27 @@ KIB = 1024
 LOADED = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .filter(entry => !/^.(api.|web.icon)/.test(new URL(entry.name).pathname))
   .map(entry => [entry.name, entry.decodedBodySize])"""
+# For a page to play: what was asked for until its cards were there, and when that was.
+CARDS = """
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector("#board li")) return;
+    observer.disconnect();
+    window.cards = performance.now();
+  }).observe(document, { childList: true, subtree: true });
+"""
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
 @pytest.mark.parametrize(
     ("path", "kib", "requests"),
     [
-        ("/", 34, 7),
-        ("/replays", 34, 7),
-        ("/leaderboard", 34, 6),
+        ("/", 30, 7),
+        ("/replays", 30, 7),
+        ("/leaderboard", 30, 6),
         ("/account", 34, 8),
-        ("/daily", 34, 6),
-        ("ID", 64, 10),
-        ("/play", 118, 17),
+        ("/daily", 30, 6),
+        ("ID", 60, 10),
+        ("/play", 96, 16),
     ],
 )
 def test_a_page_is_light(visitor, site, figure, path, kib, requests):
@@ -33,6 +41,18 @@ def test_a_page_is_light(visitor, site, figure, path, kib, requests):
     figure(f"{path.replace('ID', '/replays/<id>')}: {size:.1f} KiB, {len(loaded)} requests")
     assert len(loaded) <= requests, loaded
     assert size <= kib, loaded
+
+
+def test_a_game_needs_little_before_its_cards(visit, figure):
+    """What is asked for until the cards are there; all else comes after them."""
+    visitor = visit()
+    visitor.context.add_init_script(CARDS)
+    page = visitor.open("/play")
+    loaded = page.evaluate(LOADED.replace(".map(", ".filter(entry => entry.startTime < window.cards).map("))
+    size = sum(size for _, size in loaded) / KIB
+    figure(f"/play, until the cards are there: {size:.1f} KiB, {len(loaded)} requests")
+    assert len(loaded) <= 10, loaded
+    assert size <= 85, loaded
 
 
 def test_a_share_page_is_there_within_a_second(visit, site, figure):
@@ -90,6 +110,7 @@ def test_dragging_takes_less_than_a_frame(visit, figure):
           Object.assign(board, { id: "board", className: "board" });
           document.getElementById("board").replaceWith(board);
           window.table = new Table(board, { move: quiet, refuse: quiet, tell: quiet });
+          await window.table.draggable();
           window.table.show({ piles: { ...others, t0: run }, down: up }, 1, 0);
         }""",
         run,

@@ -4,6 +4,8 @@
  * then only moves the dragged cards.
  */
 
+import { h } from "./page.js";
+
 const MOUSE_PX = 3;
 const TOUCH_PX = 8;
 
@@ -81,12 +83,23 @@ export class Drag {
       this.element.setPointerCapture(held.id);
       this.table.select(held.spot);
       held.items = held.cards.map((/** @type {number} */ card) => this.table.board.cards[card].item);
+      held.copy = this.#copy(held.spot.pile, held.items);
       for (const item of held.items) item.classList.add("held");
     }
     held.frame ||= requestAnimationFrame(() => {
       held.frame = 0;
-      if (this.held === held) for (const item of held.items) item.style.translate = `${held.toX}px ${held.toY}px`;
+      held.copy.style.transform = `translate(${held.toX}px, ${held.toY}px)`;
     });
+  }
+
+  /** A copy of cards, above all others, in one element: moving that costs a tenth of moving each. @param {string} pile @param {HTMLElement[]} items */
+  #copy(pile, items) {
+    const list = this.table.board.lists[pile].cloneNode();
+    /** @type {Element} */ (list).append(...items.map((item) => item.cloneNode(true)));
+    const copy = h("div", { class: "carried", inert: true });
+    copy.append(list);
+    this.element.append(copy);
+    return copy;
   }
 
   /** @param {PointerEvent} event */
@@ -109,10 +122,8 @@ export class Drag {
     this.held = null;
     if (!held?.items) return;
     cancelAnimationFrame(held.frame);
-    for (const item of held.items) {
-      item.classList.remove("held");
-      item.style.removeProperty("translate");
-    }
+    held.copy.remove();
+    for (const item of held.items) item.classList.remove("held");
     this.table.select(null);
     if (this.element.hasPointerCapture(held.id)) this.element.releasePointerCapture(held.id);
   }

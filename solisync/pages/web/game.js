@@ -1,6 +1,7 @@
 // @ts-check
-/** A game in play: a position with its score and time, what can be undone, and the record that is kept and uploaded. */
+/** A game in play: its position, score and time, what can be undone, its record; and what this browser keeps of it. */
 
+import { local } from "./http.js";
 import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klondike.js";
 
 /**
@@ -152,4 +153,53 @@ function isDay(day) {
   const goal = (/** @type {any} */ value) => value === null || Number.isFinite(value);
   return day === null || (/^\d{4}-\d\d-\d\d$/.test(day?.date) && typeof day.description === "string"
     && goal(day.target_score) && goal(day.max_time_secs));
+}
+
+// What this browser keeps
+
+const GAME = "solisync.game";
+const SETTINGS = "solisync.play";
+const COLOURS = "solisync.colours"; // which replays share
+
+/** @typedef {{draw: 1 | 3, tap: boolean, winnable: boolean, four: boolean, large: boolean, left: boolean}} Settings */
+
+/** @type {Settings} */
+const DEFAULTS = { draw: 1, tap: true, winnable: false, four: false, large: false, left: false };
+
+/** @param {string} key */
+function stored(key) {
+  try {
+    return JSON.parse(local?.getItem(key) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** Store a value; false where the browser refuses. @param {string} key @param {any} value */
+function store(key, value) {
+  try {
+    local?.setItem(key, JSON.stringify(value));
+    return Boolean(local);
+  } catch {
+    return false;
+  }
+}
+
+/** The game that was played last, as far as it can be played again. */
+export const keptGame = () => restored(stored(GAME));
+
+/** @param {Game} game */
+export const keepGame = (game) => store(GAME, game.kept());
+
+/** @returns {Settings} */
+export function settings() {
+  const { draw, ...marks } = Object(stored(SETTINGS));
+  if (local) marks.four = local.getItem(COLOURS) === "four";
+  const known = Object.entries(DEFAULTS).map(([name, value]) => [name, typeof value === "boolean" ? marks[name] ?? value : draw === 3 ? 3 : 1]);
+  return /** @type {Settings} */ (Object.fromEntries(known));
+}
+
+/** @param {Settings} chosen */
+export function keepSettings(chosen) {
+  if (store(SETTINGS, chosen)) local?.setItem(COLOURS, chosen.four ? "four" : "two");
 }

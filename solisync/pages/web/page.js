@@ -1,8 +1,10 @@
 // @ts-check
 /** What all pages share: building elements, words, errors with a way to go on, and the header. */
 
-import { ask, me } from "./api.js";
 import { Refusal, username } from "./http.js";
+
+/** Loaded for what players see who are signed in. */
+const api = () => import("./api.js");
 
 /** Narrow screens show rows as blocks, which are no rows to those who listen unless told so. */
 const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
@@ -174,6 +176,7 @@ export function table(caption, heads, rows, links = false) {
 /** An avatar as an element; needs the player's token unless avatars are public here. @param {string} path @param {string} alt */
 export async function avatar(path, alt) {
   if (document.body.dataset.avatars) return h("img", { src: path, alt, class: "avatar" });
+  const { ask } = await api();
   const bytes = await (await ask("GET", path)).blob(); // the route wants a token, which an img can't send
   return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
 }
@@ -190,7 +193,7 @@ export function face(name, path) {
 /** Show in the header if somebody is signed in. */
 function header() {
   const name = username();
-  byId("me").replaceChildren(...(name ? [face(name, me().then(({ avatar_url: path }) => path)), name] : ["Sign in"]));
+  byId("me").replaceChildren(...(name ? [face(name, api().then(({ me }) => me()).then(({ avatar_url: path }) => path)), name] : ["Sign in"]));
 }
 
 for (const link of document.querySelectorAll("nav a")) {

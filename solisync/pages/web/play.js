@@ -1,11 +1,9 @@
 // @ts-check
 /** /play: one game after the other, with its clock, its settings, and what this browser keeps of it. */
 
-import { read } from "./api.js";
 import { inWords, named, place } from "./board.js";
-import { Game, newSeed, seedOf } from "./game.js";
-import { local } from "./http.js";
-import { keepGame, keepSettings, keptGame, Seat, settings } from "./kept.js";
+import { Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
+import { local, send } from "./http.js";
 import { finish, STOCK, useful } from "./klondike.js";
 import { byId, clock, counted, h, refuse, say, score } from "./page.js";
 import { Table } from "./table.js";
@@ -21,13 +19,14 @@ const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const chosen = settings();
 const table = new Table(byId("board"), { move, refuse: say, tell: say });
-const seat = new Seat(setAside, () => (notice(""), open()));
 const form = /** @type {HTMLFormElement} */ (byId("settings"));
-/** What follows the end of a game; loaded when the board is there, so that it is at hand without a network. */
+/** What follows the end of a game. Loaded, like all that the first cards don't need, as soon as they are there. */
 const results = () => import("./results.js");
 
 /** @type {Game} */
 let game;
+/** @type {import("./seat.js").Seat | undefined} whether this tab plays */
+let seat;
 let hints = 0;
 let ticked = performance.now();
 
@@ -109,7 +108,7 @@ function finishing() {
 /** The clock runs from the first move on while the game can be seen, and does not jump when the machine has slept. */
 function tick() {
   const now = performance.now();
-  const runs = game?.record.length && !game.won && seat.taken && !document.hidden && !document.querySelector("dialog[open]");
+  const runs = game?.record.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
   const second = Math.floor((game?.milliseconds ?? 0) / 1000);
   if (runs) game.milliseconds += Math.min(now - ticked, 4 * TICK_MS);
   ticked = now;
@@ -124,7 +123,7 @@ function tick() {
 function begin(next) {
   game = next;
   byId("won").hidden = true;
-  byId("board").inert = false;
+  byId("board").inert = !seat?.taken;
   keepGame(game);
   show(0);
   const { seed, draw, day } = game;
@@ -134,7 +133,10 @@ function begin(next) {
   byId("goal").hidden = !day;
   byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", the bonus for a fast win included" : ""}`;
   byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}. The address of this page is a link to it.`;
-  results().then(({ opened }) => opened(game)).then((stands) => (stands ? undefined : newDeal()), () => {});
+  setTimeout(async () => { // when the cards are there
+    const { opened } = await results();
+    if (!(await opened(next)) && game === next) newDeal();
+  });
 }
 
 /** Whether the game may be left; a game with moves is asked for, and counts as lost. */
@@ -159,7 +161,7 @@ async function newDeal() {
   if (!chosen.winnable) return deal({ seed: newSeed(), draw, day: null });
   const stop = new AbortController();
   notice("Looking for a deal that can be won …", { "Deal now": () => stop.abort() });
-  const { winnableSeed } = await import("./solver.js");
+  const { winnableSeed } = await import("./solver.js").catch(() => ({ winnableSeed: newSeed })); // without a network
   const seed = await winnableSeed(draw, stop.signal);
   notice("");
   deal({ seed, draw, day: null });
@@ -176,7 +178,7 @@ async function linked() {
   const words = /** @type {Record<string, 1 | 3>} */ ({ one: 1, three: 3 });
   const draw = query.has("draw3") ? 3 : words[query.get("draw") ?? ""] ?? chosen.draw;
   if (query.has("daily")) {
-    const { seed, ...day } = await read("/api/daily-challenge");
+    const { seed, ...day } = await (await send("/api/daily-challenge")).json();
     return { seed: String(seed), draw, day };
   }
   const text = query.get("deal") ?? query.get("seed");
@@ -206,7 +208,7 @@ async function open() {
 function setAside() {
   byId("board").inert = true;
   byId("undo").disabled = byId("hint").disabled = true;
-  notice("This game is open in another tab.", { "Play here": async () => (await seat.take(true), notice(""), open()) });
+  notice("This game is open in another tab.", { "Play here": async () => (await seat?.take(true), notice(""), open()) });
 }
 
 // Settings, buttons, keys
@@ -248,7 +250,7 @@ const actions = /** @type {Record<string, () => void>} */ ({
   "help-open": () => byId("help").showModal(),
 });
 for (const [id, action] of Object.entries(actions)) {
-  actions[id] = () => (seat.taken || id === "help-open" || id === "read") && action();
+  actions[id] = () => (seat?.taken || id === "help-open" || id === "read") && action();
   byId(id).onclick = actions[id];
 }
 const KEYS = /** @type {Record<string, string>} */ ({ u: "undo", h: "hint", n: "new", "?": "help-open" });
@@ -263,17 +265,19 @@ byId("board").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) =
 });
 
 setInterval(tick, TICK_MS);
-for (const name of ["pagehide", "visibilitychange"]) addEventListener(name, () => game && seat.taken && (tick(), keepGame(game)), true);
+for (const name of ["pagehide", "visibilitychange"]) addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
 applySettings();
 if (!local) notice("This browser keeps nothing: a reload loses the game.");
-if (await seat.take(false)) await open();
-else {
-  const kept = keptGame();
-  if (kept) {
-    game = kept;
-    show(0);
-  }
-  setAside();
-}
+// The cards come first: of the game that was kept, which another tab may be playing, or of a new one.
+const kept = keptGame();
+if (kept) {
+  game = kept;
+  show(0);
+} else await open();
+const [{ Seat }] = await Promise.all([import("./seat.js"), table.draggable().catch(() => {})]);
+seat = new Seat(setAside, () => (notice(""), open()));
+if (!(await seat.take(false))) setAside();
+else if (kept) await open();
+else byId("board").inert = false;
 byId("board").removeAttribute("aria-busy");
 results().then(({ start }) => start({ again, deal: actions.new }), () => {});

@@ -5,7 +5,6 @@
  */
 
 import { Board, named, place } from "./board.js";
-import { Drag } from "./drag.js";
 import { COLUMNS, FOUNDATIONS, goodTargets, run, STOCK, targets } from "./klondike.js";
 import { counted, h } from "./page.js";
 
@@ -46,11 +45,18 @@ export class Table {
       list.after(slot);
       return [pile, slot];
     }));
-    this.drag = new Drag(element, this);
+    /** @type {import("./drag.js").Drag | undefined} */
+    this.drag = undefined;
     element.addEventListener("click", (event) => this.#click(event));
     element.addEventListener("contextmenu", (event) => this.#sendHome(event));
     element.addEventListener("keydown", (event) => this.#key(event));
     element.addEventListener("focusin", ({ target }) => this.#stopAt(this.spotOf(target)));
+  }
+
+  /** Let cards be dragged too; loaded when they are there. */
+  async draggable() {
+    const { Drag } = await import("./drag.js");
+    this.drag = new Drag(this.element, this);
   }
 
   /** Lay the stock at the right, for a left hand, or at the left. @param {boolean} mirrored */
@@ -71,7 +77,7 @@ export class Table {
   /** Show a position. @param {Position} position @param {number} draw @param {number} flight in milliseconds @param {string} [pile] where the focus goes if the board has it */
   show(position, draw, flight, pile) {
     const focused = this.element.contains(document.activeElement);
-    this.drag.cancel();
+    this.drag?.cancel();
     this.select(null);
     this.board.fan = draw;
     this.board.show(position, flight);
@@ -213,7 +219,7 @@ export class Table {
   /** @param {MouseEvent} event */
   #click(event) {
     const spot = this.spotOf(event.target);
-    if (!spot || this.drag.swallows(event)) return;
+    if (!spot || this.drag?.swallows(event)) return;
     const { time, x, y } = this.tapped;
     const near = Math.hypot(event.clientX - x, event.clientY - y) < NEAR_PX;
     if (event.detail && near && event.timeStamp - time < TWICE_MS && spot.pile !== "s") return;
@@ -252,7 +258,7 @@ export class Table {
       ArrowLeft: () => this.#go(beside(-1)), ArrowRight: () => this.#go(beside(1)),
       ArrowUp: () => (row === COLUMNS && index > this.position.down[pile] ? this.#go(pile, index - 1) : this.#go(across)),
       ArrowDown: () => (row === COLUMNS && index < length - 1 ? this.#go(pile, index + 1) : this.#go(across)),
-      Escape: () => (this.drag.cancel(), this.select(null)),
+      Escape: () => (this.drag?.cancel(), this.select(null)),
     };
     if (event.key === "Enter" && event.shiftKey) actions.Enter = () => this.home(this.stop);
     const letter = event.key.toLowerCase();

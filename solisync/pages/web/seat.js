@@ -1,56 +1,8 @@
 // @ts-check
-/** What this browser keeps of the page to play: the game, the settings; and which of its tabs plays. */
-
-import { local } from "./http.js";
-import { restored } from "./game.js";
+/** Which of the tabs of this browser plays. */
 
 const GAME = "solisync.game";
-const SETTINGS = "solisync.play";
-const COLOURS = "solisync.colours"; // which replays share
 const WAIT_MS = 400; // for a tab that is just being left, such as this one before a reload
-
-/** @typedef {{draw: 1 | 3, tap: boolean, winnable: boolean, four: boolean, large: boolean, left: boolean}} Settings */
-
-/** @type {Settings} */
-const DEFAULTS = { draw: 1, tap: true, winnable: false, four: false, large: false, left: false };
-
-/** @param {string} key */
-function stored(key) {
-  try {
-    return JSON.parse(local?.getItem(key) ?? "null");
-  } catch {
-    return null;
-  }
-}
-
-/** Store a value; false where the browser refuses. @param {string} key @param {any} value */
-function store(key, value) {
-  try {
-    local?.setItem(key, JSON.stringify(value));
-    return Boolean(local);
-  } catch {
-    return false;
-  }
-}
-
-/** The game that was played last, as far as it can be played again. */
-export const keptGame = () => restored(stored(GAME));
-
-/** @param {import("./game.js").Game} game */
-export const keepGame = (game) => store(GAME, game.kept());
-
-/** @returns {Settings} */
-export function settings() {
-  const { draw, ...marks } = Object(stored(SETTINGS));
-  if (local) marks.four = local.getItem(COLOURS) === "four";
-  const known = Object.entries(DEFAULTS).map(([name, value]) => [name, typeof value === "boolean" ? marks[name] ?? value : draw === 3 ? 3 : 1]);
-  return /** @type {Settings} */ (Object.fromEntries(known));
-}
-
-/** @param {Settings} chosen */
-export function keepSettings(chosen) {
-  if (store(SETTINGS, chosen)) local?.setItem(COLOURS, chosen.four ? "four" : "two");
-}
 
 /** One tab of the browser plays. */
 export class Seat {
