@@ -47,11 +47,12 @@ from .process.metrics import Metrics, Sampler
 from .process.shared_metrics import SharedMetrics
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
-from .serving import Solisync
+from .serving import QUIET_SECONDS, Solisync
 from .settings.misspelt import unknown_variables
 from .settings.settings import ServingSettings
 from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
+from .web.app import HANDLER_SECONDS
 from .web.build import make_site
 from .web.console.build import make_console
 from .web.one_at_a_time import OneAtATime
@@ -105,12 +106,14 @@ def make_service(
     new_id: Callable[[], str] = lambda: str(uuid4()),
     bcrypt_cost: int = passwords.COST,
     times: PoolTimes = TIMES,
+    handler_seconds: float = HANDLER_SECONDS,
+    quiet_seconds: float = QUIET_SECONDS,
 ) -> Solisync:
     """All that one process serves with; nothing is opened or started yet.
 
     A worker listens on the sockets that it has `inherited` from its parent, that of the console as `admin_inherited`,
-    and `when_open` is called when its database is open. Tests have a clock, ids, a cost of bcrypt and times of the pool
-    of their own.
+    and `when_open` is called when its database is open. Tests have a clock, ids, a cost of bcrypt and times of their
+    own.
     """
     migrations = load_migrations()
     limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
@@ -135,6 +138,7 @@ def make_service(
         schema=migrations[-1].number,
         now=now,
         new_id=new_id,
+        handler_seconds=handler_seconds,
     )
     admin_site = None
     if settings.admin_listen is not None:
@@ -146,6 +150,7 @@ def make_service(
         inherited=inherited,
         admin_inherited=admin_inherited,
         when_open=when_open,
+        quiet_seconds=quiet_seconds,
         embedded=_make_embedded(settings, reactor),
         migrations=migrations,
         database=database,

@@ -44,6 +44,7 @@ class Solisync(Daemon):
         inherited: socket.socket | None,
         admin_inherited: socket.socket | None,
         when_open: Callable[[], None],
+        quiet_seconds: float,
         embedded: EmbeddedPostgres | None,
         migrations: tuple[Migration, ...],
         database: Database,
@@ -62,6 +63,7 @@ class Solisync(Daemon):
         self._inherited = inherited
         self._admin_inherited = admin_inherited
         self._when_open = when_open
+        self._quiet_seconds = quiet_seconds
         self._embedded = embedded
         self._migrations = migrations
         self._database = database
@@ -132,7 +134,7 @@ class Solisync(Daemon):
             await self._embedded.start()
             dsn = self._embedded.dsn
         assert dsn is not None
-        quiet_until = self._reactor.seconds() + QUIET_SECONDS
+        quiet_until = self._reactor.seconds() + self._quiet_seconds
         while not self._stopping:
             try:
                 await migrate(self._reactor, dsn, self._migrations)

@@ -26,15 +26,14 @@ from solisync.postgres.database import Database
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.statement import Statement
 from solisync.postgres.times import TIMES, PoolTimes
-from solisync.web import app
 from tests.fire.servers import servers
-from tests.harness.concurrency import at_once
+from tests.harness.concurrency import at_once, until
 from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import QUICK, connect, run_sql, truncate
 from tests.harness.processes import free_port, postmaster
-from tests.harness.service import begin, refused, start
+from tests.harness.service import begin, start
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 HEAL_SECONDS = 2.0
@@ -229,19 +228,23 @@ async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
         assert sign not in process.log
 
 
-async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, server, monkeypatch):
+async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, shared_dsn):
     """The handler's deadline holds although a transaction that has begun goes on, here until its lock is free."""
-    player = await server.player("ann")
-    monkeypatch.setattr(app, "HANDLER_SECONDS", 0.2)
-    with closing(connect(server.dsn)) as blocking, blocking.cursor() as cursor:
-        cursor.execute("BEGIN; SELECT FROM users FOR UPDATE")
-        began = time.monotonic()
-        assert await refused(player.opt_in("Ann")) == (503, "service unavailable")
-        assert time.monotonic() - began < 2
-        cursor.execute("COMMIT")
-    while not (entries := await player.leaderboard()):
-        await deferLater(reactor, 0.01)
-    assert [entry.display_name for entry in entries] == ["Ann"]
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, handler_seconds=0.2)
+    try:
+        ((_, _, token),) = players(shared_dsn, 1)
+        with closing(connect(shared_dsn)) as blocking, blocking.cursor() as cursor:
+            cursor.execute("BEGIN; SELECT FROM users FOR UPDATE")
+            began = time.monotonic()
+            answer = await running.ask("POST", "/api/leaderboard/opt-in", body={"display_name": "Ann"}, bearer=token)
+            assert (answer.status, answer.json) == (503, {"error": "service unavailable"})
+            assert time.monotonic() - began < 2
+            cursor.execute("COMMIT")
+        shown = "SELECT display_name FROM leaderboard"
+        await until(reactor, lambda: run_sql(shared_dsn, shown) == [("Ann",)])
+    finally:
+        await running.service.stopService()
 
 
 @pytest.mark.parametrize("path", ["/health/ready", "/api/replays/recent"])

@@ -54,11 +54,13 @@ class App(KleinResource):
         large_bodies: LargeBodies,
         metrics: Metrics,
         observer: Callable[[Happened], None] | None,
+        handler_seconds: float = HANDLER_SECONDS,
         present_error: Presentation = as_json,
     ) -> None:
         self._present_error = present_error
         self._limiter = limiter
         self._observer = observer
+        self._handler_seconds = handler_seconds
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
         self._time_limit = TimeLimit(reactor=reactor)
@@ -137,7 +139,7 @@ class App(KleinResource):
         if work.called:
             return work
         # a failure after that is for the log alone: the client has gone, or has its reply
-        return self._time_limit.bound(work, HANDLER_SECONDS, on_late_failure=partial(error_reply, request))
+        return self._time_limit.bound(work, self._handler_seconds, on_late_failure=partial(error_reply, request))
 
     async def _reply(self, request: Request) -> Reply:
         route: Route = request.route

@@ -37,6 +37,7 @@ def make_site(
     schema: int,
     now: Callable[[], datetime],
     new_id: Callable[[], str],
+    handler_seconds: float,
 ) -> Site:
     """Build the site, which listens nowhere yet.
 
@@ -76,6 +77,7 @@ def make_site(
         metrics=metrics,
         observer=observer,
         now=now,
+        handler_seconds=handler_seconds,
         present_error=as_page(resources.pages) if settings.pages else as_json,
     )
     return Site(

@@ -12,14 +12,12 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
-from solisync import serving
 from solisync.client import ApiError
 from solisync.errors import ConnectionFailed, ConnectionLost, FatalError
 from solisync.postgres import migrate as runner
 from solisync.postgres import migration_lock
 from solisync.postgres.migrate import Migration, load_migrations, migrate
 from solisync.postgres.times import TIMES, MigrationTimes
-from solisync.web import app
 from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
@@ -124,12 +122,11 @@ async def test_a_kill_in_the_middle_leaves_a_database_that_can_be_migrated(react
     assert await migrate(reactor, empty_database, whole) == ["0002_two.sql"]
 
 
-async def test_a_database_that_comes_late(reactor, postgres, monkeypatch):
+async def test_a_database_that_comes_late(reactor, postgres):
     """Until the database is there the service answers 503; soon after it has appeared, it is ready."""
-    monkeypatch.setattr(serving, "QUIET_SECONDS", 0.1)
-    monkeypatch.setattr(app, "HANDLER_SECONDS", 0.2)
     with capturedLogs() as events:
-        node = begin(reactor, postgres.dsn.replace("dbname=postgres", "dbname=late"))
+        dsn = postgres.dsn.replace("dbname=postgres", "dbname=late")
+        node = begin(reactor, dsn, handler_seconds=0.2, quiet_seconds=0.1)
         client = node.client()
         try:
             assert (await client.live()).status == "ok"

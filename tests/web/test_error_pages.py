@@ -75,11 +75,11 @@ async def test_a_page_that_fails_is_a_page(server, no_lost_failures):
     assert "Something went wrong" in Page(failed.content).texts
 
 
-async def test_a_service_that_is_away_says_so_on_a_page(reactor, postgres, monkeypatch):
+async def test_a_service_that_is_away_says_so_on_a_page(reactor, postgres):
     """503, with the seconds of Retry-After for the script that asks again."""
-    monkeypatch.setattr("solisync.serving.QUIET_SECONDS", 0.1)
-    monkeypatch.setattr("solisync.web.app.HANDLER_SECONDS", 0.2)
-    node = begin(reactor, postgres.dsn.replace("dbname=postgres", "dbname=never"))
+    node = begin(
+        reactor, postgres.dsn.replace("dbname=postgres", "dbname=never"), handler_seconds=0.2, quiet_seconds=0.1
+    )
     try:
         away = await node.ask("GET", "/daily/2026-04-26", BROWSER)
     finally:
