@@ -1,11 +1,13 @@
 """Secrets stay secret; that the rest of the run has logged none is what the fixtures `logs` and `postgres` end with."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from solisync.access.tokens import Tokens
+from solisync.client import ApiError
 from solisync.settings.settings import ServingSettings
 from tests.harness.canaries import SECRETS, leaked
-from tests.harness.constants import PREVIOUS_SECRET
+from tests.harness.constants import PASSWORD, PREVIOUS_SECRET
 from tests.harness.service import environment
 
 
@@ -19,10 +21,20 @@ def test_settings_and_tokens_show_no_secret():
     assert not [secret for secret in SECRETS if secret in shown]
 
 
-async def test_no_log_line_contains_a_secret(server, logs, postgres):
-    """Passwords, tokens, the signing secret and the database's password appear in no log."""
+async def test_no_log_line_contains_a_secret(server, administrate, logs, postgres):
+    """Passwords, tokens, codes, reset links, the signing secret and the database's password appear in no log."""
     client = await server.player("ann")  # so that this test alone has something to look at
     await client.refresh()
+    codes = (await client.make_recovery_codes(PASSWORD)).codes
+    link = (await administrate("users", "link", "ann", "--json")).json["path"]
+    token = link.partition("#")[2]
+    for code in codes[0], codes[0]:  # the second time in vain
+        with suppress(ApiError):
+            await server.client().recover("ann", code, PASSWORD)
+    newer = (await administrate("users", "link", "ann", "--json")).json["path"].partition("#")[2]
+    for each in token, newer, newer:
+        with suppress(ApiError):
+            await server.client().reset(each, PASSWORD)
     files = [*logs.glob("*.log"), *Path(postgres.data_dir).glob("*.log")]
     assert sum(file.stat().st_size for file in files) > 1_000
-    assert not leaked(files)
+    assert not leaked(files, *codes, token, newer)

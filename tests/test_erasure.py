@@ -6,33 +6,12 @@ Source: docs/protocol.md "Goodbye".
 from uuid import UUID
 
 import pytest
-from psycopg2 import sql
 
 from solisync.access.rate_limit import LIMITS_OF_PLAYERS, buckets_of
 from solisync.acts import players
 from tests.harness.acting import act
 from tests.harness.error_codes import table
-from tests.harness.footprint import COLUMNS, play, restrict
-from tests.harness.postgres import connect
-
-FOUND = sql.SQL("SELECT count(*) FROM {} WHERE strpos(lower({}::text), lower(%s)) > 0")
-
-
-def search(dsn, needles):
-    """Every column in which one of the needles stands anywhere."""
-    connection = connect(dsn)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(COLUMNS)
-            found = set()
-            for table, column in cursor.fetchall():
-                for needle in needles:
-                    cursor.execute(FOUND.format(sql.Identifier(table), sql.Identifier(column)), (needle,))
-                    if cursor.fetchone()[0]:
-                        found.add((table, column))
-            return found
-    finally:
-        connection.close()
+from tests.harness.footprint import COLUMNS, play, restrict, search
 
 
 @pytest.mark.parametrize("restricted", [False, True])

@@ -24,7 +24,7 @@ from solisync.web.shared_cache import SECONDS
 from tests.harness.boards import check
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
-from tests.harness.payloads import replay
+from tests.harness.payloads import progress_of, replay
 from tests.harness.players import players
 from tests.harness.service import refused, start
 
@@ -163,8 +163,11 @@ async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting,
 
 
 async def test_two_operators_act_in_turn(server, acting, reactor, no_deadlocks):
-    """Renaming and suspending twice, suspending and lifting, deleting and locking: the record is what happened."""
-    random = Random(2)
+    """Renaming and suspending twice, suspending and lifting, deleting and locking: the record is what happened.
+
+    Meanwhile the player pushes, opts in and uploads, and gets no error of the service.
+    """
+    random, statuses = Random(2), set()
 
     async def attempt(act, player, **given):
         await deferLater(reactor, random.uniform(0, 0.01))
@@ -172,7 +175,20 @@ async def test_two_operators_act_in_turn(server, acting, reactor, no_deadlocks):
             return (await acting.perform(act, player, **given)).changed
         return None
 
-    async def race(player):
+    async def play(user_id, access):
+        client = server.client()
+        client.tokens = TokenPair(access, "")
+        for work in (lambda: client.opt_in(user_id[:8]), lambda: client.upload_replay(replay())):
+            try:
+                await work()
+            except ApiError as error:
+                statuses.add(error.status)
+        answer = await server.ask("POST", "/api/sync/push", body=progress_of(), bearer=access)
+        statuses.add(answer.status)
+
+    async def race(made):
+        player, _, access = made
+        playing = Deferred.fromCoroutine(play(player, access))
         await gatherResults(
             [
                 Deferred.fromCoroutine(attempt(acts.RENAME, player, username=f"one_{player[:8]}")),
@@ -192,6 +208,8 @@ async def test_two_operators_act_in_turn(server, acting, reactor, no_deadlocks):
         )
         assert sorted(map(str, (outcomes[0], outcomes[2]))) == ["None", "True"]
         assert outcomes[1] in (True, None)
+        await playing
 
-    await gather(4, race, [user_id for user_id, _, _ in players(server.dsn, 20)])
+    await gather(4, race, players(server.dsn, 20))
+    assert statuses <= {200, 401, 403, 404}
     assert server.sql("SELECT count(*) FROM admin_acts WHERE act = 'delete'") == [(20,)]

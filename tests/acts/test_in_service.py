@@ -11,6 +11,7 @@ from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS
 from solisync.storage.acts import Actor
+from tests.harness.footprint import search
 from tests.harness.payloads import IMAGES, replay
 
 # Each act with all that can be given to it, in an order in which each changes something.
@@ -51,12 +52,12 @@ def acting(server, reactor, told):
     database = Database(reactor=reactor, size=1, statements=STATEMENTS)
     database.open(server.dsn)
     publish = lambda *notices: told.append(notices)  # noqa: E731
-    yield Acting(database=database, publish=publish, by=Actor("admin", "ann"))
+    yield Acting(database=database, publish=publish, by=Actor("admin", "annie"))
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
 
 
 async def test_the_service_can_perform_every_act(server, acting, told):
-    """Each changes something, and the processes are told of each."""
+    """Each changes something, and the processes are told of each; once the player is deleted, no record names them."""
     assert {act for act, _ in EACH} == {*ACTS}
     client = await server.player("ann")
     user_id = (await client.me()).id
@@ -68,3 +69,5 @@ async def test_the_service_can_perform_every_act(server, acting, told):
         assert (await acting.perform(act, target, **given)).changed, act.name
     concerned = [SessionsEnded(user_id) if act.target == "player" else ReplayStored() for act, _ in EACH]
     assert told == [(each, BoardsChanged()) for each in concerned]
+    assert server.sql("SELECT array_agg(act ORDER BY id) FROM admin_acts") == [([act.name for act, _ in EACH],)]
+    assert search(server.dsn, (user_id, replay_id, "ann", "Anna")) == {("admin_acts", "actor")}

@@ -24,11 +24,17 @@ from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import Settings
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import DSN_PASSWORD
+from tests.harness.constants import DSN_PASSWORD, PASSWORD
 from tests.harness.entry_points import SOLISYNC
+from tests.harness.footprint import restrict
 from tests.harness.payloads import replay
 from tests.harness.postgres import CONTENT, connect, content, run_sql
 from tests.harness.processes import processes_in, run
+
+LEFT_OUT = """
+    SELECT (SELECT count(*) FROM refresh_tokens), (SELECT count(*) FROM recovery_codes),
+        (SELECT count(*) FROM reset_tokens)
+"""
 
 
 def relations(dsn):
@@ -37,7 +43,7 @@ def relations(dsn):
 
 @pytest.fixture
 def filled(server):
-    """The shared service with two players and something of everything."""
+    """The shared service with two players and something of everything, one of them suspended."""
 
     async def fill():
         for name in ("ann", "bob"):
@@ -46,13 +52,16 @@ def filled(server):
             await player.upload_replay(replay())
             await player.push((await player.pull()).merged)
             await player.opt_in(name)
+            await player.make_recovery_codes(PASSWORD)
+        restrict(server.dsn, (await player.me()).id)
+        server.sql("INSERT INTO reset_tokens SELECT id, 'x', now() + interval '1 h' FROM users WHERE username = 'ann'")
 
     pytest_twisted.blockon(Deferred.fromCoroutine(fill()))
     return server
 
 
 async def test_what_was_backed_up_comes_back(administrate, filled, empty_database, place):
-    """Everything but the sessions, and the service's password hashes still fit."""
+    """Everything but sessions and ways to new passwords; the service's password hashes still fit."""
     file = place / "a backup.dump"
     done = await administrate("backup", file, "--json")
     assert done.json == {"file": str(file), "bytes": file.stat().st_size}
@@ -60,19 +69,19 @@ async def test_what_was_backed_up_comes_back(administrate, filled, empty_databas
     assert [each.name for each in place.iterdir()] == [file.name]
     assert (await administrate("restore", file, "--json", DATABASE_URL=empty_database)).json["players"] == 2
     assert content(empty_database) == content(filled.dsn)
-    assert run_sql(empty_database, "SELECT count(*) FROM refresh_tokens") == [(0,)]
+    assert run_sql(empty_database, LEFT_OUT) == [(0, 0, 0)]
     run_sql(empty_database, "INSERT INTO analytics_names (name, seen_on) VALUES ('ann', now())")
 
 
 async def test_a_dump_that_has_sessions_brings_none(administrate, filled, empty_database, place, postgres):
-    """Refresh tokens in a dump that pg_dump has made by itself are left out in the transaction that restores it."""
+    """What is left out of backups is left out of a dump by pg_dump too, in the transaction that restores it."""
     file = place / "dump"
     program = find_binaries(place, None) / "pg_dump"
     subprocess.run([program, "--format=custom", f"--file={file}", f"--dbname={filled.dsn}"], check=True)
-    assert filled.sql("SELECT count(*) > 0 FROM refresh_tokens") == [(True,)]
+    assert min(*filled.sql(LEFT_OUT)[0]) > 0
     await administrate("restore", file, DATABASE_URL=empty_database)
     assert content(empty_database) == content(filled.dsn)
-    assert run_sql(empty_database, "SELECT count(*) FROM refresh_tokens") == [(0,)]
+    assert run_sql(empty_database, LEFT_OUT) == [(0, 0, 0)]
 
 
 async def test_a_file_is_replaced_only_by_force(administrate, filled, place):

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 from msgspec.structs import replace
+from psycopg2 import sql
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import Batch, Event
 from tests.harness.boards import check
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import connect, run_sql
 
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
@@ -19,6 +20,8 @@ COLUMNS = """
       AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'restriction_number', 'imported')
     ORDER BY 1, ordinal_position
 """
+
+FOUND = sql.SQL("SELECT count(*) FROM {} WHERE strpos(lower({}::text), lower(%s)) > 0")
 
 HAPPENED = """
     INSERT INTO account_history (happened_at, user_id, event, reason, client, times)
@@ -76,3 +79,20 @@ async def play(dsn, client, name):
         event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
         await client.report(Batch(session_id="s", user_id=spelling, events=[event]))
     return player
+
+
+def search(dsn, needles):
+    """Every column in which one of the needles stands anywhere."""
+    connection = connect(dsn)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(COLUMNS)
+            found = set()
+            for table, column in cursor.fetchall():
+                for needle in needles:
+                    cursor.execute(FOUND.format(sql.Identifier(table), sql.Identifier(column)), (needle,))
+                    if cursor.fetchone()[0]:
+                        found.add((table, column))
+            return found
+    finally:
+        connection.close()

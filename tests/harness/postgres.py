@@ -9,9 +9,14 @@ QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_con
 CONTENT = {
     "users": "id, username, password_hash, created_at, avatar_extension",
     "avatars": "user_id, image, etag",
-    "replays": "id, body, received_at",
+    "replays": "id, body, received_at, unlisted, held",
     "sync_states": "user_id, payload",
     "leaderboard": "user_id, display_name, visible",
+    "suspensions": "user_id, since, until, message, was_visible",
+    "access_cutoffs": "user_id, cutoff",
+    "profile_locks": "user_id, since",
+    "admin_acts": "id, at, actor_kind, actor, act, target, reason, client, request_id",
+    "admin_notes": "act_id, user_id, replay_id, note, before, after",
     "schema_migrations": "number, name, checksum, applied_at",
 }
 # DELETE where there is little: TRUNCATE makes new files for each table and its indexes, and takes ten times as long.

@@ -4,8 +4,14 @@ import pytest
 
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD
+from tests.harness.postgres import run_sql
 from tests.pages.player import Hand, keep, won_game
 from tests.pages.visitor import Game, picture, until
+
+SUSPEND = """
+    INSERT INTO suspensions (user_id, since, until, message, was_visible)
+    SELECT id, now(), '2199-05-01', 'Please read the rules.', false FROM users WHERE username = %s
+"""
 
 
 class Judge:
@@ -49,9 +55,32 @@ def look_at_play(visitor, look):
     look(visitor, "/play", "a game in play")
 
 
+def submitted(form, **fields):
+    """What fills in a form, and sends it to be refused."""
+
+    def submit(page):
+        for name, value in fields.items():
+            page.fill(f"#{form}-{name}", value)
+        page.click(f"#{form}-form button:not([type])")
+        page.wait_for_selector(f"#{form}-form .refused")
+
+    return submit
+
+
+def look_at_recovery(visitor, look):
+    """A forgotten password: with a code and with a link, typed so that it can be seen, and refused."""
+    open_form = lambda page: page.click("#forgot summary")  # noqa: E731
+    refuse_code = submitted("recover", name="ann", code="0000-0000-0000-0000", password=PASSWORD)
+    look(visitor, "/account", "a password forgotten", open_form)
+    look(visitor, "/account", "a code refused", lambda page: (open_form(page), refuse_code(page)))
+    look(visitor, "/reset", "half a link")
+    look(visitor, "/reset#x", "a link, the password shown", lambda page: page.get_by_label("Show password").check())
+    look(visitor, "/reset#x", "a link refused", submitted("reset", password=PASSWORD))
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
+def test_axe_has_nothing_to_say(visit, running, site, figure, width, scheme):
     judge = Judge()
     out = visit(width=width, scheme=scheme, reduced_motion="reduce")  # axe must not measure colours in mid-flight
 
@@ -62,9 +91,9 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
             visitor.settle()
         judge.look(visitor, state)
 
-    for path in ("/", "/replays", "/daily", "/leaderboard", "/account", "/reset", "/reset#x"):
+    for path in ("/", "/replays", "/daily", "/leaderboard", "/account"):
         look(out, path, f"{path}, empty, signed out")
-    look(out, "/account", "forgotten", lambda page: page.click("#forgot summary"))
+    look_at_recovery(out, look)
     ann = Game(site)
     ann.seen_as("Ann")
     replay_id, taken_back = ann.upload(game(0)), ann.upload(game(0, undo=True))
@@ -92,13 +121,10 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
 
     look_at_play(out, look)
 
-    def wrong(page):
-        page.fill("#in-name", "ann")
-        page.fill("#in-password", "wrong wrong")
-        page.click("#in-form button.main")
-        page.wait_for_selector("#in-form .refused")
-
-    look(out, "/account", "refused", wrong)
+    look(out, "/account", "refused", submitted("in", name="ann", password="wrong wrong"))
+    Game(site, "bob")
+    run_sql(running.dsn, SUSPEND, ("bob",))
+    look(out, "/account", "suspended", submitted("in", name="bob", password=PASSWORD))
     out.context.route("**/api/replays/recent*", lambda route: route.abort())
     look(out, "/replays", "the network is cut", lambda page: page.wait_for_selector(".refused"))
 
@@ -120,7 +146,9 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
         page.click("#codes-form button")
         page.wait_for_selector(".codes li")
 
-    look(inside, "/account", "recovery codes", make_codes)
+    look(inside, "/account", "codes refused", submitted("codes", password="wrong wrong"))
+    look(inside, "/account", "new codes", make_codes)
+    look(inside, "/account", "codes that are left", lambda page: until(page, "/8 codes/.test(document.body.innerText)"))
     look(inside, "/account", "deleting the account", lambda page: page.click("#delete"))
 
     def crop(page):
@@ -138,5 +166,7 @@ def test_axe_has_nothing_to_say(visit, site, figure, width, scheme):
     page.click("#password-form button.main")
     until(page, "document.querySelector('#password-form .refused')")
     judge.look(inside, "password refused")
+    run_sql(running.dsn, "INSERT INTO profile_locks SELECT id, now() FROM users WHERE username = 'ann'")
+    look(inside, "/account", "locked", submitted("name"))
     figure(f"axe, {scheme}, {width} px: {judge.checks} states, {len(judge.found)} violations")
     assert judge.found == []

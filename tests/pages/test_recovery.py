@@ -111,3 +111,19 @@ def test_half_a_link_says_so(visitor):
     visitor.page.evaluate("location.hash = 'x'")
     until(visitor.page, "!document.getElementById('reset-form').hidden")
     assert visitor.page.is_hidden("#incomplete")
+
+
+@pytest.mark.parametrize(
+    ("address", "opening", "form"), [("/reset#x", None, "reset"), ("/account", "#forgot summary", "recover")]
+)
+def test_a_new_password_can_be_seen_while_it_is_typed(visitor, address, opening, form):
+    """As where an account is made; what is typed stays, and so do the hints of password managers."""
+    page = visitor.open(address)
+    if opening:
+        page.click(opening)
+    page.fill(f"#{form}-password", NEW)
+    for seen, kind in ((True, "text"), (False, "password")):
+        page.locator(f"#{form}-form").get_by_label("Show password").set_checked(seen)
+        assert page.get_attribute(f"#{form}-password", "type") == kind
+    assert page.input_value(f"#{form}-password") == NEW
+    assert page.get_attribute(f"#{form}-password", "autocomplete") == "new-password"

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from tests.checking.uploads import game
-from tests.harness.constants import PATIENCE
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.pages.player import keep, won_game
 from tests.pages.visitor import Game, picture, until
 
@@ -14,6 +14,21 @@ NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
 
 def proved(page):
     until(page, "document.getElementById('result').innerText.includes('✓')", PATIENCE)
+
+
+def forgotten(page):
+    """The form for a recovery code, on the screen."""
+    page.click("#forgot summary")
+    page.wait_for_selector("#recover-form")
+    page.evaluate("forgot.scrollIntoView()")
+
+
+def new_codes(page):
+    """Recovery codes that were made just now, on the screen."""
+    page.fill("#codes-password", PASSWORD)
+    page.click("#codes-form button")
+    page.wait_for_selector(".codes li")
+    page.evaluate("codes.scrollIntoView()")
 
 
 def test_pictures_of_all_pages(visit, site, tmp_path):
@@ -45,6 +60,8 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         take("replays", "/replays")
         take("missing", f"/replays/{shared[:-1]}")
         take("sign-in", "/account")
+        take("forgotten", "/account", forgotten)
+        take("reset", "/reset#x")
         visitor.sign_in()
         if kind == "wide":
             visitor.page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
@@ -60,5 +77,6 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         take("daily", "/daily")
         take("player", "/players/ann")
         take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))
-    assert len(list(target.glob("*.webp"))) == 22
+        take("codes", "/account", new_codes)
+    assert len(list(target.glob("*.webp"))) == 28
     assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000

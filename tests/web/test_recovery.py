@@ -8,6 +8,7 @@ import pytest
 from solisync.rules.codes import digest
 from solisync.rules.recovery import CODES, new_reset_token
 from tests.harness.constants import PASSWORD
+from tests.harness.http_requests import new_address
 from tests.harness.service import refused
 
 NEW = "another horse"
@@ -144,6 +145,27 @@ async def test_every_refusal_costs_one_hash(server, monkeypatch, name):
         assert await refused(server.client().recover(name, code, NEW)) == (401, "invalid credentials")
     assert await refused(server.client().reset("no token", NEW)) == (401, "invalid credentials")
     assert len(hashed) == 3
+
+
+async def test_guessing_tells_nothing_and_locks_nobody_out(server):
+    """From several addresses, with a name that has codes and one that nobody has: one answer; a code still works."""
+    client = await server.player("ann")
+    codes = await make_codes(client)
+    answers = set()
+    for _ in range(3):
+        address = new_address()
+        for number in range(9):
+            body = {
+                "username": ("ann", "nobody")[number % 2],
+                "code": f"0000-0000-0000-{number:04}",
+                "new_password": NEW,
+            }
+            answer = await server.ask("POST", "/api/auth/recover", body=body, address=address)
+            answers.add((answer.status, answer.content, frozenset(answer.headers)))
+    ((status, content, _),) = answers
+    assert (status, content) == (401, b'{"error":"invalid credentials"}')
+    await server.client().recover("ann", codes[0], NEW)
+    assert (left(server), await server.client().login("ann", NEW) is not None) == (CODES - 1, True)
 
 
 async def test_making_codes_needs_the_password_and_shares_its_limit(server):

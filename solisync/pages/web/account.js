@@ -41,12 +41,6 @@ async function show() {
   shown = name;
 }
 
-for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll(".reveal"))) {
-  box.onchange = () => {
-    const field = /** @type {HTMLInputElement} */ (box.form?.querySelector("[autocomplete$=password]"));
-    field.type = box.checked ? "text" : "password";
-  };
-}
 enters(byId("in-form"), false);
 enters(byId("new-form"), true);
 addEventListener("session", show);

@@ -24,7 +24,8 @@ const FIELDS = /** @type {Record<string, [string, string]>} */ ({
 export const WRONG_PASSWORD = "That is not your current password.";
 
 /**
- * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed.
+ * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed. Its box
+ * "Show password", if it has one, works.
  * @param {HTMLFormElement} form @param {() => Promise<unknown>} action
  * @param {string} [wrong] what to say of a wrong password
  */
@@ -32,6 +33,12 @@ export function submits(form, action, wrong) {
   const place = /** @type {HTMLElement} */ (form.querySelector(".refusal"));
   const button = /** @type {HTMLButtonElement} */ (form.querySelector("button:not([type])"));
   place.id ||= `${form.id}-refusal`;
+  const box = /** @type {HTMLInputElement | null} */ (form.querySelector(".reveal"));
+  if (box) {
+    const field = /** @type {HTMLInputElement} */ (form.querySelector("[autocomplete$=password]"));
+    box.onchange = () => { field.type = box.checked ? "text" : "password"; };
+    form.onreset = () => { field.type = "password"; };
+  }
   form.onsubmit = async (event) => {
     event.preventDefault();
     if (button.disabled) return;
@@ -68,6 +75,9 @@ export async function attempt(place, action) {
     refuse(place, error, () => attempt(place, action));
   }
 }
+
+/** The box that shows the password of a form, see `submits`. */
+export const reveal = () => h("label", { class: "check" }, h("input", { type: "checkbox", class: "reveal" }), " Show password");
 
 /** A form with its fields, the place for what is refused, and its buttons. @param {string} id @param {Node[]} fields @param {Node[]} buttons */
 export const stack = (id, fields, buttons) =>

@@ -2,7 +2,7 @@
 /** The form on /account for a player who has forgotten the password, and has a recovery code. */
 
 import { exchange } from "./api.js";
-import { field, stack, submits } from "./forms.js";
+import { field, reveal, stack, submits } from "./forms.js";
 import { Refusal } from "./http.js";
 import { byId, h, tell } from "./page.js";
 
@@ -11,7 +11,7 @@ const form = stack("recover-form",
     ...field("recover-name", "User name", { name: "username", autocomplete: "username", autocapitalize: "none" }),
     ...field("recover-code", "Recovery code", { name: "code", autocomplete: "off", autocapitalize: "characters", spellcheck: "false" }),
     ...field("recover-password", "New password", { name: "new_password", type: "password", autocomplete: "new-password", "aria-describedby": "recover-hint" }),
-    h("p", { class: "quiet", id: "recover-hint" }, "At least 8 characters. All your devices are signed out.")],
+    h("p", { class: "quiet", id: "recover-hint" }, "At least 8 characters. All your devices are signed out."), reveal()],
   [h("button", { class: "main" }, "Set the new password")]);
 
 submits(form, async () => {
