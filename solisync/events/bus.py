@@ -168,7 +168,7 @@ class Bus:
                 await self._connection.send(messages, seconds)
                 outcome = "sent"
         except DatabaseError as error:
-            del self._sent_at[first]
+            self._sent_at.pop(first, None)  # gone already, if the connection has been made again meanwhile
             self._faults.note("dropped", f"a batch could not be sent: {error}")
         self._metrics.bus_batches.labels(outcome).inc()
 
