@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, inspect
 
-I64_MAX = 2**63 - 1
 U32_MAX = 2**32 - 1
 U64_MAX = 2**64 - 1
 
