@@ -146,3 +146,102 @@ def test_creating_an_account_begins_where_the_link_says(visitor):
     page.fill("#new-password", "correct horse")
     page.locator("#new-form .reveal").check()
     assert page.get_attribute("#new-password", "type") == "text"
+
+
+def test_a_picture_is_enlarged_with_two_fingers(visit):
+    """Which move apart on it."""
+    ann = visit()
+    ann.register()
+    page = ann.page
+    page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    page.wait_for_selector("#crop:not([hidden])")
+    box = page.locator("#crop canvas").bounding_box()
+    _pinch(page, box, 60)
+    assert float(page.input_value("#zoom")) > 1.5
+
+
+def test_two_fingers_on_a_replay_make_no_step(visit, site):
+    """They enlarge the page; one finger that is swiped goes on."""
+    replay_id = Game(site).upload(game())
+    visitor = visit(width=390, has_touch=True)
+    page = visitor.open(f"/replays/{replay_id}?move=10")
+    page.wait_for_selector("#player.ready")
+    box = page.locator("#board").bounding_box()
+    _pinch(page, box, 60)
+    assert page.input_value("#seek") == "10"
+    assert page.evaluate("visualViewport.scale") > 1.2
+
+
+def _pinch(page, box, apart):
+    """Move two fingers apart, each by so many pixels, in the middle of something."""
+    tools = page.context.new_cdp_session(page)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def touch(kind, distance):
+        points = [{"x": x - distance, "y": y, "id": 0}, {"x": x + distance, "y": y, "id": 1}]
+        tools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points if distance else []})
+
+    touch("touchStart", 30)
+    for step in range(1, 11):
+        touch("touchMove", 30 + apart * step / 10)
+    touch("touchEnd", 0)
+
+
+def test_what_is_left_of_a_day_is_said_as_one_would(visitor):
+    """Without hours where there are none."""
+    page = visitor.open("/replays")
+    left = """async (minutes) => {
+      const { timeLeft } = await import("/web/page.js");
+      const place = document.createElement("p");
+      timeLeft(place, new Date(Date.now() - 86_400_000 + minutes * 60_000 - 1000).toISOString());
+      return place.textContent;
+    }"""
+    texts = [page.evaluate(left, minutes) for minutes in (54, 61, 120, 1, 0)]
+    assert texts == [
+        "54 minutes left",
+        "1 hour 1 minute left",
+        "2 hours left",
+        "1 minute left",
+        "This day is over (in UTC).",
+    ]
+
+
+def test_a_day_leads_to_others(visit, site):
+    """By seven chips, of which those are marked that the player has won, or by the calendar."""
+    ann = visit()
+    ann.register()
+    won = progress_of(progress__daily_challenge_history=["2026-04-24"], stats__games_played=1)
+    Game(site, login=True).call("POST", "/api/sync/push", won)
+    page = ann.open("/daily/2026-04-26")
+    page.wait_for_selector(".chip.won")
+    chips = [chip.get_attribute("href")[7:] for chip in page.locator(".chip").all()]
+    assert chips == [f"2026-04-{day}" for day in range(23, 30)]
+    assert page.locator(".chip.won").get_attribute("href") == "/daily/2026-04-24"
+    assert page.locator(".chip[aria-current]").get_attribute("href") == "/daily/2026-04-26"
+    page.fill("#week input", "2025-12-24")
+    page.wait_for_url(f"{site}/daily/2025-12-24")
+
+
+def test_a_player_is_found_by_name(visitor, site):
+    Game(site).upload(game())
+    page = visitor.open("/replays")
+    page.fill("#find-name", "nobody")
+    page.click("#find button")
+    until(page, "document.getElementById('find-refused').textContent === 'No player with this name has public games.'")
+    page.fill("#find-name", "ann")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/players/ann")
+
+
+@pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
+def test_cards_rise_on_a_win(visit, site, motion, moves):
+    """But not for those who prefer less motion."""
+    replay_id = Game(site).upload(game())
+    visitor = visit(reduced_motion=motion)
+    page = visitor.open(f"/replays/{replay_id}?move=9999")
+    page.wait_for_selector("#player.ready")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Space")
+    until(page, "document.getElementById('seek').value === document.getElementById('seek').max")
+    risen = "document.querySelectorAll('.foundation li:last-child')[3].getAnimations().length"
+    assert bool(page.evaluate(risen)) is moves

@@ -4,6 +4,7 @@
 import { readOwn } from "./api.js";
 import { username } from "./http.js";
 import { byId, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
+import { showWeek } from "./week.js";
 
 const BONUS = 700_000; // points of a win in one second, which the desktop game adds for speed
 
@@ -70,6 +71,7 @@ function load(further) {
 }
 
 if (byId("later").hidden) timeLeft(byId("left"), date);
+showWeek(date).catch(() => {}); // without the marks
 byId("more").onclick = () => load(true);
 load(false);
 if (username()) {

@@ -42,7 +42,7 @@ export function entryTable(entries, caption, { shown, tag } = {}) {
     const text = tag?.(entry);
     return h("tr", { class: entry.own && "own" },
       h("th", {},
-        h("span", { class: "who" }, h("span", { class: "rank" }, entry.rank ?? "…"), " ",
+        h("span", { class: "who" }, h("span", { class: `rank ${entry.rank && entry.rank < 4 ? "first" : ""}` }, entry.rank ?? "…"), " ",
           h("a", { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" }, entry.display_name)),
         entry.own && h("b", { class: "tag" }, "You"), text && h("b", { class: "tag" }, text)),
       h("td", { class: "number" }, score(entry.score)),

@@ -1,5 +1,5 @@
 // @ts-check
-/** Clicks, taps, swipes and the wheel on an element, as steps back (-1) and on (1). */
+/** Clicks, taps, swipes and the wheel on an element, as steps back (-1) and on (1); two fingers enlarge the page. */
 
 const SWIPE = 36; // pixels a step
 const WHEEL = 60; // likewise
@@ -8,12 +8,14 @@ const WHEEL = 60; // likewise
 export function gestures(place, step) {
   let from = 0;
   let swiped = false;
-  place.onpointerdown = ({ clientX }) => {
+  let pinched = false;
+  place.style.touchAction = "pan-y pinch-zoom";
+  place.onpointerdown = ({ clientX, isPrimary }) => {
     from = clientX;
-    swiped = false;
+    swiped = pinched = !isPrimary;
   };
   place.onpointermove = ({ clientX, pointerType, buttons }) => {
-    if (pointerType === "mouse" || !buttons || Math.abs(clientX - from) < SWIPE) return;
+    if (pointerType === "mouse" || !buttons || pinched || Math.abs(clientX - from) < SWIPE) return;
     swiped = true;
     const by = clientX < from ? 1 : -1;
     from -= by * SWIPE;

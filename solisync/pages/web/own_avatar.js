@@ -39,9 +39,30 @@ export function bindAvatar() {
   const form = stack("crop", [canvas, ...field("zoom", "Size", { ...range, min: 1, max: 4 }), ...field("x", "Left and right", range),
     ...field("y", "Up and down", range)], [h("button", { class: "main" }, "Use this picture"), h("button", { type: "button", click: cancel }, "Cancel")]);
   form.hidden = true;
-  canvas.onpointerdown = ({ pointerId }) => canvas.setPointerCapture(pointerId);
+  /** @type {Map<number, {x: number, y: number}>} */
+  const fingers = new Map();
+  const apart = () => {
+    const [one, other] = fingers.values();
+    return Math.hypot(one.x - other.x, one.y - other.y);
+  };
+  canvas.onpointerdown = ({ pointerId, x, y }) => {
+    canvas.setPointerCapture(pointerId);
+    fingers.set(pointerId, { x, y });
+  };
+  canvas.onpointerup = canvas.onpointercancel = ({ pointerId }) => fingers.delete(pointerId);
+  canvas.onwheel = (event) => {
+    event.preventDefault();
+    byId("zoom").value = Number(byId("zoom").value) * Math.exp(-event.deltaY / 500);
+    crop();
+  };
   canvas.onpointermove = (event) => {
     if (!event.buttons || !picture) return;
+    const before = fingers.size === 2 ? apart() : 0;
+    fingers.set(event.pointerId, { x: event.x, y: event.y });
+    if (before) {
+      byId("zoom").value = Number(byId("zoom").value) * apart() / before;
+      return crop();
+    }
     const shown = Math.min(picture.width, picture.height) / Number(byId("zoom").value) / canvas.clientWidth;
     const drag = (/** @type {string} */ id, /** @type {number} */ moved, /** @type {number} */ size) => {
       const spare = size - shown * canvas.clientWidth;

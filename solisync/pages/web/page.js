@@ -73,9 +73,9 @@ export function played(recorded) {
 export function timeLeft(place, date) {
   const tell = () => {
     const minutes = Math.ceil((Date.parse(date) + 86_400_000 - Date.now()) / 60_000);
-    place.textContent = minutes > 0
-      ? `${counted(Math.floor(minutes / 60), "hour")} ${counted(minutes % 60, "minute")} left`
-      : "This day is over (in UTC).";
+    const hours = Math.floor(minutes / 60);
+    const parts = [hours && counted(hours, "hour"), minutes % 60 && counted(minutes % 60, "minute")].filter(Boolean);
+    place.textContent = minutes > 0 ? `${parts.join(" ")} left` : "This day is over (in UTC).";
   };
   tell();
   setInterval(tell, 30_000);

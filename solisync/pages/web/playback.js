@@ -178,8 +178,16 @@ export class Player {
     }
     if (this.move === this.end) {
       this.#playing(false);
+      this.#wave();
       say(this.#told());
     } else requestAnimationFrame((later) => this.#tick(later));
+  }
+
+  /** On a win, the cards on the foundations rise one after the other. */
+  #wave() {
+    if (this.calm.matches) return;
+    byId("board").querySelectorAll(".foundation li:last-child").forEach((/** @type {Element} */ card, /** @type {number} */ at) =>
+      card.animate([{}, { translate: "0 -14%", rotate: "4deg" }, {}], { duration: 600, delay: at * 150, iterations: 2, easing: "ease-in-out" }));
   }
 
   /** Show the position after a move; one step away from the last one, its cards fly. @param {number} move */

@@ -2,7 +2,8 @@
 /** /replays: the newest 50 verified games, or all, by mode and draw mode. */
 
 import { read } from "./api.js";
-import { byId, counted, fill, h, say } from "./page.js";
+import { Refusal } from "./http.js";
+import { byId, counted, fill, h, say, sentence } from "./page.js";
 import { replayTable } from "./replay_table.js";
 
 const form = /** @type {HTMLFormElement} */ (byId("filters"));
@@ -48,4 +49,20 @@ for (const [name, value] of new URLSearchParams(location.search)) {
   const field = form.elements.namedItem(name);
   if (field instanceof HTMLSelectElement && [...field.options].some((option) => option.value === value)) field.value = value;
 }
+
+const find = /** @type {HTMLFormElement} */ (byId("find"));
+find.onsubmit = async (event) => {
+  event.preventDefault();
+  const name = encodeURIComponent(find.username.value.trim());
+  const refused = byId("find-refused");
+  refused.textContent = "";
+  try {
+    await read(`/api/players/${name}/replays?limit=1`);
+    location.assign(`/players/${name}`);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    refused.textContent = error.status === 404 ? "No player with this name has public games." : sentence(error);
+    find.username.focus();
+  }
+};
 await load();

@@ -30,6 +30,12 @@ const pull = () => exclusively("solisync.outbox", async () => {
   return merged;
 });
 
+/** The dates of the deals of the day that the player has won, the newest 365. @returns {Promise<string[]>} */
+export async function wonDays() {
+  const { progress } = await pull();
+  return [progress.daily_challenge_last_completed, ...(progress.daily_challenge_history ?? [])];
+}
+
 /** The player's progress as facts. @param {string} today the date, in UTC */
 export async function standing(today) {
   const { stats, progress, achievements } = await pull();
