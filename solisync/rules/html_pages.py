@@ -116,7 +116,7 @@ STATIC: dict[PageName, PageMeta] = {
     "play": PageMeta("Play", "Klondike solitaire in the browser: any deal, or the deal of the day."),
     "replays": PageMeta("Replays", "The newest wins, to watch move by move."),
     "leaderboard": PageMeta("Leaderboard", "The best games, each proved by its replay."),
-    "account": PageMeta("Account", "Sign in, register, and look after your account."),
+    "account": PageMeta("Account", "Sign in, create an account, or manage yours."),
     "reset": PageMeta("New password", "Set a new password with the link that you were given."),
     "missing": PageMeta("Not found", "There is nothing at this address."),
     "failed": PageMeta("Something went wrong", "The server could not make this page."),

@@ -11,7 +11,7 @@ from .boards import RANKS
 from .verdicts import VerdictAnswer
 
 _VERDICTS = {
-    Status.PENDING: "This game is still being checked. It can be watched as soon as that is done.",
+    Status.PENDING: "We are still checking this game. You can watch it as soon as that is done.",
     Status.REFUTED: "Not confirmed:",
     Status.UNDECIDED: "Neither confirmed nor refuted:",
     Status.UNREADABLE: "It can’t be played back:",
@@ -25,8 +25,8 @@ _REASONS = {
     Reason.SCORE: "its moves win, but with another score.",
     Reason.NO_EXPLANATION: "even allowing for undos, its moves do not win with this score.",
     Reason.BUDGET: "some moves must have been undone, and finding out which would take too long.",
-    Reason.CRASHED: "the check of it failed.",
-    Reason.SEED_ROUNDED: "the number of its deal looks rounded, so its moves may belong to another deal.",
+    Reason.CRASHED: "the check failed.",
+    Reason.SEED_ROUNDED: "its deal number looks rounded, so its moves may belong to another deal.",
 }
 _SUITS = ("clubs", "diamonds", "hearts", "spades")
 _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
@@ -40,8 +40,7 @@ def verdict_text(verdict: VerdictAnswer) -> str:
     won = f"these moves win this deal with exactly {counted(verdict.score or 0, 'point')}."
     if not verdict.undos:
         return f"Verified: {won}"
-    undos = counted(verdict.undos, "undo")
-    return f"Verified with {undos}: with {'it' if verdict.undos == 1 else 'them'} where marked, {won}"
+    return f"Verified: with {counted(verdict.undos, 'undo')} where marked, {won}"
 
 
 def moves_text(verdict: VerdictAnswer) -> str:

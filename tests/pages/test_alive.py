@@ -202,7 +202,7 @@ def test_what_is_left_of_a_day_is_said_as_one_would(visitor):
         "1 hour 1 minute left",
         "2 hours left",
         "1 minute left",
-        "This day is over (in UTC).",
+        "This day has ended (UTC).",
     ]
 
 

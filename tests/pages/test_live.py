@@ -154,7 +154,7 @@ def test_a_suspended_player_is_told(ann, running):
         listening(tab)
     administrate(running, "users", "suspend", "ann", "--message", "Take a break.")
     for tab in (page, other):
-        until(tab, "document.getElementById('notice')?.innerText.includes('Take a break.')", PATIENCE)
+        until(tab, "document.getElementById('over')?.innerText.includes('Take a break.')", PATIENCE)
 
 
 def test_who_is_signed_out_elsewhere_is_told(ann):
@@ -163,13 +163,13 @@ def test_who_is_signed_out_elsewhere_is_told(ann):
     listening(page)
     page.click("#sign-out")
     page.wait_for_selector("#out:not([hidden])")
-    assert page.locator("#notice").count() == 0
+    assert page.locator("#over").count() == 0
     ann.sign_in()
     listening(page)
     game_session = Game(ann.site, login=True)
     (browser,) = [each for each in game_session.call("GET", "/api/sessions") if not each["current"]]
     game_session.call("DELETE", f"/api/sessions/{browser['id']}")
-    until(page, "document.getElementById('notice')?.innerText.startsWith('You have been signed out.')", PATIENCE)
+    until(page, "document.getElementById('over')?.innerText.startsWith('You have been signed out.')", PATIENCE)
     assert page.is_visible("#out")
 
 
@@ -177,7 +177,7 @@ def test_who_is_deleted_elsewhere_is_told(ann):
     page = ann.open("/account")
     listening(page)
     Game(ann.site, login=True).call("DELETE", "/api/account")
-    until(page, "document.getElementById('notice')?.innerText.startsWith('This account has been deleted.')", PATIENCE)
+    until(page, "document.getElementById('over')?.innerText.startsWith('This account has been deleted.')", PATIENCE)
     page.wait_for_selector("#out:not([hidden])")
 
 

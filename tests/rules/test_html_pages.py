@@ -95,11 +95,11 @@ def test_time_is_shown_as_a_clock(seconds, shown):
 def test_the_description_has_the_details_and_the_verdict():
     """What a preview shows is as true as what is known."""
     details = "Mode Classic, deal 18446744073709551615, 2026-05-19."
-    assert description() == f"{details} This game is still being checked. It can be watched as soon as that is done."
+    assert description() == f"{details} We are still checking this game. You can watch it as soon as that is done."
     assert description(VERIFIED) == f"{details} Verified: these moves win this deal with exactly 650 points."
     undone = msgspec.structs.replace(VERIFIED, undos=2)
-    assert "Verified with 2 undos: with them where marked, these moves win" in description(undone)
-    assert "Verified with 1 undo: with it where marked" in description(msgspec.structs.replace(VERIFIED, undos=1))
+    assert "Verified: with 2 undos where marked, these moves win" in description(undone)
+    assert "Verified: with 1 undo where marked" in description(msgspec.structs.replace(VERIFIED, undos=1))
     assert description(deal=None, mode="TimeAttack").startswith("Mode Time attack, 2026-05-19. ")
 
 

@@ -405,7 +405,7 @@ async def test_a_page_says_what_it_is_without_a_script(server):
         " SELECT id, 'verified', '2026-05-19', 2, 650, 1104, '{}', 1, now() FROM replays"
     )
     texts = "".join(Page((await server.ask("GET", path)).content).texts)
-    assert "Verified with 2 undos: with them where marked, these moves win this deal with exactly 650 points." in texts
+    assert "Verified: with 2 undos where marked, these moves win this deal with exactly 650 points." in texts
     assert "1,104 moves, 2 undos" in texts
     day = (await server.ask("GET", DAY)).content.decode()
     texts = "".join(Page(day.encode()).texts)

@@ -31,7 +31,7 @@ function met({ score, time_seconds: seconds }) {
 async function parts() {
   byId("more-place").hidden = !next;
   const { entryTable } = await import("./entries.js");
-  if (!entries.length) return [h("p", { class: "quiet" }, "Nobody on the leaderboard has won it yet.")];
+  if (!entries.length) return [h("p", { class: "quiet" }, "No entries yet.")];
   const have = entries.filter(met);
   const only = h("input", { type: "checkbox", id: "only-met", change: () => ((onlyMet = only.checked), show()) });
   const show = async () => (await import("./live.js")).replace(winners, await parts());

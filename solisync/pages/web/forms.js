@@ -7,7 +7,7 @@ import { countDown, h, refuse, sentence } from "./page.js";
 /** What errors of forms are about: by code the field, and what they say. */
 const FIELDS = /** @type {Record<string, [string, string]>} */ ({
   username_length: ["username", "Choose a user name of 3 to 32 characters."],
-  username_characters: ["username", "A user name can have letters without accents, digits and underscores."],
+  username_characters: ["username", "A user name can have unaccented letters, digits and underscores."],
   username_taken: ["username", "That user name is taken. Please choose another one."],
   username_differs: ["username", "That is not your user name."],
   password_length: ["new_password", "Choose a password of at least 8 characters."],

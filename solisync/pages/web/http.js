@@ -44,7 +44,7 @@ export async function send(path, more) {
   try {
     answer = await fetch(path, more);
   } catch {
-    throw new Refusal(0, "offline", "The server can’t be reached. Nothing is lost: try again.");
+    throw new Refusal(0, "offline", "The server can’t be reached. Nothing is lost; please try again.");
   }
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));

@@ -43,8 +43,8 @@ export const streaming = (boards = []) =>
 
 /** Say what ended, as long as the page is open. @param {string} text @param {boolean} [signIn] */
 function notice(text, signIn) {
-  byId("notice")?.remove();
-  byId("main").prepend(h("p", { id: "notice", class: "refused", role: "alert" }, text, " ",
+  byId("over")?.remove();
+  byId("main").prepend(h("p", { id: "over", class: "refused", role: "alert" }, text, " ",
     signIn && h("a", { href: signInPath(), class: "button" }, "Sign in")));
 }
 

@@ -78,7 +78,7 @@ function bindForms() {
     const link = h("a", { download: `solisync-${username()}.json`, href: URL.createObjectURL(await (await ask("GET", "/api/me/export")).blob()) });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    tell("Your data is being saved.");
+    tell("Your download has started.");
   });
   byId("sign-out-others").onclick = signOutOthers;
   byId("sign-out").onclick = () => attempt(byId("out-refused"), signOut);
@@ -86,7 +86,7 @@ function bindForms() {
     [h("h2", {}, "Delete the account?"), h("p", {}, "This can’t be undone."),
       ...field("delete-name", "Your user name", { name: "username", autocomplete: "off", autocapitalize: "none" }),
       ...field("delete-password", "Your password", { name: "password", type: "password", autocomplete: "current-password" })],
-    [h("button", { class: "danger" }, "Delete it all"), h("button", { type: "button", click: () => dialog.close() }, "Keep it")]);
+    [h("button", { class: "danger" }, "Delete my account"), h("button", { type: "button", click: () => dialog.close() }, "Keep my account")]);
   const dialog = h("dialog", { "aria-label": "Delete the account?" }, form);
   document.body.append(dialog);
   byId("delete").onclick = () => dialog.showModal();

@@ -80,7 +80,7 @@ export function bindAvatar() {
     try {
       picture = await createImageBitmap(file);
     } catch {
-      byId("file-refused").append(h("p", { class: "refused", role: "alert" }, "This file is not a picture that your browser can read."));
+      byId("file-refused").append(h("p", { class: "refused", role: "alert" }, "Your browser can’t read this file as a picture."));
       return;
     }
     for (const [id, value] of Object.entries({ zoom: 1, x: 0.5, y: 0.5 })) byId(id).value = value;

@@ -22,7 +22,7 @@ function askAndDelete(question, path, done) {
     done();
   });
   const dialog = h("dialog", { "aria-label": question, close: () => dialog.remove() },
-    h("h2", {}, question), h("p", {}, "Its link stops working, and it leaves the leaderboard. This can’t be undone."), refused,
+    h("h2", {}, question), h("p", {}, "Its link will stop working, and it will disappear from the leaderboard. This can’t be undone."), refused,
     h("form", { method: "dialog", class: "row" }, h("button", {}, "Keep it"),
       h("button", { type: "button", class: "danger", id: "game-delete", click: go }, "Delete")));
   document.body.append(dialog);
@@ -42,7 +42,7 @@ function gameRow(game) {
         listed.checked = !wanted;
         throw error;
       });
-      tell(wanted ? "This game is public now." : "This game is not public any more.");
+      tell(wanted ? "This game is public now." : "This game is no longer public.");
     });
   } });
   listed.checked = game.listed;
@@ -75,7 +75,7 @@ export async function loadGames(further) {
     const rows = [...before, ...page.replays.map(gameRow)];
     const heads = ["Score", "Time", "Game", "Check", "Played", "Public", "Delete"];
     place.replaceChildren(rows.length ? table("The newest first", heads, rows)
-      : h("p", { class: "quiet" }, "No games yet. Sign in inside the game, and it will upload every win."));
+      : h("p", { class: "quiet" }, "No games yet. Sign in inside the game to upload every win."));
     byId("more-place").hidden = !next;
   });
 }

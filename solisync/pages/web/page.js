@@ -75,7 +75,7 @@ export function timeLeft(place, date) {
     const minutes = Math.ceil((Date.parse(date) + 86_400_000 - Date.now()) / 60_000);
     const hours = Math.floor(minutes / 60);
     const parts = [hours && counted(hours, "hour"), minutes % 60 && counted(minutes % 60, "minute")].filter(Boolean);
-    place.textContent = minutes > 0 ? `${parts.join(" ")} left` : "This day is over (in UTC).";
+    place.textContent = minutes > 0 ? `${parts.join(" ")} left` : "This day has ended (UTC).";
   };
   tell();
   setInterval(tell, 30_000);

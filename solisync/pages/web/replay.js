@@ -50,7 +50,7 @@ async function open() {
     if (move) byId("board").focus({ preventScroll: true });
   } catch (error) {
     const long = error instanceof Refusal && error.code === "not_playable";
-    if (long) byId("why").textContent = "This game is verified, but it has too many moves to be shown here.";
+    if (long) byId("why").textContent = "This game is verified, but it has too many moves to play back here.";
     else refuse(byId("why"), error, open);
   } finally {
     place.removeAttribute("aria-busy");
@@ -110,7 +110,7 @@ async function own() {
     try {
       refused.replaceChildren();
       await ask("PUT", `${path}/listed`, { json: { listed: listed.checked } });
-      tell(listed.checked ? "This game is public now." : "This game is not public any more.");
+      tell(listed.checked ? "This game is public now." : "This game is no longer public.");
     } catch (error) {
       const wanted = listed.checked;
       listed.checked = !wanted;

@@ -22,7 +22,7 @@ function chosen() {
 function table() {
   const shown = chosen();
   if (shown.length) return replayTable(shown, today);
-  return h("p", { class: "quiet" }, replays.length ? "None of the newest games is like that." : "No games have been uploaded yet.");
+  return h("p", { class: "quiet" }, replays.length ? "None of the newest games match these filters." : "No games have been uploaded yet.");
 }
 
 const load = () => fill(list, async () => {

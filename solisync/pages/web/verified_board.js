@@ -36,7 +36,7 @@ async function load(further) {
 async function neighbours() {
   if (entries.some((entry) => entry.own)) return [];
   const near = (await readOwn(boardPath({ around: "me" }))).entries;
-  return near.length ? [h("h2", {}, "Where you are"), entryTable(near, "You and your neighbours")] : [];
+  return near.length ? [h("h2", {}, "Your rank"), entryTable(near, "You and your neighbours")] : [];
 }
 
 const around = () => fill(byId("around"), neighbours);
