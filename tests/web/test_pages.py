@@ -396,7 +396,7 @@ async def test_a_page_says_what_it_is_without_a_script(server):
     page = Page((await server.ask("GET", path)).content)
     texts = " ".join("".join(page.texts).split())
     assert "Ann won with 650 points" in texts
-    assert "This game is still being checked." in texts
+    assert "We are still checking this game." in texts
     for fact in ("Time 4:11", "Moves –", "Draw Draw three", "Mode Classic", "Played 19 May 2026", f"Deal {2**64 - 1}"):
         name, _, value = fact.partition(" ")
         assert f"{name}{value}" in texts
