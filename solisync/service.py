@@ -142,7 +142,9 @@ def make_service(
     )
     admin_site = None
     if settings.admin_listen is not None:
-        admin_site = make_console(settings, reactor, database=database, metrics=metrics, live=live, now=now)
+        admin_site = make_console(
+            settings, reactor, database=database, metrics=metrics, live=live, passwords=hashing, now=now
+        )
     return Solisync(
         settings=settings,
         reactor=reactor,

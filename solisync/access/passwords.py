@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import os
+import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -71,6 +72,10 @@ class Passwords:
     async def hash(self, password: bytes) -> str:
         """The bcrypt hash of `password`; raises Unavailable when the queue is full."""
         return await self._run(lambda: bcrypt.hashpw(prehash(password), bcrypt.gensalt(self._cost)).decode("ascii"))
+
+    async def hash_of_nothing(self) -> str:
+        """The hash of a random password, which nobody knows."""
+        return await self.hash(secrets.token_urlsafe(32).encode())
 
     async def verify(self, password: bytes, password_hash: str | None, *, cut: bool = False) -> bool:
         """Whether `password` has this hash; for None, False after the same work. Raises Unavailable as `hash` does.

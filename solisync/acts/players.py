@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from ..access.rate_limit import buckets_of
+from ..errors import Conflict, DatabaseError
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
@@ -12,7 +13,7 @@ from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
 from ..storage import accounts, recovery, restricting, restrictions, sessions
 from ..storage.accounts import Player
-from .act import NOTHING, Act, Done
+from .act import NOTHING, Act, Acting, Done
 
 LIFETIME = int(ACCESS_LIFETIME.total_seconds())
 
@@ -118,3 +119,14 @@ END_SESSIONS = Act("end_sessions", "player", end_sessions)
 LINK = Act("link", "player", link)
 RENAME = Act("rename", "player", rename)
 DELETE = Act("delete", "player", delete)
+
+
+async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:
+    """Perform RENAME; raises Conflict when another player has the name."""
+    try:
+        return await acting.perform(RENAME, user_id, username=username)
+    except DatabaseError:
+        owner = await acting.database.autocommit(accounts.find, None, username)
+        if owner is not None and owner.id != user_id:
+            raise Conflict("username_taken", "username already taken") from None
+        raise

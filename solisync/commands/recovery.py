@@ -1,7 +1,5 @@
 """`solisync users link`: a link with which a player sets a new password."""
 
-import secrets
-
 from ..access.passwords import Passwords
 from ..acts import players as acts
 from ..rules.codes import digest
@@ -14,16 +12,11 @@ async def link(task: Task) -> None:
     """Make a reset link, and with --lock-out keep everybody out of the account who hasn't got it."""
     async with task.acting() as acting:
         found = await acting.database.autocommit(player, task.chosen.user)
-        unknown = await _hash_of_nothing(task) if task.chosen.lock_out else None
+        hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
+        unknown = await hashing.hash_of_nothing() if task.chosen.lock_out else None
         token = new_reset_token()
         done = await acting.perform(acts.LINK, found.id, token_digest=digest(token), password_hash=unknown)
         path = reset_path(token)
         task.output.say(path, id=found.id, username=found.username, path=path, expires_at=done.result)
         if not task.output.json:
             task.output.say(f"for '{found.username}', once, until {shown(done.result)} UTC")
-
-
-async def _hash_of_nothing(task: Task) -> str:
-    """The hash of a random password, which nobody knows."""
-    hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
-    return await hashing.hash(secrets.token_urlsafe(32).encode())

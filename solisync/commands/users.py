@@ -1,19 +1,19 @@
 """`solisync users`: listing, showing, renaming and deleting players."""
 
-from dataclasses import asdict
+from dataclasses import asdict as fields_of
+
+from msgspec.structs import asdict
 
 from ..acts import players as acts
-from ..errors import Conflict, DatabaseError, FatalError
+from ..errors import FatalError
 from ..process.audit import audit
-from ..rules.accounts import avatar_url, check_username
-from ..rules.saved import read_saved
-from ..storage import accounts, moderation, players
-from ..storage.accounts import Summary
-from ..storage.moderation import CurrentRestrictions
+from ..rules.accounts import check_username
+from ..storage import players
 from ..storage.paging import FIRST_TIME
 from ..storage.players import ListedPlayer
+from ..web.console.players import facts
 from .output import Column, bytes_shown
-from .task import Task, no_such_player, player
+from .task import Task, player
 
 COLUMNS = (
     Column("username", 32),
@@ -53,12 +53,7 @@ async def show_one(task: Task) -> None:
     """Show what is stored about a player, in numbers."""
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
-        summary = await accounts.summary(statements, found.id)
-        if summary is None:
-            raise no_such_player(task.chosen.user)
-        held = await moderation.restrictions(statements, found.id)
-        facts = {"username": found.username, "id": found.id, **_facts(found.id, summary)}
-        task.output.facts(facts | ({} if held is None else _restrictions(held)))
+        task.output.facts(asdict(await facts(statements, found.id)))
 
 
 async def rename(task: Task) -> None:
@@ -66,12 +61,7 @@ async def rename(task: Task) -> None:
     username = check_username(task.chosen.username)
     async with task.acting() as acting:
         found = await acting.database.autocommit(player, task.chosen.user)
-        try:
-            done = await acting.perform(acts.RENAME, found.id, username=username)
-        except DatabaseError:
-            if username != found.username and await acting.database.autocommit(accounts.is_taken, username):
-                raise Conflict("username_taken", "username already taken") from None
-            raise
+        done = await acts.perform_rename(acting, found.id, username)
         former = done.before or username
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
 
@@ -85,39 +75,5 @@ async def delete(task: Task) -> None:
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 
 
-def _restrictions(held: CurrentRestrictions) -> dict[str, object]:
-    return {
-        "suspended_since": held.since,
-        "suspended_until": held.until,
-        "suspension_message": held.message,
-        "locked_since": held.locked_since,
-    }
-
-
 def _line(each: ListedPlayer, task: Task) -> dict[str, object]:
-    return asdict(each) | ({} if task.output.json else {"bytes": bytes_shown(each.bytes)})
-
-
-def _facts(user_id: str, summary: Summary) -> dict[str, object]:
-    stats = progress = pushed = None
-    if summary.payload is not None:
-        payload = read_saved(summary.payload).payload
-        stats, progress, pushed = payload.stats, payload.progress, payload.last_modified
-    return {
-        "created_at": summary.created_at,
-        "avatar": avatar_url(user_id, summary.avatar),
-        "avatar_bytes": summary.avatar_bytes,
-        "sessions": summary.sessions,
-        "replays": summary.replays,
-        "replay_bytes": summary.replay_bytes,
-        "pushed_at": pushed,
-        "progress_bytes": None if summary.payload is None else len(summary.payload),
-        "games_played": stats and stats.games_played,
-        "games_won": stats and stats.games_won,
-        "level": progress and progress.level,
-        "on_leaderboard": summary.visible,
-        "display_name": summary.display_name,
-        "best_score": summary.best_score,
-        "best_time_secs": summary.best_time_secs,
-        "best_recorded_at": summary.recorded_at,
-    }
+    return fields_of(each) | ({} if task.output.json else {"bytes": bytes_shown(each.bytes)})

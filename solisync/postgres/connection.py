@@ -96,7 +96,7 @@ class Connection:
 
     def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
-        if self._prepared:
+        if self._prepared and all(statement.prepared for statement, *_ in steps):
             sql = "; ".join(statement.execution for statement, *_ in steps)
             return self.execute(before + sql + after, [value for _, *values in steps for value in values])
         sql = "; ".join(statement.inline(number) for number, (statement, *_) in enumerate(steps))

@@ -12,6 +12,8 @@ from . import paging
 from .accounts import Player
 from .rows import many, maybe
 
+SHOWN = 50  # acts on a page of the console
+
 ActorKind = Literal["admin", "shell", "service"]
 TargetKind = Literal["player", "replay"]
 
@@ -119,6 +121,11 @@ def recording(
     """Record an act on a player, or on a replay of theirs."""
     who = (by.kind, by.name, act, target, reason, by.client, by.request_id)
     return ((RECORD, *who, user_id, replay_id, note, before, after),)
+
+
+async def page(statements: Statements, *, before: int | None, act: str | None, actor: str | None) -> list[RecordedAct]:
+    """A page of the acts of this name, of this actor, older than that with the id `before`, newest first."""
+    return many(LIST, await statements.run(LIST, before or 2**63 - 1, act, actor, SHOWN + 1))
 
 
 def listed(

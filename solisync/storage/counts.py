@@ -25,6 +25,20 @@ class RowCounts:
     analytics_events: int
 
 
+@dataclass(frozen=True, slots=True)
+class RowEstimates:
+    """About how many rows some tables have; the last two are exact."""
+
+    users: int
+    refresh_tokens: int
+    replays: int
+    verdicts: int
+    avatars: int
+    analytics_events: int
+    suspensions: int
+    profile_locks: int
+
+
 PLAYERS = Query("admin_count_players", "SELECT count(*) FROM users", prepared=False, row=int)
 
 EVERYTHING = Query(
@@ -57,3 +71,28 @@ async def players(statements: Statements) -> int:
 async def everything(statements: Statements) -> RowCounts:
     """The number of rows of every kind."""
     return one(EVERYTHING, await statements.run(EVERYTHING))
+
+
+def _about(table: str) -> str:
+    """How many rows a table has: as it was last analyzed, or exactly if these are few."""
+    return f"""
+        (SELECT CASE WHEN reltuples > 10000 THEN reltuples::bigint ELSE (SELECT count(*) FROM {table}) END
+        FROM pg_class WHERE oid = '{table}'::regclass) AS {table}
+    """  # noqa: S608
+
+
+ESTIMATES = Query(
+    "admin_estimates",
+    f"""
+    SELECT {_about("users")}, {_about("refresh_tokens")}, {_about("replays")}, {_about("verdicts")},
+        {_about("avatars")}, {_about("analytics_events")}, (SELECT count(*) FROM suspensions) AS suspensions,
+        (SELECT count(*) FROM profile_locks) AS profile_locks
+    """,  # noqa: S608
+    prepared=False,
+    row=RowEstimates,
+)
+
+
+async def estimates(statements: Statements) -> RowEstimates:
+    """About how many rows there are, without reading large tables."""
+    return one(ESTIMATES, await statements.run(ESTIMATES))

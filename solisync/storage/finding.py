@@ -123,3 +123,23 @@ async def by_part(statements: Statements, text: str, *, display_names: bool) -> 
         if page.last is None:
             return
         last = page.last
+
+
+RESTRICTED = Query(
+    "admin_restricted",
+    f"""
+    WITH found AS (
+        SELECT user_id AS id FROM suspensions WHERE $1::text = 'suspended'
+        UNION ALL SELECT user_id FROM profile_locks WHERE $1::text = 'locked'
+        LIMIT {MOST + 1}
+    )
+    {_FOUND}
+    """,  # noqa: S608
+    prepared=False,
+    row=FoundPlayer,
+)
+
+
+async def restricted(statements: Statements, state: str) -> list[FoundPlayer]:
+    """Players who are "suspended" or "locked", by name: up to MOST, and one more if there is."""
+    return many(RESTRICTED, await statements.run(RESTRICTED, state))

@@ -53,6 +53,19 @@ class ChangedProfile:
     avatar: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class RegisteredPlayer:
+    """A player who has registered, from which address, and what others see of them now."""
+
+    at: datetime
+    username: str
+    id: str
+    display_name: str | None
+    visible: bool | None
+    avatar: str | None
+    client: str | None
+
+
 # Players who are deleted meanwhile drop out: rows of `users` are locked as the foreign key would do it, and one that is
 # gone fails nothing. In the order of ids, so that two of these can't deadlock; pushes don't wait for them. By the clock
 # of the database, which decides how long rows are kept.
@@ -160,3 +173,22 @@ async def changed(
 ) -> list[ChangedProfile]:
     """The players of the LATEST events who did this, and still have what they chose, the last first."""
     return many(CHANGED, await statements.run(CHANGED, event, most))
+
+
+# The index of ids has the newest at its end.
+REGISTERED = Query(
+    "admin_registered",
+    f"""
+    SELECT happened_at AS at, username, users.id, display_name, visible, avatar_extension AS avatar, client
+    FROM (SELECT * FROM account_history ORDER BY id DESC LIMIT {LATEST}) AS latest
+    JOIN users ON users.id = latest.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    WHERE event = 'register' ORDER BY latest.id DESC LIMIT $1::int
+    """,  # noqa: S608
+    prepared=False,
+    row=RegisteredPlayer,
+)
+
+
+async def registered(statements: Statements, *, most: int) -> list[RegisteredPlayer]:
+    """The newest players of the LATEST events, and where they came from, the last first."""
+    return many(REGISTERED, await statements.run(REGISTERED, most))

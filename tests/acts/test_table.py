@@ -1,10 +1,13 @@
 """The table of acts, and the page that explains it."""
 
 import re
+from inspect import iscoroutinefunction, signature
 
 from solisync.acts import players, replays, shown
 from solisync.acts.table import ACTS
 from solisync.commands.table import COMMANDS
+from solisync.web.console.act_routes import act_routes
+from solisync.web.console.acts import Acts
 from tests.harness.constants import ROOT
 
 PAGE = (ROOT / "docs" / "moderation.md").read_text("utf-8")
@@ -23,11 +26,25 @@ def test_each_act_has_a_name_of_its_own():
 
 def test_each_act_has_a_command():
     """A command that acts performs it, by a reference to its Act, whose module and name are as in the table."""
-    sources = "".join(path.read_text("utf-8") for path in (ROOT / "solisync" / "commands").glob("*.py"))
-    performed = set(re.findall(r"\b(?:acts|players|shown|replays)\.([A-Z_]+)\b", sources))
-    constants = {name for act in ACTS for name in _names(act)}
-    assert constants <= performed
+    commands = (ROOT / "solisync" / "commands").glob("*.py")
+    assert {name for act in ACTS for name in _names(act)} <= _performed(commands)
     assert sum(command.acts for command in COMMANDS) >= len(ACTS)
+
+
+def test_each_act_has_one_route():
+    """Handlers of the console perform all acts, and each handler has one route."""
+    module = ROOT / "solisync" / "web" / "console" / "acts.py"
+    assert {name for act in ACTS for name in _names(act)} == _performed([module])
+    handlers = [name for name, value in vars(Acts).items() if iscoroutinefunction(value) and not name.startswith("_")]
+    rows = [route.handler.__name__ for route in act_routes(Acts(**dict.fromkeys(signature(Acts).parameters)))]
+    assert sorted(rows) == sorted(handlers)
+
+
+def _performed(files):
+    """The constants of acts that these files perform."""
+    sources = "".join(path.read_text("utf-8") for path in files)
+    found = re.findall(r"\b(?:acts|players|shown|replays)\.([A-Z_]+\b|perform_[a-z_]+)", sources)
+    return {name.removeprefix("perform_").upper() for name in found}
 
 
 def _names(act):

@@ -6,13 +6,18 @@ from datetime import datetime
 from twisted.internet.base import ReactorBase
 
 from ...access.large_bodies import LargeBodies
+from ...access.passwords import Passwords
 from ...access.rate_limit import RateLimiter
 from ...events.live import Live
 from ...postgres.database import Database
 from ...process.metrics import Metrics
 from ...settings.settings import ServingSettings
 from ..wire.site import Site
+from .acts import Acts
 from .app import AdminsApp
+from .overview import Overviews
+from .players import PlayerViews
+from .replays import ReplayViews
 from .routes import routes
 from .signing_in import SigningIn
 
@@ -24,6 +29,7 @@ def make_console(
     database: Database,
     metrics: Metrics,
     live: Live,
+    passwords: Passwords,
     now: Callable[[], datetime],
 ) -> Site:
     """Build the site of the console, which listens nowhere yet."""
@@ -32,7 +38,13 @@ def make_console(
         metrics.refusals.labels(name).inc()
 
     app = AdminsApp(
-        routes(signing_in=SigningIn(database=database, reactor=reactor)),
+        routes(
+            signing_in=SigningIn(database=database, reactor=reactor),
+            acts=Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
+            players=PlayerViews(database=database, reactor=reactor),
+            replays=ReplayViews(database=database),
+            overviews=Overviews(database=database, reactor=reactor, now=now),
+        ),
         database=database,
         hosts=settings.admin_hosts,
         reactor=reactor,

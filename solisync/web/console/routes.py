@@ -4,22 +4,38 @@ from ...rules.console import Myself, SignedIn, SignIn
 from ...rules.shapes import Ok
 from ..resources.openapi import Interface, OpenApi
 from ..route import Json, Route
+from .act_routes import act_routes
+from .acts import Acts
+from .overview import Overviews
+from .players import PlayerViews
+from .reading_routes import reading_routes
+from .replays import ReplayViews
 from .route import delete, get, post
 from .signing_in import SigningIn
 
 INTERFACE = Interface(
     "solisync administration",
     "Administration of players and their data, on a listener of its own.",
-    {"session": "Sessions of admins", "docs": "This interface"},
+    {
+        "session": "Sessions of admins",
+        "players": "Players, and what is done to them",
+        "replays": "Replays, and what is done to them",
+        "service": "What is new, what was done, and how the service is",
+        "docs": "This interface",
+    },
     ("session", {"type": "apiKey", "in": "cookie", "name": "solisync-admin"}),
 )
 
 
-def routes(*, signing_in: SigningIn) -> tuple[Route, ...]:
+def routes(
+    *, signing_in: SigningIn, acts: Acts, players: PlayerViews, replays: ReplayViews, overviews: Overviews
+) -> tuple[Route, ...]:
     """Every route of the console; all that change something are for its own pages alone."""
     openapi = OpenApi(lambda: table, INTERFACE)
     table: tuple[Route, ...] = (
         *_session(signing_in),
+        *reading_routes(players, replays, overviews),
+        *act_routes(acts),
         get("/openapi.json", openapi.document, name="openapi", tag="docs", summary="This interface"),
     )
     return table

@@ -1,0 +1,159 @@
+"""Routes that do something to players and replays: each is an act (docs/console.md "Acts")."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec import UNSET
+from twisted.internet.base import ReactorBase
+
+from ...access.passwords import Passwords
+from ...acts import players, replays, shown
+from ...acts.act import Act, Acting, Done, Why
+from ...errors import BadRequest, NotFound
+from ...events.notices import Publish
+from ...postgres.database import Database
+from ...rules.codes import digest
+from ...rules.console_acts import (
+    ActBody,
+    Acted,
+    CheckBody,
+    DeletionBody,
+    EndedSessions,
+    EndSessionsBody,
+    EntryBody,
+    LinkBody,
+    ListedBody,
+    LockBody,
+    NewLink,
+    Suspended,
+    SuspensionBody,
+    SuspensionsBody,
+    UsernameBody,
+    check_suspension,
+)
+from ...rules.ids import is_id
+from ...rules.recovery import new_reset_token, reset_path
+from ...storage import accounts
+from ...storage.acts import Actor
+
+MANY_SECONDS = 10.0  # for suspending several; the rest is for another request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acts:
+    """Performs acts in the name of admins. A request that changes nothing is answered like one that does."""
+
+    database: Database
+    publish: Publish
+    passwords: Passwords
+    reactor: ReactorBase
+    now: Callable[[], datetime]
+
+    async def suspension(self, user_id: str, body: SuspensionBody, actor: Actor) -> Acted:
+        """Suspend a player, or end the suspension."""
+        if not body.suspended:
+            return await self._player(players.UNSUSPEND, user_id, body, actor)
+        message = check_suspension(body.until, body.message, self.now())
+        return await self._player(players.SUSPEND, user_id, body, actor, until=body.until, message=message)
+
+    async def suspensions(self, body: SuspensionsBody, actor: Actor) -> Suspended:
+        """Suspend several players, in a transaction each, for as long as a request may take."""
+        message = check_suspension(body.until, body.message, self.now())
+        acting, wanted = self._acting(body, actor), list(dict.fromkeys(body.ids))
+        given = {"until": body.until, "message": message}
+        suspended: list[str] = []
+        deadline = self.reactor.seconds() + MANY_SECONDS
+        for number, user_id in enumerate(wanted):
+            if self.reactor.seconds() > deadline:
+                return _suspended(wanted[:number], suspended, wanted[number:])
+            with suppress(NotFound):
+                await self._perform(acting, players.SUSPEND, user_id, **given)
+                suspended.append(user_id)
+        return _suspended(wanted, suspended, [])
+
+    async def lock(self, user_id: str, body: LockBody, actor: Actor) -> Acted:
+        """Lock a player's profile, or end the lock."""
+        return await self._player(players.LOCK if body.locked else players.UNLOCK, user_id, body, actor)
+
+    async def end_sessions(self, user_id: str, body: EndSessionsBody, actor: Actor) -> EndedSessions:
+        """End all sessions of a player, and their access."""
+        done = await self._perform(self._acting(body, actor), players.END_SESSIONS, user_id, access=body.access)
+        return EndedSessions(changed=done.changed, ended=done.result)
+
+    async def link(self, user_id: str, body: LinkBody, actor: Actor) -> NewLink:
+        """Make a reset link; a former one doesn't count any more."""
+        token = new_reset_token()
+        unknown = await self.passwords.hash_of_nothing() if body.lock_out else None
+        given = {"token_digest": digest(token), "password_hash": unknown}
+        done = await self._perform(self._acting(body, actor), players.LINK, user_id, **given)
+        return NewLink(changed=True, path=reset_path(token), expires_at=done.result)
+
+    async def username(self, user_id: str, body: UsernameBody, actor: Actor) -> Acted:
+        """Give a player another username."""
+        done = await players.perform_rename(self._acting(body, actor), _known(user_id), body.username)
+        return Acted(changed=done.changed)
+
+    async def entry(self, user_id: str, body: EntryBody, actor: Actor) -> Acted:
+        """Give a player's entry on the leaderboard another name, hide it, or show it."""
+        if body.display_name is UNSET and body.visible is UNSET:
+            raise BadRequest("bad_field", "display_name or visible is needed")
+        acting, changed = self._acting(body, actor), False
+        if body.display_name is not UNSET:
+            named = await self._perform(acting, shown.NAME, user_id, display_name=body.display_name)
+            changed = named.changed
+        if body.visible is not UNSET:
+            changed |= (await self._perform(acting, shown.SHOW if body.visible else shown.HIDE, user_id)).changed
+        return Acted(changed=changed)
+
+    async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
+        """Take a player's avatar away."""
+        return await self._player(shown.REMOVE_AVATAR, user_id, body, actor)
+
+    async def delete(self, user_id: str, body: DeletionBody, actor: Actor) -> Acted:
+        """Delete a player, whose name has to be given."""
+        found = await self.database.autocommit(accounts.find, _known(user_id), None)
+        if found is None:
+            raise NotFound("user_not_found")
+        if found.username != body.username:
+            raise BadRequest("bad_field", "username is not that of this player")
+        return await self._player(players.DELETE, user_id, body, actor)
+
+    async def listed(self, replay_id: str, body: ListedBody, actor: Actor) -> Acted:
+        """Take a replay off the lists and hold it, or list it again."""
+        return await self._replay(replays.LIST_AGAIN if body.listed else replays.UNLIST, replay_id, body, actor)
+
+    async def check(self, replay_id: str, body: CheckBody, actor: Actor) -> Acted:
+        """Have a replay checked before all others."""
+        return await self._replay(replays.CHECK, replay_id, body, actor, again=body.again)
+
+    async def delete_replay(self, replay_id: str, body: ActBody, actor: Actor) -> Acted:
+        """Delete a replay."""
+        return await self._replay(replays.DELETE, replay_id, body, actor)
+
+    def _acting(self, body: ActBody, actor: Actor) -> Acting:
+        why = Why(body.reason, body.note)
+        return Acting(database=self.database, publish=self.publish, by=actor, why=why)
+
+    async def _player(self, act: Act, user_id: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
+        return Acted(changed=(await self._perform(self._acting(body, actor), act, user_id, **given)).changed)
+
+    async def _replay(self, act: Act, replay_id: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
+        if not is_id(replay_id):
+            raise NotFound("replay_not_found")
+        return Acted(changed=(await self._acting(body, actor).perform(act, replay_id, **given)).changed)
+
+    async def _perform(self, acting: Acting, act: Act, user_id: str, **given: Any) -> Done:
+        return await acting.perform(act, _known(user_id), **given)
+
+
+def _known(user_id: str) -> str:
+    if not is_id(user_id):
+        raise NotFound("user_not_found")
+    return user_id
+
+
+def _suspended(tried: list[str], suspended: list[str], left: list[str]) -> Suspended:
+    return Suspended(suspended=suspended, missing=[each for each in tried if each not in suspended], left=left)

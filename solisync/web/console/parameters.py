@@ -1,0 +1,37 @@
+"""Parameters in the queries of the console's routes; each raises BadRequest for what it doesn't take."""
+
+from collections.abc import Sequence
+
+from ...errors import BadRequest
+
+TEXT_MAX = 100  # code points to look for
+
+
+def one_text(values: list[str], name: str) -> str:
+    """The text to look for, "" without one."""
+    if len(values) > 1 or len("".join(values)) > TEXT_MAX or not "".join(values).isprintable():
+        raise BadRequest("bad_query", f"{name} must be one text of at most {TEXT_MAX} characters")
+    return "".join(values).strip()
+
+
+def chosen(values: list[str], name: str, choices: Sequence[str]) -> str | None:
+    """One of the choices, or None."""
+    if not values:
+        return None
+    if len(values) > 1 or values[0] not in choices:
+        raise BadRequest("bad_query", f"{name} must be one of {', '.join(choices)}")
+    return values[0]
+
+
+def flag(values: list[str], name: str) -> bool:
+    """Whether it is `true`."""
+    return chosen(values, name, ("true", "false")) == "true"
+
+
+def number(values: list[str], name: str) -> int | None:
+    """A whole number, or None."""
+    if not values:
+        return None
+    if len(values) > 1 or not (values[0].isascii() and values[0].isdigit() and len(values[0]) <= 18):
+        raise BadRequest("bad_query", f"{name} must be a whole number")
+    return int(values[0])

@@ -1,0 +1,182 @@
+"""Routes that show players to admins (docs/console.md "The interface")."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+from twisted.internet.base import ReactorBase
+
+from ...access.client_address import bucket, parse_address
+from ...errors import BadRequest, NotFound
+from ...export_document import export_document
+from ...postgres.database import Database
+from ...postgres.transaction import Statements
+from ...process.audit import audit
+from ...rules.accounts import avatar_url
+from ...rules.avatars import media_type
+from ...rules.export import filename
+from ...rules.ids import canonical_uuid, is_id
+from ...rules.saved import read_saved
+from ...storage import accounts, avatars, export, finding, history, listed_replays, moderation, sessions
+from ...storage.accounts import Summary
+from ...storage.finding import MOST, FoundPlayer
+from ...storage.moderation import CurrentRestrictions
+from ..wire.reply import Reply
+from . import histories
+from .parameters import chosen, flag, one_text
+from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions, Visitors
+
+FIND_SECONDS = 2.0  # for a part of a name
+HISTORY = 100
+SHOWN = 50
+VERDICTS = ("pending", "verified", "refuted", "undecided", "unreadable")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayerViews:
+    """Finds players, and shows all that there is about one."""
+
+    database: Database
+    reactor: ReactorBase
+
+    async def find(self, q: list[str], where: list[str], state: list[str]) -> FoundPlayers | Visitors:
+        """Players by the beginning of the name, by a part of a name, by address, or by what operators have done."""
+        text, kept_out = one_text(q, "q"), chosen(state, "state", ("suspended", "locked"))
+        if kept_out is not None:
+            return _page(await self.database.autocommit(finding.restricted, kept_out))
+        match chosen(where, "where", ("name", "part", "display_name", "address")):
+            case "address":
+                address = parse_address(text)
+                if address is None:
+                    raise BadRequest("bad_query", "q must be an address")
+                found = await self.database.autocommit(history.of_client, bucket(address), most=MOST + 1)
+                return Visitors(found[:MOST], len(found) > MOST)
+            case "part" | "display_name" as part if text:
+                return await self._find_part(text, display_names=part == "display_name")
+        user_id = canonical_uuid(text)
+        by_id = await self.database.autocommit(finding.by_ids, [user_id]) if user_id else []
+        return _page(by_id or await self.database.autocommit(finding.by_beginning, text))
+
+    async def _find_part(self, text: str, *, display_names: bool) -> FoundPlayers:
+        return await self.database.autocommit(self._read_parts, text, display_names)
+
+    async def _read_parts(self, statements: Statements, text: str, display_names: bool) -> FoundPlayers:
+        found: list[FoundPlayer] = []
+        deadline = self.reactor.seconds() + FIND_SECONDS
+        async for page in finding.by_part(statements, text, display_names=display_names):
+            found += page.players
+            if page.last is None:
+                break
+            if len(found) > MOST or self.reactor.seconds() > deadline:
+                return FoundPlayers(found[:MOST], True)
+        return FoundPlayers(found[:MOST], len(found) > MOST)
+
+    async def show(self, user_id: str) -> PlayerFacts:
+        """A player in numbers."""
+        return await self.database.autocommit(facts, _known(user_id))
+
+    async def sessions(self, user_id: str) -> PlayerSessions:
+        """The sessions of a player."""
+        found = await self.database.autocommit(sessions.listed, _known(user_id))
+        if found is None:
+            raise NotFound("user_not_found")
+        return PlayerSessions(found)
+
+    async def replays(self, user_id: str, verdict: list[str], held: list[str]) -> FoundReplays:
+        """The newest replays of a player."""
+        status, only_held = chosen(verdict, "verdict", VERDICTS), flag(held, "held")
+        found = await self.database.autocommit(
+            listed_replays.of_player, _known(user_id), verdict=status, held=only_held, most=SHOWN
+        )
+        return FoundReplays(found)
+
+    async def avatar(self, user_id: str) -> Reply:
+        """The avatar of a player, whoever may see it otherwise."""
+        profile = await self.database.autocommit(accounts.profile, _known(user_id))
+        extension = None if profile is None else profile.avatar_extension
+        if extension is None:
+            raise NotFound("avatar_not_found")
+        image = await self.database.autocommit(avatars.avatar, user_id, extension)
+        if image is None:
+            raise NotFound("avatar_not_found")
+        policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
+        return Reply(body=image.image, content_type=media_type(extension), headers=policy)
+
+    async def history(self, user_id: str) -> PlayerHistory:
+        """What has happened to a player."""
+        await self.show(user_id)
+        entries = await self.database.autocommit(lambda given: histories.of_player(given, user_id, most=HISTORY))
+        return PlayerHistory(entries)
+
+    async def export(self, user_id: str, head_only: bool) -> Reply:
+        """All that is stored about a player, as players get it themselves."""
+        start = await self.database.autocommit(export.begin, _known(user_id))
+        if start is None:
+            raise NotFound("user_not_found")
+        audit("exported", user_id=user_id)
+        pieces = _nothing() if head_only else export_document(self.database.autocommit, start)
+        disposition = f'attachment; filename="{filename(start.account.username)}"'
+        return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
+
+
+async def facts(statements: Statements, user_id: str) -> PlayerFacts:
+    """A player in numbers; raises NotFound."""
+    found = await accounts.find(statements, user_id, None)
+    summary = None if found is None else await accounts.summary(statements, user_id)
+    if found is None or summary is None:
+        raise NotFound("user_not_found")
+    held = await moderation.restrictions(statements, user_id)
+    return _facts(user_id, found.username, summary, held)
+
+
+def _facts(user_id: str, username: str, summary: Summary, held: CurrentRestrictions | None) -> PlayerFacts:
+    stats = progress = pushed = None
+    if summary.payload is not None:
+        payload = read_saved(summary.payload).payload
+        stats, progress, pushed = payload.stats, payload.progress, payload.last_modified
+    return PlayerFacts(
+        username=username,
+        id=user_id,
+        created_at=summary.created_at,
+        avatar=avatar_url(user_id, summary.avatar),
+        avatar_bytes=summary.avatar_bytes,
+        sessions=summary.sessions,
+        replays=summary.replays,
+        replay_bytes=summary.replay_bytes,
+        pushed_at=pushed,
+        progress_bytes=None if summary.payload is None else len(summary.payload),
+        games_played=None if stats is None else stats.games_played,
+        games_won=None if stats is None else stats.games_won,
+        level=None if progress is None else progress.level,
+        on_leaderboard=summary.visible,
+        display_name=summary.display_name,
+        best_score=summary.best_score,
+        best_time_secs=summary.best_time_secs,
+        best_recorded_at=summary.recorded_at,
+        **({} if held is None else _of_held(held)),
+    )
+
+
+def _of_held(held: CurrentRestrictions) -> dict[str, Any]:
+    return {
+        "suspended_since": held.since,
+        "suspended_until": held.until,
+        "suspension_message": held.message,
+        "locked_since": held.locked_since,
+    }
+
+
+def _known(user_id: str) -> str:
+    if not is_id(user_id):
+        raise NotFound("user_not_found")
+    return user_id
+
+
+def _page(found: list[FoundPlayer]) -> FoundPlayers:
+    return FoundPlayers(found[:MOST], len(found) > MOST)
+
+
+async def _nothing() -> AsyncGenerator[bytes, None]:
+    """The body of a reply of which the headers alone are sent."""
+    return
+    yield

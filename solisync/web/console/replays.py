@@ -1,0 +1,63 @@
+"""Routes that show replays to admins (docs/console.md "The interface")."""
+
+import zlib
+from dataclasses import asdict, dataclass
+
+from ...errors import Conflict, NotFound
+from ...postgres.database import Database
+from ...postgres.transaction import Statements
+from ...rules.ids import is_id
+from ...storage import listed_replays, replays, verdicts
+from ..wire.reply import Reply
+from .parameters import chosen, flag
+from .players import SHOWN, VERDICTS
+from .shapes import FoundReplays, ReplayFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayViews:
+    """Lists replays, and shows all that there is about one."""
+
+    database: Database
+
+    async def newest(self, verdict: list[str], held: list[str]) -> FoundReplays:
+        """The newest replays, of those that were received last."""
+        status, only_held = chosen(verdict, "verdict", VERDICTS), flag(held, "held")
+        return FoundReplays(
+            await self.database.autocommit(listed_replays.newest, verdict=status, held=only_held, most=SHOWN)
+        )
+
+    async def show(self, replay_id: str) -> ReplayFacts:
+        """A replay with its verdict."""
+        return await self.database.autocommit(_facts, _known(replay_id))
+
+    async def body(self, replay_id: str) -> Reply:
+        """The replay as it was uploaded."""
+        body = await self.database.autocommit(replays.fetch, _known(replay_id))
+        if body is None:
+            raise NotFound("replay_not_found")
+        return Reply(body=body)
+
+    async def timeline(self, replay_id: str) -> Reply:
+        """Each step of a verified replay."""
+        found = await self.database.autocommit(verdicts.timeline, _known(replay_id))
+        if found is None:
+            raise NotFound("replay_not_found")
+        if found.compressed is None:
+            raise Conflict("not_playable", "replay can not be played back")
+        return Reply(body=zlib.decompress(found.compressed))
+
+
+async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
+    found, owner = await verdicts.show(statements, replay_id), await replays.owner(statements, replay_id)
+    if found is None or owner is None:
+        raise NotFound("replay_not_found")
+    shown = asdict(found)
+    del shown["body"], shown["timeline"]
+    return ReplayFacts(**shown, user_id=owner, same_game=await listed_replays.same_game(statements, replay_id))
+
+
+def _known(replay_id: str) -> str:
+    if not is_id(replay_id):
+        raise NotFound("replay_not_found")
+    return replay_id

@@ -1,0 +1,148 @@
+"""What the console's routes answer that only read; players and replays are as commands show them with --json."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from ...rules.admins import Admin
+from ...rules.sessions import Session
+from ...storage.acts import RecordedAct
+from ...storage.checks import QueueLengths
+from ...storage.counts import RowEstimates
+from ...storage.finding import FoundPlayer
+from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
+from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
+
+
+class FoundPlayers(Struct, frozen=True):
+    """Players, up to 50; `more` says whether there may be others."""
+
+    players: list[FoundPlayer]
+    more: bool
+
+
+class Visitors(Struct, frozen=True):
+    """Players to whom something has happened from an address, the last first."""
+
+    visitors: list[Visitor]
+    more: bool
+
+
+class PlayerFacts(Struct, frozen=True, kw_only=True):
+    """A player in numbers, and what operators have done."""
+
+    username: str
+    id: str
+    created_at: datetime
+    avatar: str | None
+    avatar_bytes: int | None
+    sessions: int
+    replays: int
+    replay_bytes: int
+    pushed_at: datetime | None
+    progress_bytes: int | None
+    games_played: int | None
+    games_won: int | None
+    level: int | None
+    on_leaderboard: bool | None
+    display_name: str | None
+    best_score: int | None
+    best_time_secs: int | None
+    best_recorded_at: datetime | None
+    suspended_since: datetime | None = None
+    suspended_until: datetime | None = None
+    suspension_message: str | None = None
+    locked_since: datetime | None = None
+
+
+class HistoryEntry(Struct, frozen=True, kw_only=True):
+    """Something that happened to a player, or that an operator did; what doesn't apply is null."""
+
+    at: datetime
+    what: str
+    times: int = 1
+    client: str | None = None
+    by: str | None = None
+    reason: str | None = None
+    note: str | None = None
+    before: str | None = None
+    after: str | None = None
+    replay_id: str | None = None
+
+
+class PlayerHistory(Struct, frozen=True):
+    """The latest of it, the last first."""
+
+    history: list[HistoryEntry]
+
+
+class PlayerSessions(Struct, frozen=True):
+    """The live sessions of a player, last used first."""
+
+    sessions: list[Session]
+
+
+class FoundReplays(Struct, frozen=True):
+    """Replays, the newest first."""
+
+    replays: list[FoundReplay]
+
+
+class ReplayFacts(Struct, frozen=True, kw_only=True):
+    """A replay with its verdict, where it waits for the next one, and who else has played the same game."""
+
+    id: str
+    user_id: str
+    username: str
+    received_at: datetime
+    size: int
+    mode: str
+    draw_mode: str
+    seed: str | None
+    final_score: str
+    time_seconds: str
+    recorded_at: str
+    status: str
+    reason: str | None
+    ruleset: str | None
+    undos: int | None
+    score: int | None
+    moves: int | None
+    checked_at: datetime | None
+    engine: int | None
+    queue: str | None
+    attempts: int | None
+    same_game: list[SameGame]
+
+
+class Review(Struct, frozen=True):
+    """What is new, of the kind that was asked for; the others are empty."""
+
+    profiles: list[ChangedProfile] = []
+    players: list[RegisteredPlayer] = []
+    entries: list[UnprovedEntry] = []
+    replays: list[FoundReplay] = []
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """The service and its database. `rows` are about right, `queues` are counted to 10,000."""
+
+    version: str
+    schema: int
+    up_seconds: int
+    at: datetime
+    rows: RowEstimates
+    queues: QueueLengths
+
+
+class RecordedActs(Struct, frozen=True):
+    """Acts, the last first; `next` is for `before`, null where there are no older ones."""
+
+    acts: list[RecordedAct]
+    next: int | None
+
+
+class Admins(Struct, frozen=True):
+    """Everybody who may sign in."""
+
+    admins: list[Admin]

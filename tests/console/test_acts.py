@@ -1,0 +1,168 @@
+"""Acts over HTTP: docs/console.md "Acts"."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+import pytest_twisted
+
+from solisync.commands.smoke import PIXEL
+from solisync.rules.codes import digest
+from tests.harness.constants import PASSWORD
+from tests.harness.payloads import replay
+from tests.harness.service import refused
+
+WHY = {"reason": "other", "note": "seen by hand"}
+NOBODY = str(uuid4())
+
+
+async def act(console, method, path, status=200, **body):
+    """What an act answers."""
+    answer = await console.ask(method, path, WHY | body)
+    assert answer.status == status, answer
+    return answer.json
+
+
+@pytest_twisted.async_fixture
+async def ann(console, server):
+    """A player with an entry, an avatar and a replay, and an admin who has signed in: client, path, replay's path."""
+    await console.sign_in("root")
+    client = await server.player("ann")
+    await client.opt_in("Rude")
+    await client.upload_avatar(PIXEL, "image/png")
+    replay_id = await client.upload_replay(replay())
+    return client, f"/players/{(await client.me()).id}", f"/replays/{replay_id}"
+
+
+def steps(player, game):
+    """Each act once as it changes something, with what is answered beside `changed`."""
+    return [
+        ("PUT", f"{player}/suspension", {"suspended": True, "message": "stop"}),
+        ("PUT", f"{player}/suspension", {"suspended": False}),
+        ("PUT", f"{player}/lock", {"locked": True}),
+        ("PUT", f"{player}/lock", {"locked": False}),
+        ("PUT", f"{player}/username", {"username": "player_1"}),
+        ("PUT", f"{player}/entry", {"display_name": "A player", "visible": False}),
+        ("PUT", f"{player}/entry", {"visible": True}),
+        ("POST", f"{player}/avatar/remove", {}),
+        ("PUT", f"{game}/listed", {"listed": False}),
+        ("PUT", f"{game}/listed", {"listed": True}),
+    ]
+
+
+async def test_each_act_changes_once_and_is_recorded_once(console, server, ann):
+    """Again it is answered with `changed` false, and leaves no act; the record names the admin and the client."""
+    _, player, game = ann
+    for number, (method, path, body) in enumerate(steps(player, game)):
+        assert (await act(console, method, path, **body))["changed"] is True, path
+        count = server.sql("SELECT count(*) FROM admin_acts")
+        assert (await act(console, method, path, **body))["changed"] is False, (number, path)
+        assert server.sql("SELECT count(*) FROM admin_acts") == count
+    rows = server.sql("SELECT DISTINCT actor_kind, actor, reason, client, request_id IS NOT NULL FROM admin_acts")
+    assert rows == [("admin", "root", "other", "127.0.0.1", True)]
+    assert server.sql("SELECT DISTINCT note FROM admin_notes") == [("seen by hand",)]
+
+
+async def test_ending_a_players_access(console, ann):
+    """Sessions end, and with `access` so do access tokens."""
+    client, player, _ = ann
+    assert await act(console, "POST", f"{player}/sessions/end", access=True) == {
+        "ok": True,
+        "changed": True,
+        "ended": 1,
+    }
+    assert (await act(console, "POST", f"{player}/sessions/end", access=True))["changed"] is False
+    assert (await refused(client.refresh()))[0] == 401
+
+
+async def test_a_link_is_made_and_only_its_digest_kept(console, server, ann):
+    """Each time another one; with `lock_out` the old password doesn't log in any more."""
+    client, player, _ = ann
+    first = await act(console, "POST", f"{player}/password-link")
+    second = await act(console, "POST", f"{player}/password-link", lock_out=True)
+    token = second["path"].removeprefix("/reset#")
+    assert token != first["path"].removeprefix("/reset#")
+    assert server.sql("SELECT digest = %s FROM reset_tokens", (digest(token),)) == [(True,)]
+    assert (await refused(client.login("ann", PASSWORD)))[0] == 401
+    await client.reset(token, "another horse")
+
+
+async def test_a_replay_is_checked_and_deleted(console, server, ann):
+    """The second deletion finds none."""
+    _, _, game = ann
+    await act(console, "POST", f"{game}/check", again=True)
+    assert (await act(console, "POST", f"{game}/delete"))["changed"] is True
+    await act(console, "POST", f"{game}/delete", 404)
+    assert server.sql("SELECT count(*) FROM replays") == [(0,)]
+
+
+async def test_deleting_a_player_wants_the_name(console, server, ann):
+    """Another one is a 400; the second deletion a 404; of the acts on the player nothing but the acts is left."""
+    _, player, _ = ann
+    await act(console, "POST", f"{player}/delete", 400, username="Ann")
+    await act(console, "POST", f"{player}/delete", username="ann")
+    await act(console, "POST", f"{player}/delete", 404, username="ann")
+    assert server.sql("SELECT count(*) FROM users") == [(0,)]
+    assert server.sql("SELECT act FROM admin_acts") == [("delete",)]
+    assert server.sql("SELECT count(*) FROM admin_notes") == [(0,)]
+
+
+async def test_several_are_suspended_at_once(console, server, ann):
+    """Those who exist, each once; the answer names the others."""
+    _, player, _ = ann
+    bob = (await (await server.player("bob")).me()).id
+    ids = [player.removeprefix("/players/"), bob, NOBODY, bob]
+    done = await act(console, "POST", "/suspensions", ids=ids)
+    assert done == {"suspended": ids[:2], "missing": [NOBODY], "left": []}
+    assert server.sql("SELECT count(*) FROM suspensions") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("suspension", {"suspended": True, "reason": None}),
+        ("suspension", {"suspended": True, "reason": "fun"}),
+        ("suspension", {"suspended": True, "note": None}),
+        ("suspension", {"suspended": True, "note": "x" * 501}),
+        ("suspension", {"suspended": True, "until": (datetime.now(UTC) - timedelta(days=1)).isoformat()}),
+        ("suspension", {"suspended": True, "until": "2199-01-01T00:00:00"}),
+        ("suspension", {"suspended": True, "message": "x" * 201}),
+        ("suspension", {"suspended": "yes"}),
+        ("lock", {}),
+        ("entry", {}),
+        ("entry", {"display_name": " "}),
+        ("username", {"username": "a b"}),
+    ],
+)
+async def test_what_is_not_understood_does_nothing(console, server, ann, path, body):
+    """A reason is needed, `other` wants a note, and all texts and times have bounds."""
+    _, player, _ = ann
+    await act(console, "PUT", f"{player}/{path}", 400, **body)
+    assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]
+
+
+async def test_who_is_not_there_is_not_found(console, ann):
+    """A player or a replay, whatever the spelling of the id."""
+    _, player, game = ann
+    for method, path, body in steps(player, game):
+        for other in (NOBODY, "nonsense"):
+            await act(console, method, "/".join([*path.split("/")[:2], other, *path.split("/")[3:]]), 404, **body)
+
+
+async def test_a_name_that_is_taken_is_a_conflict(console, server, ann):
+    """As at registering."""
+    _, player, _ = ann
+    await server.player("bob")
+    await act(console, "PUT", f"{player}/username", 409, username="bob")
+
+
+async def test_grave_acts_are_few(console, server, ann):
+    """The eleventh link in ten minutes is a 429, whoever it is for; other acts go on."""
+    _, player, _ = ann
+    for _ in range(10):
+        await act(console, "POST", f"{player}/password-link")
+    answer = await console.ask("POST", f"/players/{NOBODY}/password-link", WHY)
+    assert answer.status == 429
+    assert 0 < int(answer.headers["retry-after"]) <= 600
+    await act(console, "PUT", f"{player}/lock", locked=True)
+    assert server.sql("SELECT count(*) FROM admin_acts WHERE act = 'link'") == [(10,)]

@@ -1,0 +1,126 @@
+"""What the console shows: docs/console.md "The interface"."""
+
+import json
+from uuid import uuid4
+
+import pytest_twisted
+
+from solisync.commands.smoke import PIXEL
+from tests.harness.boards import verified
+from tests.harness.payloads import replay
+
+NOBODY = str(uuid4())
+
+
+@pytest_twisted.async_fixture
+async def ann(console, server):
+    """A player with something of everything, and an admin who has signed in: client and id."""
+    await console.sign_in("root")
+    client = await server.player("ann")
+    await client.opt_in("Queen of hearts")
+    await client.upload_avatar(PIXEL, "image/png")
+    return client, (await client.me()).id
+
+
+async def test_a_player_is_found(console, server, ann):
+    """By the beginning of the name, whatever the case, by a part, by id, by display name, by address, by state."""
+    _, user_id = ann
+    happened = "INSERT INTO account_history (happened_at, user_id, event, client, times) VALUES (now(), %s, %s, %s, 1)"
+    server.sql(happened, (user_id, "login", "203.0.113.7"))
+    await console.ask("PUT", f"/players/{user_id}/lock", {"reason": "name", "locked": True})
+    for query in ("q=AN", "q=nn&where=part", f"q={user_id}", "q=hearts&where=display_name", "state=locked"):
+        found = await console.get(f"/players?{query}")
+        assert [player["username"] for player in found["players"]] == ["ann"], query
+        assert found["more"] is False
+    (visitor,) = (await console.get("/players?q=203.0.113.7&where=address"))["visitors"]
+    assert (visitor["username"], visitor["events"]) == ("ann", 1)
+    for query in ("q=zz", "state=suspended", f"q={NOBODY}"):
+        assert (await console.get(f"/players?{query}"))["players"] == []
+    for query in ("where=nowhere", "state=fun", "q=a&q=b", "q=x&where=address", f"q={'x' * 101}"):
+        assert (await console.ask("GET", f"/players?{query}")).status == 400, query
+
+
+async def test_a_player_is_shown_as_by_the_command(console, administrate, ann):
+    """Route and command have the same facts, the same sessions and the same history."""
+    _, user_id = ann
+    await console.ask("PUT", f"/players/{user_id}/lock", {"reason": "name", "locked": True})
+    assert await console.get(f"/players/{user_id}") == (await administrate("users", "show", "ann", "--json")).json
+    sessions = (await administrate("sessions", "list", "ann", "--json")).records
+    shown = (await console.get(f"/players/{user_id}/sessions"))["sessions"]
+    assert [{name: each[name] for name in sessions[0]} for each in shown] == sessions
+    history = (await administrate("users", "history", "ann", "--json")).records
+    assert (await console.get(f"/players/{user_id}/history"))["history"] == history
+    assert history[0]["what"] == "lock"
+    assert history[0]["by"] == "admin:root"
+    avatar = await console.ask("GET", f"/players/{user_id}/avatar")
+    assert (avatar.content, avatar.headers["content-type"]) == (PIXEL, "image/png")
+    export = await console.ask("GET", f"/players/{user_id}/export")
+    assert export.json["account"]["username"] == "ann"
+
+
+async def test_a_replay_is_shown_as_by_the_command(console, server, administrate, ann):
+    """The lists, one replay, its body to the byte, its timeline once it is verified."""
+    client, user_id = ann
+    body = replay(seed=77)
+    replay_id = await client.upload_replay(body)
+    listed = (await administrate("replays", "list", "--json")).records
+    assert (await console.get("/replays"))["replays"] == listed
+    assert (await console.get(f"/players/{user_id}/replays?verdict=pending"))["replays"] == listed
+    assert (await console.get("/replays?held=true"))["replays"] == []
+    shown = await console.get(f"/replays/{replay_id}")
+    facts = (await administrate("replays", "show", replay_id, "--json")).lines[0]
+    assert shown.pop("user_id") == user_id
+    assert shown == json.loads(facts)
+    assert (await console.ask("GET", f"/replays/{replay_id}/body")).content == body
+    assert (await console.ask("GET", f"/replays/{replay_id}/timeline")).status == 409
+
+
+async def test_what_is_new_is_shown(console, server, ann):
+    """Names and avatars as they are now, new players with their address, entries that nothing proves, replays."""
+    _, user_id = ann
+    happened = "INSERT INTO account_history (happened_at, user_id, event, client, times) VALUES (now(), %s, %s, %s, 1)"
+    for event in ("register", "opted in", "avatar changed"):
+        server.sql(happened, (user_id, event, "203.0.113.7"))
+    server.sql("UPDATE leaderboard SET best_score = 650")
+    replay_id = verified(server.dsn, user_id, 650, status="refuted")
+    (named,) = (await console.get("/review"))["profiles"]
+    assert (named["username"], named["display_name"]) == ("ann", "Queen of hearts")
+    assert (await console.get("/review?kind=avatars"))["profiles"][0]["avatar"] == "png"
+    assert (await console.get("/review?kind=players"))["players"][0]["client"] == "203.0.113.7"
+    assert (await console.get("/review?kind=entries"))["entries"][0]["replay_id"] == replay_id
+    assert (await console.get("/review?kind=replays"))["replays"][0]["id"] == replay_id
+
+
+async def test_the_service_is_shown(console, server, ann):
+    """The version, the queues, and how much there is; everybody who may sign in."""
+    shown = await console.get("/service")
+    assert shown["rows"]["users"] == 1
+    assert shown["queues"]["literal"] == 0
+    assert shown["up_seconds"] >= 0
+    assert [admin["name"] for admin in (await console.get("/admins"))["admins"]] == ["root"]
+
+
+async def test_the_record_is_read_page_by_page(console, server, ann):
+    """Newest first, narrowed by act and actor."""
+    _, user_id = ann
+    server.sql(
+        "INSERT INTO admin_acts (actor_kind, actor, act, target) SELECT 'shell', 'bob', 'lock', 'player'"
+        " FROM generate_series(1, 60)"
+    )
+    await console.ask("PUT", f"/players/{user_id}/lock", {"reason": "name", "locked": True})
+    first = await console.get("/acts")
+    rest = await console.get(f"/acts?before={first['next']}")
+    assert (len(first["acts"]), len(rest["acts"]), rest["next"]) == (50, 11, None)
+    assert first["acts"][0]["username"] == "ann"
+    assert len((await console.get("/acts?actor=admin:root&act=lock"))["acts"]) == 1
+    for query in ("act=fun", "before=-1", "before=x"):
+        assert (await console.ask("GET", f"/acts?{query}")).status == 400
+
+
+async def test_who_is_not_there_is_not_found(console, ann):
+    """A player or a replay, whatever the spelling of the id."""
+    for other in (NOBODY, "nonsense"):
+        for path in ("", "/sessions", "/avatar", "/history", "/export"):
+            assert (await console.ask("GET", f"/players/{other}{path}")).status == 404, path
+        for path in ("", "/body", "/timeline"):
+            assert (await console.ask("GET", f"/replays/{other}{path}")).status == 404, path
