@@ -19,6 +19,18 @@ CENTRE = """([pile, count]) => {
 }"""
 SAME_PX = 14
 TWICE_MS = 400
+JOURNALS = "(await (await import('/web/journal.js')).journals())"
+KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
+  const name = "solisync.journals";
+  const asked = indexedDB.open(name);
+  asked.onupgradeneeded = () => asked.result.createObjectStore(name);
+  asked.onsuccess = () => {
+    const transaction = asked.result.transaction(name, "readwrite");
+    transaction.objectStore(name).put(journals, name);
+    transaction.onabort = () => reject(transaction.error);
+    transaction.oncomplete = () => resolve(asked.result.close());
+  };
+})"""
 KEPT = "JSON.parse(localStorage['solisync.game'])"
 
 
@@ -52,6 +64,16 @@ def won_game(number=0):
 def address(replay):
     draw = "three" if replay["draw_mode"] == "DrawThree" else "one"
     return f"/play?deal={replay['seed']}&draw={draw}"
+
+
+def journals(page, expression):
+    """The value of an expression that may wait, such as one of JOURNALS."""
+    return page.evaluate(f"(async () => {expression})()")
+
+
+def until_journals(page, expression):
+    """Wait until such an expression is true."""
+    return until(page, f"(async () => {expression})()")
 
 
 class Hand:

@@ -7,11 +7,10 @@ import time
 import pytest
 
 from tests.harness.constants import PASSWORD, PATIENCE
-from tests.pages.player import Hand, keep, opened, won_game
+from tests.pages.player import JOURNALS, KEEP_JOURNALS, Hand, journals, keep, opened, until_journals, won_game
 from tests.pages.visitor import Game, until
 
 NIL = "00000000-0000-0000-0000-000000000000"
-JOURNALS = "JSON.parse(localStorage['solisync.journals'] ?? '{\"of\":{}}')"
 ENTER = """async ([seconds, won]) => {
   const { Game } = await import("/web/game.js");
   const { enter, localTime } = await import("/web/journal.js");
@@ -24,7 +23,9 @@ ENTER = """async ([seconds, won]) => {
 WITH_GAMES = (
     "async ([base, games]) => (await import('/web/progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
 )
-SETTLED = "!Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent)"
+SETTLED = (
+    "(async () => !Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent))()"
+)
 DAY = {"date": "2026-11-22", "description": "", "target_score": None, "max_time_secs": 480}
 
 
@@ -101,12 +102,12 @@ def test_a_page_left_in_mid_push_goes_on_with_the_same_push(visit, site):
 
     ann.context.route("**/api/sync/push", hold)
     page.evaluate(ENTER, [100, True])
-    until(page, f"{JOURNALS}.of.ann.sent")
+    until_journals(page, f"{JOURNALS}.of.ann.sent")
     page.goto("/replays")
     page.goto("/play")
     until(page, SETTLED)
     page.evaluate(ENTER, [90, True])
-    until(page, f"{JOURNALS}.of.ann.games.length === 0 && {JOURNALS}.known.length === 2")
+    until_journals(page, f"{JOURNALS}.of.ann.games.length === 0 && {JOURNALS}.known.length === 2")
     assert bodies[0] == bodies[1] != bodies[2]
     assert counted(site) == (2, 2)
 
@@ -138,7 +139,7 @@ def test_a_win_while_signed_out_can_be_kept(visit, site):
     Hand(page).stock()
     page.click("#new")
     page.click("#leave button[value=leave]")
-    until(page, f"{JOURNALS}.of['']?.games.length === 1")
+    until_journals(page, f"{JOURNALS}.of['']?.games.length === 1")
     page = finished(guest, replay, moves)
     until(page, "document.getElementById('result').textContent.includes('waits in this browser, with 1 other game')")
     page.click("#result a")
@@ -162,7 +163,7 @@ def test_what_is_not_mine_goes(visit, site):
     guest = visit()
     page = opened(guest)
     page.evaluate(ENTER, [100, True])
-    until(page, f"{JOURNALS}.of[''].games.length === 1")
+    until_journals(page, f"{JOURNALS}.of[''].games.length === 1")
     guest.register()
     opened(guest)
     until(page, "document.querySelectorAll('#offer button').length === 2")
@@ -180,7 +181,7 @@ def test_games_of_one_player_are_never_anothers(visit, site):
     ann.settle()
     ann.context.route("**/api/sync/push", lambda route: route.fulfill(status=503, headers={"Retry-After": "600"}))
     page.evaluate(ENTER, [100, True])
-    until(page, f"{JOURNALS}.of.ann.sent")
+    until_journals(page, f"{JOURNALS}.of.ann.sent")
     page.goto("/account")
     page.click("#sign-out")
     page.wait_for_selector("#out:not([hidden])")
@@ -188,7 +189,7 @@ def test_games_of_one_player_are_never_anothers(visit, site):
     ann.sign_in("bob")
     opened(ann)
     ann.settle()
-    assert page.evaluate(f"{JOURNALS}.of.ann.sent !== null")
+    assert journals(page, f"{JOURNALS}.of.ann.sent !== null")
     assert progress(site, "bob")["stats"]["games_played"] == 0
     page.goto("/account")
     page.click("#sign-out")
@@ -242,7 +243,7 @@ def test_a_deleted_account_takes_its_journal_along(visit, site):
     ann.settle()
     Game(site, login=True).call("DELETE", "/api/account")
     page.evaluate(ENTER, [100, True])
-    until(page, f"{JOURNALS}.known.length === 1 && !{JOURNALS}.of.ann")
+    until_journals(page, f"{JOURNALS}.known.length === 1 && !{JOURNALS}.of.ann")
     until(page, "document.getElementById('me').textContent === 'Sign in'")
 
 
@@ -416,9 +417,10 @@ def test_edited_numbers_do_no_harm(visit, site):
     page = opened(ann)
     ann.settle()
     page.goto("/replays")
+    broken = {"base": {"stats": "x"}, "games": 7, "sent": None, "wins": []}
     page.evaluate(
-        "() => localStorage.setItem('solisync.journals', JSON.stringify({known: 7, uploaded: [], of: {ann:"
-        " {base: {stats: 'x'}, games: 7, sent: null, wins: []}, bob: {base: null, games: [], sent: {}, wins: []}}}))"
+        KEEP_JOURNALS,
+        {"known": 7, "uploaded": [], "of": {"ann": broken, "bob": {**broken, "base": None, "games": [], "sent": {}}}},
     )
     opened(ann)
     page.evaluate(ENTER, [100, True])
@@ -434,4 +436,49 @@ def test_edited_numbers_do_no_harm(visit, site):
     assert page.inner_text("#moves") == "1 move"
     page.evaluate(ENTER, [100, True])
     until(page, SETTLED)
+    assert counted(site) == (2, 2)
+
+
+def test_tabs_that_finish_games_at_once_lose_none(visit):
+    """Each of 60 games is in the journal, although each tab reads what the other one has just stored."""
+    visitor = visit()
+    first = opened(visitor)
+    visitor.page = second = visitor.context.new_page()
+    opened(visitor)
+    for tab in (first, second):
+        tab.evaluate(
+            """() => {
+              window.all = (async () => {
+                const { enter } = await import("/web/journal.js");
+                const { newId } = await import("/web/game.js");
+                for (let count = 0; count < 30; count++) {
+                  const id = newId();
+                  await enter({ id, at: "", won: true, score: 1, seconds: 9, draw: 1, undone: false, day: null }, id);
+                }
+              })();
+              return 0;
+            }"""
+        )
+    for tab in (first, second):
+        tab.evaluate("() => window.all")
+    for tab in (first, second):
+        assert journals(tab, f"{JOURNALS}.of[''].games.length") == journals(tab, f"{JOURNALS}.known.length") == 60
+
+
+REFUSED = {
+    "no database": "Object.defineProperty(window, 'indexedDB', { value: undefined });",
+    "full": "IDBObjectStore.prototype.put = function put() { this.transaction.abort(); };",
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_a_browser_that_stores_no_journal_counts_all_the_same(visit, site, refused):
+    """As long as the page is open."""
+    ann = visit()
+    ann.register()
+    ann.context.add_init_script(REFUSED[refused])
+    page = opened(ann)
+    for seconds in (100, 90):
+        page.evaluate(ENTER, [seconds, True])
+        until(page, SETTLED)
     assert counted(site) == (2, 2)

@@ -10,15 +10,13 @@ from solisync.klondike.rules import STOCK_CLICK
 from solisync.klondike.scoring import MAY_19
 from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import read
-from tests.pages.player import Hand, address, keep, kept, opened, won_game
+from tests.pages.player import JOURNALS, Hand, address, journals, keep, kept, opened, until_journals, won_game
 from tests.pages.visitor import Game, until
-
-UPLOADED = "JSON.parse(localStorage['solisync.journals'] ?? '{}').uploaded"
 
 
 def uploaded(page):
     """The id of the replay of the game that was won, when it has been uploaded."""
-    return next(iter(until(page, f"Object.values({UPLOADED} ?? {{}}).length && Object.values({UPLOADED})")))
+    return until_journals(page, f"Object.values({JOURNALS}.uploaded)[0]")
 
 
 def said(page):
@@ -259,9 +257,7 @@ def test_edited_storage_does_no_harm(visit, change):
 def test_storage_that_is_no_json_does_no_harm(visitor):
     page = opened(visitor)
     page.goto("/replays")
-    page.evaluate(
-        "() => { for (const key of ['game', 'play', 'journals']) localStorage.setItem(`solisync.${key}`, '{') }"
-    )
+    page.evaluate("() => { for (const key of ['game', 'play']) localStorage.setItem(`solisync.${key}`, '{') }")
     opened(visitor)
     assert page.inner_text("#moves") == "0 moves"
 
@@ -335,7 +331,7 @@ def test_new_deals_ask_too_and_count_as_lost(visitor):
     page.click("#new")
     page.click("#leave button[value=leave]")
     until(page, "document.getElementById('moves').textContent === '0 moves'")
-    journal = page.evaluate("JSON.parse(localStorage['solisync.journals']).of['']")
+    journal = journals(page, f"{JOURNALS}.of['']")
     assert [(game["won"], game["score"]) for game in journal["games"]] == [(False, 0)]
     assert journal["wins"] == []
 

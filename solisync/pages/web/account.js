@@ -33,11 +33,13 @@ let shown = "";
 
 async function show() {
   const name = username() ?? "";
+  const own = name && name !== shown && (await import("./own.js")); // first, or its buttons would do nothing yet
+  if (name !== (username() ?? "")) return; // the event of that comes here again
   byId("out").hidden = Boolean(name);
   byId("in").hidden = byId("sign-out").hidden = !name;
   byId("title").textContent = name || "Account";
   byId("insecure").hidden = Boolean(local);
-  if (name && name !== shown) (await import("./own.js")).start();
+  if (own) own.start();
   shown = name;
 }
 

@@ -8,7 +8,7 @@
 
 import { ask, readOwn } from "./api.js";
 import { Refusal, username } from "./http.js";
-import { change, journalOf, journals, localTime } from "./journal.js";
+import { change, journalOf, journals, localTime, take } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { withGames } from "./progress.js";
 
@@ -27,45 +27,33 @@ const refusedWins = new Set();
 const json = (body) => new Blob([body], { type: "application/json" });
 
 /** @param {string} name */
-const mine = (name) => journalOf(journals(), name);
+const mine = async (name) => journalOf(await journals(), name);
 
-/** Take an answer, unless the push that it answers is not the open one any more. @param {string} name @param {any} merged @param {string | null} body */
-const take = (name, merged, body) =>
-  change((all) => {
-    const journal = journalOf(all, name);
-    if ((journal.sent?.body ?? null) !== body) return;
-    if (journal.sent) journal.games.splice(0, journal.sent.games);
-    journal.sent = null;
-    journal.base = merged;
-  });
-
-/** @param {string} name @param {string} body */
-async function push(name, body) {
-  const answer = await ask("POST", "/api/sync/push", { body: json(body), as: name });
-  await take(name, (await answer.json()).merged, body);
+/** @param {string} name @param {import("./journal.js").Journal} journal */
+async function push(name, journal) {
+  if (!journal.sent) return;
+  const answer = await ask("POST", "/api/sync/push", { body: json(journal.sent.body), as: name });
+  await take(name, (await answer.json()).merged, journal);
 }
 
 /** Have all games of the journal counted. @param {string} name */
 async function count(name) {
-  const { sent } = mine(name);
-  if (sent) await push(name, sent.body);
-  else if (pulled !== name || !mine(name).base) await take(name, (await readOwn("/api/sync/pull", name)).merged, null);
+  const before = await mine(name);
+  if (before.sent) await push(name, before);
+  else if (pulled !== name || !before.base) await take(name, (await readOwn("/api/sync/pull", name)).merged, before);
   pulled = name;
-  if (!mine(name).games.length) return;
-  const body = await change((all) => {
+  await push(name, await change((all) => {
     const journal = journalOf(all, name);
-    journal.sent ??= {
-      body: JSON.stringify(withGames(journal.base, journal.games, localTime(new Date()))), games: journal.games.length,
-    };
-    return journal.sent.body;
-  });
-  await push(name, body);
+    const { base, games } = journal;
+    if (games.length) journal.sent ??= { body: JSON.stringify(withGames(base, games, localTime(new Date()))), games: games.length };
+    return structuredClone(journal);
+  }));
 }
 
 /** Upload all wins of the journal. @param {string} name */
 async function upload(name) {
-  const next = () => mine(name).wins.find(({ id }) => !refusedWins.has(id));
-  for (let win = next(); win; win = next()) {
+  const next = async () => (await mine(name)).wins.find(({ id }) => !refusedWins.has(id));
+  for (let win = await next(); win; win = await next()) {
     const { id, body } = win;
     refusedWins.add(id);
     const answer = await ask("POST", "/api/replays", { body: json(body), as: name }).catch((error) => {
@@ -96,10 +84,12 @@ const passes = ({ status }) => status === 0 || status === 429 || status >= 500;
 /** Send everything, unless it must wait; what is in the way is `trouble`, of which an event "outbox" tells. */
 export async function settle(forced = false) {
   const name = username();
-  if (!name || (!forced && trouble && Date.now() < trouble.until)) return;
+  const waits = () => !forced && trouble && Date.now() < trouble.until;
+  if (!name || waits()) return;
   clearTimeout(timer);
   if (forced) refusedWins.clear();
   await exclusively("solisync.outbox", async () => {
+    if (waits()) return; // the attempt before this one has just ended so
     trouble = null;
     for (const work of [upload, count]) {
       try {

@@ -45,7 +45,7 @@ export async function won(game) {
 
 /** A game was begun, or taken up again. False: it has been left already, just before the page was. @param {Game} begun */
 export async function opened(begun) {
-  if (!begun.won && journals().known.includes(begun.id)) return false;
+  if (!begun.won && (await journals()).known.includes(begun.id)) return false;
   game = begun;
   verdict = null;
   rank = "";
@@ -101,8 +101,12 @@ function put(id, content) {
   return !same;
 }
 
-function render() {
-  const all = journals();
+let rendered = Promise.resolve();
+/** Show how things stand, one time after the other, so that the last one is the newest. */
+const render = () => (rendered = rendered.then(show, show));
+
+async function show() {
+  const all = await journals();
   if (game?.won) {
     put("result", [...uploadOf(all), progressOf(all)]);
     const replay = all.uploaded[game.id];
@@ -112,7 +116,7 @@ function render() {
       h("button", { type: "button", click: () => next.again() }, "Same deal"),
     ]);
   }
-  renderOutbox(all);
+  await renderOutbox(all);
 }
 
 /** What waits to be sent, or to be given to the player. @param {any} all */
@@ -203,7 +207,7 @@ export function start(actions) {
   next = actions;
   addEventListener("outbox", render);
   addEventListener("session", render);
-  addEventListener("storage", ({ key }) => key === "solisync.journals" && render());
+  addEventListener("journal", render); // this tab's, or another one's
   render();
   if (username()) sent();
 }

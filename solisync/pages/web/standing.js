@@ -3,7 +3,7 @@
 
 import { ask } from "./api.js";
 import { username } from "./http.js";
-import { change, journalOf, journals } from "./journal.js";
+import { journals, take } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { clock, counted, h, score } from "./page.js";
 
@@ -21,12 +21,12 @@ export const knows = (other) => other === revision;
  */
 const pull = () => exclusively("solisync.outbox", async () => {
   const name = username() ?? "";
-  const journal = journals().of[name];
+  const journal = (await journals()).of[name];
   if (journal?.sent && journal.base) return journal.base;
   const answer = await ask("GET", "/api/sync/pull", { as: name });
   revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
   const { merged } = await answer.json();
-  if (journal?.base) await change((all) => (journalOf(all, name).base = merged));
+  if (journal?.base) await take(name, merged, journal);
   return merged;
 });
 
