@@ -1,6 +1,7 @@
 """Fixtures of every test: a PostgreSQL, a service on a port, and a check that no failure got lost."""
 
 import compileall
+import contextlib
 import functools
 import gc
 import inspect
@@ -215,12 +216,13 @@ def no_deadlocks(logs):
 
 @pytest.fixture(scope="session")
 def new_cluster(reactor):
-    """The one cluster that initdb makes for all tests but those of initdb itself, stopped; see `initialized`."""
+    """The one cluster that initdb makes for all tests but those of initdb itself, migrated; see `initialized`."""
     with tempfile.TemporaryDirectory(prefix="solisync template ") as name:
         Path(name).chmod(0o755)
         server = EmbeddedPostgres(reactor=reactor, data_dir=Path(name), options=QUICK)
         server.claim()
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.start()))
+        pytest_twisted.blockon(defer.Deferred.fromCoroutine(migrate(reactor, server.dsn, load_migrations())))
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.stop()))
         cluster = Path(name) / "postgresql"
         with (cluster / "postgresql.conf").open("a") as settings:
@@ -253,22 +255,34 @@ def postgres(reactor, initialized):
         assert not leaked(Path(name).glob("*.log"))
 
 
-@pytest.fixture
-def empty_database(postgres):
-    """The DSN of a database of the test's own, without a schema."""
+@contextlib.contextmanager
+def own_database(postgres, template):
+    """A database of the test's own; its DSN."""
     name = f"test_{next(_numbers)}"
-    run_sql(postgres.dsn, f"CREATE DATABASE {name}")
+    run_sql(postgres.dsn, f"CREATE DATABASE {name} TEMPLATE {template}")
     yield postgres.dsn.replace("dbname=postgres", f"dbname={name}")
     run_sql(postgres.dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture
+def empty_database(postgres):
+    """The DSN of a database of the test's own, without a schema."""
+    with own_database(postgres, "template1") as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def migrated_database(postgres):
+    """The DSN of a database of the test's own, with the schema, in a fifth of the time that migrating takes."""
+    with own_database(postgres, "postgres") as dsn:
+        yield dsn
+
+
 @pytest.fixture(scope="session")
-def shared_dsn(postgres, reactor):
+def shared_dsn(postgres):
     """The migrated database that most tests share."""
-    run_sql(postgres.dsn, "CREATE DATABASE shared")
-    dsn = postgres.dsn.replace("dbname=postgres", "dbname=shared")
-    pytest_twisted.blockon(defer.Deferred.fromCoroutine(migrate(reactor, dsn, load_migrations())))
-    return dsn
+    run_sql(postgres.dsn, "CREATE DATABASE shared TEMPLATE postgres")
+    return postgres.dsn.replace("dbname=postgres", "dbname=shared")
 
 
 @pytest.fixture(autouse=True)

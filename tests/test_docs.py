@@ -2,10 +2,7 @@
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -32,8 +29,9 @@ from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import channel, unread_timer
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
-from tests.harness.constants import ROOT
+from tests.harness.constants import BIN, ROOT
 from tests.harness.curl_examples import curl_examples, follow
+from tests.harness.processes import run
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
 MIB = 2**20
@@ -101,11 +99,12 @@ def test_prose_is_120_columns_wide(page):
 def test_every_option_that_a_document_names_exists(command):
     """`--help` of each command knows the options that the pages show with it."""
     program, *subcommand = command.split()
-    program = str(Path(sys.executable).parent / program)
     known = set()
-    for words in ([program], [program, *subcommand]):  # twistd has options of its own in front of the plugin's
-        shown = subprocess.run([*words, "--help"], capture_output=True, text=True, check=True).stdout
-        known |= set(re.findall(r"--[a-z][a-z-]+", shown))
+    for words in (
+        [BIN / program],
+        [BIN / program, *subcommand],
+    ):  # twistd has options of its own in front of the plugin's
+        known |= set(re.findall(r"--[a-z][a-z-]+", "".join(run(*words, "--help").out)))
     if command == "solisync":  # tests/commands/test_table.py is more exact about those
         known |= {argument.name for each in COMMANDS for argument in each.arguments}
         known |= {"--json", "--yes", "--reason", "--note"}

@@ -28,7 +28,7 @@ from solisync.postgres.statement import Statement
 from solisync.postgres.times import TIMES, PoolTimes
 from tests.fire.servers import servers
 from tests.harness.concurrency import at_once, until
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import QUICK, connect, run_sql, truncate
@@ -62,7 +62,7 @@ def stop_server(server, how):
 
 def wait_for_server(server, old):
     """Wait (in a thread) until another server than `old` takes connections."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             connect(server.dsn).close()
@@ -165,7 +165,6 @@ async def test_restarts_under_load_give_no_wrong_answer(own_postgres, serve, rea
     assert load.wrong == []
     names = {name for (name,) in process.sql("SELECT username FROM users")}
     assert set(load.registered) <= names
-    assert load.statuses[200] > 100
     assert (await deferToThread(ask, process, "GET", "/api/health/ready"))[0] == 200
     assert process.stop() == 0
     assert "Unhandled" not in process.log
@@ -187,7 +186,7 @@ def hang_up(process, rng, requests):
         time.sleep(delay)
 
 
-async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
+async def test_hang_ups_harm_nobody(shared_dsn, serve, full):
     """Clients that leave at any moment leave no transaction open, no unhandled error, and no other client worse off."""
     truncate(shared_dsn)
     seed = 20261120
@@ -202,7 +201,7 @@ async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
     requests += [("GET", "/api/me", None, ann["access_token"])] * 60
     requests += [("POST", "/api/auth/refresh", {"refresh_token": token}, None) for _, token, _ in everybody[:60]]
     requests += [("POST", "/api/auth/register", {"username": f"new{n}", "password": PASSWORD}, None) for n in range(60)]
-    rngs = [random.Random(rng.random()) for _ in range(300)]
+    rngs = [random.Random(rng.random()) for _ in range(300 if full else 100)]
     await at_once(20, lambda own: hang_up(process, own, requests), rngs)
 
     process.sql("UPDATE users SET password_hash = (SELECT password_hash FROM users WHERE username = 'ann')")
@@ -216,7 +215,8 @@ async def test_three_hundred_hang_ups_harm_nobody(shared_dsn, serve):
             return ask(process, "POST", "/api/auth/login", {"username": name, "password": PASSWORD})[0]
         return ask(process, "GET", "/api/me", bearer=access)[0]
 
-    assert Counter(await at_once(10, others, range(500))) == {200: 500}
+    count = 500 if full else 160
+    assert Counter(await at_once(10, others, range(count))) == {200: count}
     busy = "SELECT state, query FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'"
     assert run_sql(shared_dsn, busy + " AND pid <> pg_backend_pid()") == []
     half_done = (
@@ -261,24 +261,39 @@ async def test_a_service_without_its_database_declines_soon(reactor, path):
         await running.service.stopService()
 
 
-async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(reactor, empty_database, no_lost_failures):
+OF_THE_SERVICE = "application_name = 'solisync' AND datname = current_database()"
+NEWER = f"SELECT count(*) FROM pg_stat_activity WHERE {OF_THE_SERVICE} AND backend_start > %s"
+
+
+async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
+    reactor, migrated_database, no_lost_failures
+):
     """Without one column of the leaderboard, new connections are made and all else works; with it again, that too."""
-    running = await start(reactor, empty_database, times=PoolTimes(misfit=0.1))
+    misfit = 0.1
+    running = await start(reactor, migrated_database, times=PoolTimes(misfit=misfit, borrow=PATIENCE))
+    size = running.service._settings.database_connections
+
+    def is_whole(since):
+        ((count,),) = running.sql(NEWER, (since,))
+        return count >= size and running.service._database.pool.idle == size
+
     try:
-        ((_, _, token),) = players(empty_database, 1)
+        ((_, _, token),) = players(migrated_database, 1)
 
         async def statuses():
             paths = ("/api/me", "/api/sync/pull", "/api/leaderboard", "/health/ready")
             return [(await running.ask("GET", path, bearer=token)).status for path in paths]
 
         running.sql("ALTER TABLE leaderboard RENAME COLUMN best_score TO top_score")
-        running.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'solisync'")
-        await deferLater(reactor, 0.2)
+        ((moment,),) = running.sql("SELECT clock_timestamp()")
+        running.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OF_THE_SERVICE}")
+        await until(reactor, lambda: is_whole(moment))
         assert await statuses() == await statuses() == [200, 200, 500, 200]
         assert all("leaderboard_top" in failure for failure in no_lost_failures)
         no_lost_failures.clear()
+        await until(reactor, lambda: is_whole(moment))
         running.sql("ALTER TABLE leaderboard RENAME COLUMN top_score TO best_score")
-        await deferLater(reactor, 0.2)
+        await deferLater(reactor, 2 * misfit)  # the age of connections that look for a better one
         assert await statuses() == [200, 200, 200, 200]
     finally:
         await running.service.stopService()
@@ -308,14 +323,14 @@ async def test_a_commit_of_unknown_outcome_is_one_line_in_the_log(reactor, new_c
 
 @pytest.mark.parametrize(("held", "status"), [(2.0, 200), (10, 500)])
 async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
-    reactor, empty_database, monkeypatch, no_lost_failures, held, status
+    reactor, migrated_database, monkeypatch, no_lost_failures, held, status
 ):
     """A request that doesn't get the lock of its player's row within the server's limit tries once more."""
     monkeypatch.setattr(opening, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
-    running = await start(reactor, empty_database)
+    running = await start(reactor, migrated_database)
     try:
-        ((user, _, token),) = players(empty_database, 1)
-        with closing(connect(empty_database)) as blocking:
+        ((user, _, token),) = players(migrated_database, 1)
+        with closing(connect(migrated_database)) as blocking:
             blocking.cursor().execute("BEGIN; SELECT FROM users WHERE id = %s FOR UPDATE", (user,))
             release = reactor.callLater(held, blocking.close)
             answer = await running.ask("POST", "/api/leaderboard/opt-in", body={"display_name": "Ann"}, bearer=token)

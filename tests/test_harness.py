@@ -88,18 +88,24 @@ def run_tests(directory, source, *before, options=()):
     return "\n".join(done.out + done.err)
 
 
-def test_a_failure_lost_in_a_cycle_fails_its_own_test(tmp_path):
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What pytest prints of both, with SIGINT ignored, as a script starts `make test &`."""
+    source = LOST + INTERRUPTIBLE
+    return run_tests(tmp_path_factory.mktemp("inner"), source, sys.executable, "-c", IGNORING)
+
+
+def test_a_failure_lost_in_a_cycle_fails_its_own_test(shown):
     """A Deferred that failed unseen, and that only the garbage collector finds, fails the test that dropped it."""
-    shown = run_tests(tmp_path, LOST)
     assert "::test_that_loses_a_failure - AssertionError" in shown, shown
     assert "ValueError: lost in a cycle" in shown
-    assert "3 passed, 1 error" in shown
+    assert "5 passed, 1 error" in shown
 
 
-def test_children_can_be_interrupted_where_the_tests_cannot(tmp_path):
-    """With SIGINT ignored, as a script starts `make test &`, a child has the default handler all the same."""
-    shown = run_tests(tmp_path, INTERRUPTIBLE, sys.executable, "-c", IGNORING)
-    assert "2 passed" in shown, shown
+def test_children_can_be_interrupted_where_the_tests_cannot(shown):
+    """With SIGINT ignored, a child has the default handler all the same."""
+    for name in ("test_children_can_be_interrupted", "test_the_tests_cannot"):
+        assert f"::{name} PASSED" in shown, shown
 
 
 def test_what_two_processes_log_and_measure_is_seen(tmp_path):
@@ -168,7 +174,15 @@ def test_a_forked_program_finds_what_a_started_one_does(tmp_path):
     assert found[0][0]["environment"]["ZOE"] == "zoë"
 
 
-@pytest.mark.parametrize("words", [("--version",), ("nonsense",), ("users", "list", "--limit=x"), ("--migrate",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--version",), marks=pytest.mark.long),
+        pytest.param(("nonsense",), marks=pytest.mark.long),
+        ("users", "list", "--limit=x"),
+        ("--migrate",),
+    ],
+)
 def test_a_forked_command_ends_as_a_started_one(words):
     """With the same status and the same words, on standard output and on standard error."""
     variables = {"DATABASE_URL": "host=127.0.0.1 port=1"}

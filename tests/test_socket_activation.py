@@ -48,11 +48,11 @@ def first_request(port):
 @pytest.mark.parametrize(
     ("door", "which"),
     [
-        ("solisync", "index=0"),
+        pytest.param("solisync", "index=0", marks=pytest.mark.long),  # a unix socket is found so, below
         pytest.param("solisync", "name=web", marks=pytest.mark.long),
         pytest.param("twistd", "index=0", marks=pytest.mark.long),
         ("twistd", "name=web"),
-        ("workers", "index=0"),
+        pytest.param("workers", "index=0", marks=pytest.mark.long),
         pytest.param("workers", "name=web", marks=pytest.mark.long),
     ],
 )

@@ -19,20 +19,20 @@ def by_worker(process):
 async def test_one_worker_has_the_checkers(serve, reactor, shared_dsn):
     """When it dies another one gets them, and when all are replaced its successor; they leave with it."""
     truncate(shared_dsn)
-    process = await serve(shared_dsn, SOLISYNC_WORKERS="2", SOLISYNC_CHECKERS="2")
+    process = await serve(shared_dsn, SOLISYNC_WORKERS="2", SOLISYNC_CHECKERS="1")
     await deferToThread(wait_until_ready, process, 2)
     ann = await process.player()
     await checked(reactor, process, await upload(process, ann, game()), seconds=120)
     ((first, found),) = by_worker(process).items()
-    assert len(found) == 2
+    assert len(found) == 1
     os.kill(first, signal.SIGKILL)
     await deferToThread(wait_until_ready, process, 3)
-    await until(reactor, lambda: [len(each) for each in by_worker(process).values()] == [2])
+    await until(reactor, lambda: [len(each) for each in by_worker(process).values()] == [1])
     await until(reactor, lambda: not any(map(alive, found)))
     assert first not in by_worker(process)
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)
-    await until(reactor, lambda: [len(each) for each in by_worker(process).values()] == [2])
+    await until(reactor, lambda: [len(each) for each in by_worker(process).values()] == [1])
     await checked(reactor, process, await upload(process, ann, game(1)), seconds=120)
     left = set().union(*by_worker(process).values())
     assert process.stop() == 0

@@ -204,20 +204,19 @@ async def test_a_schema_of_another_version_is_noted(examine, empty_database, rea
     assert advice in (await examine(wrong=False, DATABASE_URL=empty_database))[level, "schema"]
 
 
-async def test_missing_rights_are_found(examine, empty_database, reactor):
+async def test_missing_rights_are_found(examine, migrated_database):
     """Rights on the tables, and the right to make some."""
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, "CREATE ROLE clerk LOGIN")
-    clerk = empty_database.replace("user=solisync", "user=clerk")
+    run_sql(migrated_database, "CREATE ROLE clerk LOGIN")
+    clerk = migrated_database.replace("user=solisync", "user=clerk")
     try:
-        run_sql(empty_database, "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
+        run_sql(migrated_database, "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
         assert "may not create tables" in (await examine(DATABASE_URL=clerk))["wrong", "rights"]
-        run_sql(empty_database, "GRANT CREATE ON SCHEMA public TO clerk")
+        run_sql(migrated_database, "GRANT CREATE ON SCHEMA public TO clerk")
         assert ("ok", "rights") in await examine(wrong=False, DATABASE_URL=clerk)
-        run_sql(empty_database, "REVOKE DELETE ON replays FROM clerk")
+        run_sql(migrated_database, "REVOKE DELETE ON replays FROM clerk")
         assert "may not use replays" in (await examine(DATABASE_URL=clerk))["wrong", "rights"]
     finally:
-        run_sql(empty_database, "DROP OWNED BY clerk; DROP ROLE clerk")
+        run_sql(migrated_database, "DROP OWNED BY clerk; DROP ROLE clerk")
 
 
 @pytest.mark.parametrize(

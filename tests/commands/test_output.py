@@ -2,10 +2,8 @@
 
 import io
 import json
-import os
-import pty
 import signal
-import subprocess
+import tempfile
 from contextlib import closing
 
 import pytest
@@ -15,9 +13,10 @@ from hypothesis import strategies as st
 from solisync.commands.output import Column, Output, ProgressLine, bytes_shown, harmless, shown
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE
-from tests.harness.entry_points import SOLISYNC
+from tests.harness.entry_points import BEGIN, SOLISYNC
+from tests.harness.forking import start_process
 from tests.harness.postgres import connect
-from tests.harness.processes import clean_environment, run
+from tests.harness.processes import clean_environment, run, terminal
 from tests.harness.strategies import costly
 
 JSON = st.recursive(
@@ -112,45 +111,31 @@ def test_nothing_is_destroyed_without_asking(server, words):
 @pytest.mark.parametrize(
     ("answer", "status"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1), (b"\x04", 1), (b"\x03", 1)], ids=repr
 )
-async def test_a_terminal_is_asked(server, answer, status):
+async def test_a_terminal_is_asked(server, launch, answer, status):
     """Only yes is yes; no, nothing, the end of input and Ctrl-C change nothing."""
     await server.player("ann")
-    ours, theirs = pty.openpty()
-    command = subprocess.Popen(
-        ["setsid", "--ctty", *map(os.fspath, SOLISYNC), "users", "delete", "ann"],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=clean_environment(DATABASE_URL=server.dsn),
-    )
-    os.close(theirs)
-    try:
-        question = b"Delete 'ann' and all their data? [y/N] "
-        assert command.stderr.read(len(question)) == question
-        os.write(ours, answer)
-        out, err = command.communicate(timeout=PATIENCE)
-    finally:
-        command.kill()
-        os.close(ours)
-    assert command.returncode == status
-    assert (out, err.strip()) == ((b"deleted 'ann' and all that was theirs\n", b"") if status == 0 else (b"", NOTHING))
+    question = "Delete 'ann' and all their data? [y/N] "
+    with terminal() as (ours, theirs):
+        words = "foreground", *SOLISYNC, "users", "delete", "ann"
+        command = launch(*BEGIN, *words, stdin=theirs, DATABASE_URL=server.dsn)
+        wait_for(lambda: command.log == question)
+        ours.write(answer)
+        assert command.popen.wait(PATIENCE) == status
+    says = "deleted 'ann' and all that was theirs" if status == 0 else "nothing was changed"
+    assert command.log.removeprefix(question).strip() == says
     assert server.sql("SELECT count(*) FROM users") == [(status,)]
-
-
-NOTHING = b"nothing was changed"
 
 
 def test_what_fails_is_one_line(server):
     """Exit 1; a name is escaped here too, and a full disk is no traceback."""
     done = run(*SOLISYNC, "users", "show", "no\x1b[31m\nbody", DATABASE_URL=server.dsn)
     assert (done.status, done.out, done.err) == (1, [], ["user 'no\\x1b[31m body' not found"])
-    with open("/dev/full", "wb") as full:
-        words = [*map(os.fspath, SOLISYNC), "users", "list"]
-        done = subprocess.run(
-            words, stdout=full, stderr=subprocess.PIPE, env=clean_environment(DATABASE_URL=server.dsn)
-        )
-    assert done.returncode == 1
-    assert done.stderr == b"solisync: No space left on device\n"
+    with open("/dev/full", "wb") as full, tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as err:
+        variables = clean_environment(DATABASE_URL=server.dsn)
+        process = start_process((*SOLISYNC, "users", "list"), variables, given, full, err)
+        assert process.wait(PATIENCE) == 1
+        err.seek(0)
+        assert err.read() == b"solisync: No space left on device\n"
 
 
 def test_names_come_out_in_utf_8_whatever_the_locale(server):

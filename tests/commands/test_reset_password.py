@@ -4,20 +4,20 @@ Source: docs/operations.md "A player forgot their password".
 """
 
 import json
-import os
-import pty
-import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from twisted.internet.threads import deferToThread
 
 from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
+from tests.harness.concurrency import wait_for
 from tests.harness.constants import BIN, PASSWORD, PATIENCE
 from tests.harness.entry_points import SOLISYNC, anew, start
-from tests.harness.processes import clean_environment, processes_in, run
+from tests.harness.processes import processes_in, run, terminal
 from tests.harness.service import ready
 
 SCRIPT = (BIN / "solisync-reset-password",)
@@ -149,11 +149,11 @@ async def test_it_works_on_the_embedded_database(reactor, launch, initialized, p
 
 async def test_the_password_shows_nowhere(initialized, place):
     """While the command and its children run, no process has the password in its arguments or environment."""
-    assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=initialized(place)).status == 0
+    initialized(place)
     shown, over = [], threading.Event()
 
     def look():
-        while not over.is_set():
+        while not over.wait(0.01):
             for file in [file for kind in ("cmdline", "environ") for file in Path("/proc").glob(f"[0-9]*/{kind}")]:
                 try:
                     if b"canary-" in (content := file.read_bytes()) and NEW_HERE in content:
@@ -182,58 +182,31 @@ NEW_HERE = b"canary-4711 nobody else has this"
     [(NEW, 0, "password of 'ann' replaced"), (NEW + "!", 1, "the two passwords differ")],
     ids=["same", "different"],
 )
-async def test_a_terminal_is_asked_twice_without_echo(server, second, status, says):
+async def test_a_terminal_is_asked_twice_without_echo(server, launch, second, status, says):
     """On a terminal the password is typed twice, unseen, and both must be the same."""
     await server.player("ann")
-    ours, theirs = pty.openpty()
-    command = subprocess.Popen(
-        [*map(os.fspath, SCRIPT), "ann"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=clean_environment(DATABASE_URL=server.dsn),
-        start_new_session=True,
-    )
-    os.close(theirs)
-    seen = ""
-    try:
+    with terminal() as (ours, theirs):
+        command = launch(*SCRIPT, "ann", stdin=theirs, DATABASE_URL=server.dsn)
+        theirs.close()
         for prompt, answer in (("New password: ", NEW), ("The same again: ", second)):
-            while not seen.endswith(prompt):
-                seen += os.read(ours, 1000).decode()
-            os.write(ours, answer.encode() + b"\n")
-        try:
-            while more := os.read(ours, 1000):
-                seen += more.decode()
-        except OSError:  # how a terminal ends on Linux
-            pass
-        assert command.wait(PATIENCE) == status
-    finally:
-        command.kill()
-        os.close(ours)
-    assert says in seen
-    assert NEW not in seen
+            await deferToThread(wait_for, lambda prompt=prompt: prompt in command.log)
+            ours.write(answer.encode() + b"\n")
+        assert await deferToThread(command.popen.wait, PATIENCE) == status
+        with suppress(OSError):  # how a terminal ends on Linux
+            assert NEW.encode() not in ours.read(1000)
+    assert says in command.log
+    assert NEW not in command.log
     assert await may_log_in(server, NEW if status == 0 else PASSWORD)
 
 
-def test_a_terminal_that_hangs_up_changes_nothing(server):
+def test_a_terminal_that_hangs_up_changes_nothing(server, launch):
     """End of input instead of an answer is one line, not a traceback."""
-    ours, theirs = pty.openpty()
-    command = subprocess.Popen(
-        [*map(os.fspath, SCRIPT), "ann"],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=clean_environment(DATABASE_URL=server.dsn),
-        start_new_session=True,
-    )
-    os.close(theirs)
-    assert command.stderr.read(len("New password: ")) == b"New password: "
-    os.write(ours, b"\x04")
-    out, err = command.communicate(timeout=PATIENCE)
-    os.close(ours)
-    assert command.returncode == 1
-    assert (out, b"Traceback" in err) == (b"", False)
-    assert b"nothing was changed" in err
+    with terminal() as (ours, theirs):
+        command = launch(*SCRIPT, "ann", stdin=theirs, DATABASE_URL=server.dsn)
+        wait_for(lambda: "New password: " in command.log)
+        ours.write(b"\x04")
+        assert command.popen.wait(PATIENCE) == 1
+    assert command.log.split("\n") == ["New password: nothing was changed", ""]
 
 
 def test_a_reset_makes_no_database(place):

@@ -11,6 +11,7 @@ TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
 MODULE = (sys.executable, "-m", "solisync.commands.main")
 CHECKER = (sys.executable, "-P", str(ROOT / "tests" / "harness" / "checker.py"))
+BEGIN = (sys.executable, ROOT / "tests" / "harness" / "begin.py")
 SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")
 
 

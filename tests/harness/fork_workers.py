@@ -18,6 +18,7 @@ PR_SET_CHILD_SUBREAPER = 36
 REQUEST_BYTES = 100_000
 DESCRIPTORS = 8  # more than a worker is given
 PROGRAMS = {"solisync.worker": "solisync.worker:main", "worker": "tests.harness.serve:main"}  # by the last word
+LEAST = 100  # more than the descriptors that a worker expects to get
 GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # which also reach the copy
 
 
@@ -73,7 +74,7 @@ def _serve(requests):
 def _begin(request, received):
     """Make this process what a new one would be."""
     wanted = request["descriptors"]
-    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, max(wanted) + 1) for descriptor in received]
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, LEAST) for descriptor in received]
     for descriptor, number in zip(moved, wanted, strict=True):
         os.dup2(descriptor, number)
     os.closerange(max(wanted) + 1, os.sysconf("SC_OPEN_MAX"))

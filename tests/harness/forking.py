@@ -14,11 +14,13 @@ import sys
 from tests.harness.constants import BIN, ROOT
 
 READ_AT_START = ("PYTHON", "PROMETHEUS_")  # variables that the interpreter or a module reads before a program begins
+PATH = "PYTHONPATH"  # of these, the one that has a fork server for each value of it
 PROGRAMS = {  # what is forked: the words that start it, and its function
     (str(BIN / "solisync"),): "solisync.commands.main:main",
     (str(BIN / "solisync-reset-password"),): "solisync.commands.reset_password:main",
     (str(BIN / "twistd"),): "twisted.scripts.twistd:run",
     (sys.executable, str(ROOT / "tests" / "harness" / "serve.py")): "tests.harness.serve:main",
+    (sys.executable, str(ROOT / "tests" / "harness" / "begin.py")): "tests.harness.begin:main",
 }
 
 
@@ -26,7 +28,7 @@ def start_process(words, env, stdin, stdout, stderr, *, cwd=None):
     """Start a command in a session of its own: forked if it can be, else anew; a Popen, or what looks like one."""
     words = [os.fspath(word) for word in words]
     own = [name for name, value in env.items() if os.environ.get(name) != value]
-    if not any(name.startswith(READ_AT_START) for name in own):
+    if not any(name.startswith(READ_AT_START) and name != PATH for name in own):
         for count in (1, 2):
             if (program := PROGRAMS.get(tuple(words[:count]))) is not None:
                 return fork(program, words[count - 1 :], env, stdin, stdout, stderr, cwd=cwd)
@@ -40,17 +42,20 @@ def fork(program, words, env, *files, cwd=None):
     reports, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         descriptors = [theirs.fileno(), *(file.fileno() for file in files)]
-        socket.send_fds(fork_server(), [json.dumps(request).encode()], descriptors)
+        socket.send_fds(fork_server(env.get(PATH)), [json.dumps(request).encode()], descriptors)
     return Forked(words, reports)
 
 
 @functools.cache
-def fork_server():
-    """The socket of the fork server, which starts with its first request and ends with this process."""
+def fork_server(path):
+    """The socket of the fork server with this PYTHONPATH, which starts with its first request and ends with us."""
     requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     words = (sys.executable, "-m", "tests.harness.fork_server")
     with theirs:
-        server = subprocess.Popen(words, cwd=ROOT, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
+        env = os.environ if path is None else os.environ | {PATH: os.fspath(path)}
+        server = subprocess.Popen(
+            words, cwd=ROOT, env=env, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True
+        )
 
     def end():
         requests.close()

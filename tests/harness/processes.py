@@ -84,10 +84,10 @@ def run(*words, stdin=b"", cwd=None, **variables):
 class Process:
     """A command in a process of its own, in a process group of its own, which logs to a file."""
 
-    def __init__(self, words, env, log):
+    def __init__(self, words, env, log, stdin=None):
         self.log_path = log
         with log.open("ab") as output, open(os.devnull, "rb") as nothing:
-            self.popen = start_process(words, env, nothing, output, output)
+            self.popen = start_process(words, env, stdin or nothing, output, output)
 
     @property
     def pid(self):
@@ -108,8 +108,8 @@ class Process:
 class ServiceProcess(Reachable, Process):
     """A service in a process of its own, on a port of this machine."""
 
-    def __init__(self, words, env, log, port, dsn=None):
-        Process.__init__(self, words, env, log)
+    def __init__(self, words, env, log, port, dsn=None, stdin=None):
+        Process.__init__(self, words, env, log, stdin)
         Reachable.__init__(self, port, dsn)
 
 
@@ -121,10 +121,9 @@ def launching(logs):
     """
     started = []
 
-    def launch(*words, port=None, dsn=None, **env):
-        words = [str(word) for word in words]
-        variables, log = clean_environment(**env), logs / f"process-{next(_numbers)}.log"
-        process = Process(words, variables, log) if port is None else ServiceProcess(words, variables, log, port, dsn)
+    def launch(*words, port=None, dsn=None, stdin=None, **env):
+        given = [str(word) for word in words], clean_environment(**env), logs / f"process-{next(_numbers)}.log"
+        process = Process(*given, stdin) if port is None else ServiceProcess(*given, port, dsn, stdin)
         started.append(process)
         return process
 
@@ -135,6 +134,13 @@ def launching(logs):
             if process.popen.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.popen.wait(PATIENCE)
+
+
+@contextlib.contextmanager
+def terminal():
+    """A terminal, as two files: what the person at it has, and what is the standard input of a program on it."""
+    with contextlib.ExitStack() as stack:
+        yield tuple(stack.enter_context(open(end, "r+b", buffering=0)) for end in os.openpty())
 
 
 def free_port():

