@@ -196,6 +196,62 @@ async def test_without_a_service_clients_read_what_they_know(behind, program):
     assert int(headers["Retry-After"]) >= 1
 
 
+@pytest.mark.limit(4 * PATIENCE)
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_a_stream_of_events_is_passed_on_and_held(behind, program):
+    """Each event arrives at once, the stream outlasts a minute without events, and its end is the client's end too."""
+    _, proxy = await behind(program)
+
+    def run():
+        player = {"username": "ann", "password": PASSWORD}
+        token = proxy.ask("POST", "/api/auth/register", player)[1]["access_token"]
+        headers = {"Host": NAME, "Authorization": f"Bearer {token}"}
+        stream = proxy.connect()
+        stream.request("GET", "/api/events?board=leaderboard", headers=headers)
+        response = stream.getresponse()
+        assert (response.status, response.getheader("Content-Type")) == (200, "text/event-stream; charset=utf-8")
+
+        def heard(line):
+            """Read until this line."""
+            for number, read in enumerate(iter(response.readline, b"")):
+                if read == line:
+                    return number
+            return pytest.fail("the stream has ended")
+
+        heard(b"event: hello\n")
+        assert proxy.ask("POST", "/api/leaderboard/opt-in", {"display_name": "Ann"}, headers)[0] == 200
+        heard(b"event: board\n")
+        for _ in range(3):
+            heard(b":\n")
+        assert proxy.ask("POST", "/api/leaderboard/opt-in", {"display_name": "Anna"}, headers)[0] == 200
+        heard(b"event: board\n")
+        assert proxy.ask("DELETE", "/api/sessions", None, headers)[0] == 200
+        heard(b"event: end\n")
+        assert b"session_ended" in response.read()
+        stream.close()
+
+    await deferToThread(run)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+async def test_a_client_that_leaves_its_stream_leaves_the_service(behind, program):
+    """A proxy closes its side of a stream when the client has gone."""
+    service, proxy = await behind(program)
+
+    def run():
+        player = {"username": "ann", "password": PASSWORD}
+        token = proxy.ask("POST", "/api/auth/register", player)[1]["access_token"]
+        stream = proxy.connect()
+        stream.request("GET", "/api/events", headers={"Host": NAME, "Authorization": f"Bearer {token}"})
+        response = stream.getresponse()
+        assert response.readline().startswith(b"retry: ")
+        response.close()
+        stream.close()
+        wait_for(lambda: "/api/events 200" in service.log)  # logged at its end
+
+    await deferToThread(run)
+
+
 @pytest.mark.needs("nginx", "openssl")
 async def test_two_nodes_share_the_limits_and_stand_in_for_each_other(launch, place, shared_dsn):
     """Behind nginx's sample for several nodes a client has one limit, and doesn't notice when a node goes."""

@@ -1,5 +1,6 @@
 """The streams of a process: how many, signs of life, slow clients, and every end."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from tests.harness.event_streams import won
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import truncate
 from tests.harness.service import start
+from tests.wire.sockets import turn
 
 
 @pytest.fixture
@@ -82,6 +84,21 @@ async def test_a_stream_ends_with_its_token(service, listen):
     await stream.next()
     ahead = timedelta(hours=24, seconds=2)
     assert await stream.ended() == "token_expired"
+
+
+async def test_steps_of_the_clock(service, listen, quick_rounds):
+    """An hour forth or back ends no stream, and holds back no event and no sign of life."""
+    ahead = timedelta()
+    server = await service(now=lambda: datetime.now(UTC) + ahead)
+    ann = await server.player()
+    stream = await listen(server, ann)
+    await stream.next()
+    for hours in (1, -1):
+        ahead = timedelta(hours=hours)
+        await won(ann)
+        assert (await stream.next())[0] == "progress"
+        heartbeats = stream.heartbeats
+        await stream.until(lambda heartbeats=heartbeats: stream.heartbeats > heartbeats)
 
 
 async def test_a_stop_ends_streams_first(service, listen):
@@ -159,6 +176,23 @@ async def test_a_frozen_client_costs_little(server, reactor, listen):
     last = dict(stream.events)
     assert last["progress"]["revision"] == f"{999:032}"
     assert last["board"] == {"board": "leaderboard"}
+
+
+async def test_a_client_that_reads_byte_by_byte_costs_as_little(server, reactor, listen):
+    """Never does more than the newest event of a kind wait for it, and what it reads is whole."""
+    stream, player = await frozen_stream(server, reactor, listen)
+    (ours,) = streams(server)._of_player[player]
+    sent = ""
+    for _ in range(500):
+        sent = uuid4().hex
+        streams(server).hear(ProgressStored(player, sent, None))
+        assert len(ours._waiting) <= 2
+        with suppress(BlockingIOError):
+            stream.dataReceived(stream.transport.socket.recv(1))
+        await turn()
+    stream.transport.resumeProducing()
+    await stream.until(lambda: stream.events[-1] == ("progress", {"revision": sent, "own": False}))
+    assert ours.open
 
 
 async def test_a_client_that_misses_too_much_is_told(server, reactor, listen):

@@ -83,4 +83,5 @@ def bench():
     yield bench
     for channel in list(bench.connections.open):
         bench.disconnect(channel)
+    bench.clock.advance(0)  # the rest of the turn in which they ended
     assert not bench.clock.getDelayedCalls(), "a connection left a timer behind"

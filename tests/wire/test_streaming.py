@@ -1,7 +1,9 @@
 """Streams of events on connections: how they are written, bounded and ended (docs/live.md)."""
 
 import pytest
+from twisted.internet.task import Clock
 
+from solisync.web.wire.turns import SLICE_SECONDS, Slices
 from tests.wire.sockets import turn
 
 ASK = b"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -105,6 +107,23 @@ def test_the_body_hears_of_the_end_of_the_connection(bench, stream):
 def test_a_stream_leaves_nothing_in_the_reactor(bench, stream):
     """No timer of its own: those of all streams are one (solisync.events.rounds)."""
     assert not bench.clock.getDelayedCalls()
+
+
+def test_streams_that_end_at_once_share_the_turns_of_the_reactor():
+    """Once the ends of a turn have taken their share of it, the others wait for the next, in order."""
+    clock, ended = Clock(), []
+    ends = Slices(reactor=clock)
+
+    def end(number):
+        clock.rightNow += SLICE_SECONDS / 2  # what it takes
+        ended.append(number)
+
+    for number in range(5):
+        ends.run(lambda number=number: end(number))
+    assert ended == [0, 1]
+    clock.advance(0)
+    assert ended == [0, 1, 2, 3, 4]
+    assert not clock.getDelayedCalls()
 
 
 async def test_a_half_closed_stream_goes_on(server, listen):

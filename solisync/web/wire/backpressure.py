@@ -4,6 +4,7 @@ Twisted answers pipelined requests whether or not the client reads the replies, 
 """
 
 from collections import deque
+from functools import partial
 from typing import Any
 
 from twisted.internet.base import ReactorBase
@@ -41,6 +42,15 @@ class BackpressureChannel(http.HTTPChannel):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._connections.end_of_turn.release(self.transport)
+        if self.streaming is None:
+            self.end(reason)
+        else:  # thousands of streams may end at once, where a network fails
+            self._connections.stream_ends.run(partial(self.end, reason))
+
+    def end(self, reason: Failure) -> None:
+        """Forget the connection, which is lost."""
+        if self.streaming is not None:
+            self.streaming.lost()
         self._unread_timer.stop()
         self._unsent.clear()  # at once: request and channel are a cycle, which the collector frees much later
         super().connectionLost(reason)

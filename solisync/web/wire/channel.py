@@ -71,12 +71,13 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self._connections.register(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._connections.unregister(self)
         if self._probe is not None:
             self._probe.stop()
-        if self.streaming is not None:
-            self.streaming.lost()
         super().connectionLost(reason)
+
+    def end(self, reason: Failure) -> None:
+        self._connections.unregister(self)
+        super().end(reason)
         self.stop_timer()
 
     def readConnectionLost(self) -> None:

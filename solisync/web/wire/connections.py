@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from .byte_budget import ByteBudget
 from .end_of_turn import EndOfTurn
 from .refusal import OUT_OF_MEMORY, Refusal
-from .turns import Pipelining, Turns
+from .turns import Pipelining, Slices, Turns
 
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes of replies that wait in memory for clients that do not read, in one process
@@ -44,7 +44,8 @@ class Connections:
     """The open connections of a site, what they share, and their draining.
 
     `unread` are the bytes of replies that wait for clients that have stopped reading, `unfinished` those of request
-    bodies that have arrived in part. `turns` are those of connections that have sent requests ahead.
+    bodies that have arrived in part. `turns` are those of connections that have sent requests ahead; `stream_ends` does
+    what is left to do for streams whose connections are lost.
     """
 
     _log = Logger()
@@ -55,6 +56,7 @@ class Connections:
         self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
         self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY))
         self.turns = Turns(reactor=reactor)
+        self.stream_ends = Slices(reactor=reactor)
         self.end_of_turn = EndOfTurn(reactor=reactor)
         self._drained: Deferred[None] | None = None
         self.draining = False
