@@ -18,6 +18,8 @@ from typing import Any
 
 import psycopg2
 
+from solisync.web.recorded_game import EXAMPLE_FILE
+
 from .cells import Cell, load_cell, run_rounds
 from .processes import Server, children, cpu_seconds, memory_mib, used_between
 from .report import say
@@ -27,6 +29,7 @@ from .world import Player, World, issued_at, payload
 PER_ADDRESS = 5  # streams: few enough for any setting
 OPENING = 200  # streams that are being opened at a time
 IDLE_SECONDS = 20.0
+VERDICTS = 50
 BACK_SECONDS = 60.0
 
 
@@ -69,7 +72,7 @@ class StreamClient(asyncio.Protocol):
                 self._retry = int(line[7:]) / 1000
             elif line == b"event: hello" and self.ready is not None and not self.ready.done():
                 self.ready.set_result(None)
-            elif line == b"event: progress":
+            elif line in (b"event: progress", b"event: verdict"):
                 self._heard.setdefault(self.number, deque()).append(time.perf_counter())
             elif line.startswith(b"HTTP/1.1 ") and not line.startswith(b"HTTP/1.1 200"):
                 self.refused += 1
@@ -183,6 +186,27 @@ async def pushes(
     return {"pushed": len(order), **{where: [len(found), *_quantiles(found)] for where, found in lags.items()}}
 
 
+async def verdicts(port: int, players: int) -> list[float]:
+    """Upload a won game for each of some players: how long after the answer each stream has read its verdict."""
+    heard: dict[int, deque[float]] = {}
+    clients = [StreamClient(number, port, heard) for number in range(players)]
+    await open_all(clients)
+    uploading = await connection(port)
+    body = EXAMPLE_FILE.read_bytes()
+    head = b"POST /api/replays HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n"
+    times = []
+    for number in range(players):
+        answer = await uploading.ask(head % (Player(number).access, len(body)) + body)
+        assert b" 200 " in answer[:20], answer
+        answered = time.perf_counter()
+        while not heard.get(number):
+            await asyncio.sleep(0.001)
+        times.append(max(0.0, heard[number].popleft() - answered))
+    for client in clients:
+        client.ready = None  # they don't come back
+    return times
+
+
 def _quantiles(times: Sequence[float]) -> tuple[float, float]:
     """The median and the slowest of a hundred, in milliseconds."""
     if len(times) < 2:
@@ -267,6 +291,8 @@ def main() -> None:
             for name, server in (("with streams", here), ("without", without))
         ]
         asyncio.run(measure(here, there, cells, arguments))
+        found = asyncio.run(verdicts(stage.solisync(SOLISYNC_CHECKERS=1).port, VERDICTS))
+        say(f"upload answered to verdict read, p50 and p99: {_shown(_quantiles(found))} ms")
         asyncio.run(reload(stage.solisync(SOLISYNC_WORKERS=2, SOLISYNC_STREAMS=arguments.streams), arguments))
 
 
