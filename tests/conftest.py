@@ -29,7 +29,7 @@ from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
-from tests.harness.postgres import QUICK, copy_cluster, run_sql, truncate
+from tests.harness.postgres import KEPT, QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import launching, reset_ignored_interrupt
 from tests.harness.service import ready, start
 
@@ -282,7 +282,9 @@ def migrated_database(postgres):
 def shared_dsn(postgres):
     """The migrated database that most tests share."""
     run_sql(postgres.dsn, "CREATE DATABASE shared TEMPLATE postgres")
-    return postgres.dsn.replace("dbname=postgres", "dbname=shared")
+    dsn = postgres.dsn.replace("dbname=postgres", "dbname=shared")
+    KEPT[dsn] = None
+    return dsn
 
 
 @pytest.fixture(autouse=True)

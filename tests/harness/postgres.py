@@ -1,7 +1,8 @@
 """Statements of the test's own on a PostgreSQL database, beside those of the service."""
 
-import functools
+import contextlib
 import subprocess
+import threading
 
 import psycopg2
 
@@ -40,6 +41,8 @@ BEGIN
     END LOOP;
 END $$
 """
+# The connection to the database that most tests share: to make one takes ten times as long as a statement.
+KEPT = {}
 
 
 def connect(dsn):
@@ -51,13 +54,40 @@ def connect(dsn):
 
 def run_sql(dsn, sql, parameters=None):
     """Run one statement and return its rows."""
-    connection = connect(dsn)
+    connection, keeps = connection_for(dsn)
     try:
         with connection.cursor() as cursor:
             cursor.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
     finally:
-        connection.close()
+        if not keeps:
+            connection.close()
+        elif not connection.closed:
+            forget_session(connection)
+
+
+def connection_for(dsn):
+    """A connection to a database, and whether it is kept, as that of the reactor's thread to the shared database is."""
+    if dsn not in KEPT or threading.current_thread() is not threading.main_thread():
+        return connect(dsn), False
+    connection = KEPT[dsn]
+    if connection is None or not is_alive(connection):  # a test may have ended all connections, this one included
+        connection = KEPT[dsn] = connect(dsn)
+    return connection, True
+
+
+def is_alive(connection):
+    try:
+        forget_session(connection)
+    except (psycopg2.OperationalError, psycopg2.InterfaceError):
+        return False
+    return True
+
+
+def forget_session(connection):
+    """Undo all settings and locks of a connection, as if it were new."""
+    with connection.cursor() as cursor:
+        cursor.execute("DISCARD ALL")
 
 
 def copy_cluster(cluster, directory):
@@ -65,23 +95,11 @@ def copy_cluster(cluster, directory):
     subprocess.run(["cp", "-a", cluster, directory], check=True)
 
 
-@functools.cache
-def emptying(dsn):
-    """The connection that `truncate` keeps: to make one, and to fill its caches, takes longer than the work."""
-    return connect(dsn)
-
-
 def truncate(dsn):
     """Empty every table but the list of migrations, once whoever writes has ended."""
     while True:
-        try:
-            with emptying(dsn).cursor() as cursor:
-                cursor.execute(EMPTY)
-                return
-        except psycopg2.errors.DeadlockDetected:
-            continue  # housekeeping wanted the same tables
-        except (psycopg2.OperationalError, psycopg2.InterfaceError):
-            emptying.cache_clear()  # a test has ended all connections, this one included
+        with contextlib.suppress(psycopg2.errors.DeadlockDetected):  # housekeeping wanted the same tables
+            return run_sql(dsn, EMPTY)
 
 
 def content(dsn):

@@ -24,7 +24,7 @@ def timeline_of(replay):
 @pytest.mark.parametrize("ruleset", NAMES)
 def test_played_back_it_is_the_game(ruleset, undo, full):
     """Each position and score is that of the engine; steps = moves + undos."""
-    for win in wins(ruleset, undo=undo)[: None if full else 4]:
+    for win in wins(ruleset, undo=undo, full=full)[: None if full else 4]:
         replay = win["replay"]
         recording = read(replay)
         shown = json.loads(timeline_of(replay))

@@ -41,9 +41,9 @@ def test_a_game_without_undos_is_verified_literally(ruleset):
 
 
 @pytest.mark.parametrize("ruleset", NAMES)
-def test_a_game_with_undos_is_verified_with_the_fewest(ruleset):
+def test_a_game_with_undos_is_verified_with_the_fewest(ruleset, full):
     """The literal check leaves it pending; then never more undos than there were, nor another score."""
-    for win in wins(ruleset, undo=True):
+    for win in wins(ruleset, undo=True, full=full):
         replay, undos = win["replay"], win["truth"]["undos"]
         body = encoded(replay)
         assert check_literally(body) == Verdict(status=Status.PENDING)
@@ -56,9 +56,9 @@ def test_a_game_with_undos_is_verified_with_the_fewest(ruleset):
 
 
 @pytest.mark.parametrize("ruleset", NAMES)
-def test_places_of_undos_that_explain_a_game_are_taken_as_they_are(ruleset):
+def test_places_of_undos_that_explain_a_game_are_taken_as_they_are(ruleset, full):
     """Without a search under the preferred ruleset; under the older one after a search by the preferred one."""
-    for win in wins(ruleset, undo=True)[:3]:
+    for win in wins(ruleset, undo=True, full=full)[:3]:
         found = checked(encoded(win["replay"]))
         body = encoded(win["replay"] | {"undo_places": list(found.undo_places)})
         literally = found if found.ruleset == NAMES[0] else Verdict(status=Status.PENDING)
