@@ -86,7 +86,7 @@ def pytest_configure(config):
     # No deadline, because a busy machine may take its time; without --fire the same examples each time, so that nothing
     # fails by chance. The profiles are told apart by `costly`.
     settings.register_profile("full", deadline=None, max_examples=100)
-    settings.register_profile("short", deadline=None, max_examples=50, derandomize=True)
+    settings.register_profile("short", deadline=None, max_examples=30, derandomize=True)
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
         forking.PROGRAMS.clear()  # so that every program starts as an operator would start it

@@ -23,7 +23,7 @@ async def database(reactor, shared_dsn):
 
 async def test_pushes_among_deletions_resets_and_opt_ins(nodes, database, no_deadlocks, full):
     """Many rounds of everything at random on a few players: no 5xx, no deadlock, no row without its player."""
-    rounds = 1_000 if full else 300
+    rounds = 1_000 if full else 100
     chance = random.Random(11)
     names = [f"player_{number}" for number in range(12)]
     players = {name: await nodes[0].player(name) for name in names}

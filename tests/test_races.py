@@ -48,7 +48,7 @@ def database(reactor, shared_dsn):
 
 async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn, full):
     """Many uses of one token over 50 connections to 2 processes: one 200, all others 401."""
-    count = 1_000 if full else 200
+    count = 1_000 if full else 80
     ((_, token, _),) = players(shared_dsn, 1)
     answers = await at_once(50, lambda process: refresh(process, token), itertools.islice(two, count))
     assert Counter(status for status, _, _ in answers) == {200: 1, 401: count - 1}
@@ -109,7 +109,7 @@ async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn,
 
 async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn, no_deadlocks, full):
     """Again and again a refresh and the deletion of its player at once: no deadlock, no 5xx, nothing left behind."""
-    count = 1_000 if full else 200
+    count = 1_000 if full else 80
 
     def job(item):
         kind, token = item
@@ -163,7 +163,7 @@ async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, 
     """300 players refresh, some delete themselves and housekeeping runs, beside thousands of expired tokens."""
     everybody = players(shared_dsn, 300)
     for owner, _, _ in everybody[:20]:
-        expire(shared_dsn, owner, 1_000 if full else 200)
+        expire(shared_dsn, owner, 1_000 if full else 80)
 
     def job(player):
         number, (_, token, access) = player

@@ -79,7 +79,7 @@ class Player:
 async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting, reactor, no_deadlocks, full, figure):
     """A second after it nothing is allowed to the player, who is nowhere; afterwards what was visible is so again."""
     random, outcomes = Random(1), Counter()
-    count = 1_000 if full else 50
+    count = 1_000 if full else 20
     made = players(server.dsn, count)
     hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
     server.sql("UPDATE users SET password_hash = %s", (hashed,))

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import jwt
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solisync.access.tokens import Tokens, refresh_expiry
@@ -18,6 +18,7 @@ from tests.harness.constants import PREVIOUS_SECRET
 from tests.harness.constants import SECRET as CURRENT_SECRET
 from tests.harness.service import refused, start
 from tests.harness.tokens import access_token, refresh_token
+from tests.harness.strategies import costly
 
 SECRET = b"s" * 32
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -265,7 +266,7 @@ def outcome(read, token):
         return None
 
 
-@settings(max_examples=500)
+@costly(500)
 @given(TOKENS | FORGED | TOKENS.flatmap(lambda token: st.sampled_from([*spellings(token)])))
 @example(put_together(OUR_HEADER, part(json.dumps(GOOD).encode()), SECRET))
 @example(put_together(OUR_HEADER, part(json.dumps(GOOD | {"kind": "refresh", "jti": JTI}).encode()), b"p" * 32))

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.checking.checker import CPU_SECONDS, MEMORY_BYTES
@@ -21,7 +21,7 @@ from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.processes import PROC, cpu_ticks
-from tests.harness.strategies import unknown
+from tests.harness.strategies import costly, unknown
 
 MIB = 2**20
 DRAWS = 10_000
@@ -215,7 +215,7 @@ places = st.sampled_from(["mode", "draw_mode", "final_score", "seed", "moves", "
 inputs = st.sampled_from([*game()["moves"][:20], "StockClick", "Draw"]) | unknown
 
 
-@settings(max_examples=150)
+@costly(150)
 @given(st.dictionaries(places, unknown, max_size=3), st.lists(inputs, max_size=8))
 def test_any_json_in_any_place_gets_a_verdict(shared_checker, changes, moves):
     """Never a crash: the same process answers all of them."""

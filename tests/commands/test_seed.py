@@ -14,20 +14,20 @@ from tests.harness.service import refused, start
 async def test_made_up_players_are_players(reactor, empty_database):
     """They log in with the password, pull and push; they are on the leaderboard and have replays that can be read."""
     await migrate(reactor, empty_database, load_migrations())
-    words = ["seed", "--players=450", "--replays=210", "--password-stdin", "--json"]
+    words = ["seed", "--players=120", "--replays=60", "--password-stdin", "--json"]
     done = run(*SOLISYNC, *words, stdin=f"{PASSWORD}\n".encode(), DATABASE_URL=empty_database)
     assert (done.status, done.err) == (0, [])
-    assert done.out == ['{"players":450,"replays":210,"first":"seeded_1","last":"seeded_450"}']
-    assert run_sql(empty_database, "SELECT count(*), count(DISTINCT user_id) FROM replays") == [(210, 210)]
+    assert done.out == ['{"players":120,"replays":60,"first":"seeded_1","last":"seeded_120"}']
+    assert run_sql(empty_database, "SELECT count(*), count(DISTINCT user_id) FROM replays") == [(60, 60)]
     running = await start(reactor, empty_database)
     try:
         client = running.client()
-        for name in ("seeded_1", "seeded_450"):
+        for name in ("seeded_1", "seeded_120"):
             await client.login(name, PASSWORD)
             pulled = (await client.pull()).merged
             pushed = await client.push(pulled)
             assert (pushed.merged.stats.games_won, pushed.conflicts) == (pulled.stats.games_won, [])
-        assert len(await client.leaderboard()) == 100
+        assert len(await client.leaderboard()) > 120 / 3
         recent = (await running.ask("GET", "/api/replays/recent?limit=50")).json
         assert len(recent) == 50
         body = await running.ask("GET", f"/api/replays/{recent[0]['id']}")

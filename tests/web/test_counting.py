@@ -198,7 +198,7 @@ def test_no_history_of_devices_counts_a_game_that_was_not_played(nodes, full):
     """Whatever happens between devices and two processes: never above the truth, never below what maxima give."""
     machine = type("Histories", (Histories,), {"nodes": nodes})
     machine.TestCase.settings = settings(
-        max_examples=400 if full else 8, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
+        max_examples=400 if full else 5, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
     )
     run_state_machine_as_test(machine, settings=machine.TestCase.settings)
 

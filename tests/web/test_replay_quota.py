@@ -147,21 +147,22 @@ async def test_who_has_been_counted_is_not_counted_again(small):
     assert "never executed" in plan()[0]
 
 
-async def test_the_count_is_right_whoever_stores_and_deletes_at_once(small, no_deadlocks):
+async def test_the_count_is_right_whoever_stores_and_deletes_at_once(small, no_deadlocks, full):
     """Uploads, deletions by operators of both versions, deletions of accounts, and first counts: nothing gets lost."""
+    stored, sent = (60, 80) if full else (24, 32)
     clients = await gather(4, lambda number: small.player(f"player_{number}"), range(4))
     for client in clients:
-        fill(small, (await client.me()).id, 60)
+        fill(small, (await client.me()).id, stored)
     ids = [replay_id for (replay_id,) in small.sql("SELECT id::text FROM replays ORDER BY id")]
     chance = random.Random(7)
     chance.shuffle(ids)
-    batches = [ids[start : start + 3] for start in range(0, 180, 3)]
+    batches = [ids[start : start + 3] for start in range(0, 3 * stored, 3)]
 
     def store(number):
         return upload(small, clients[number % 4])
 
     deleting = Deferred.fromCoroutine(at_once(4, lambda batch: delete(small, batch), batches))
-    answers = await gather(8, store, range(80))
+    answers = await gather(8, store, range(sent))
     await clients[0].delete_account()
     await deleting
     assert {answer.status for answer in answers} == {200}

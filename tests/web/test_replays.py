@@ -264,7 +264,7 @@ def replays(draw):
 async def test_whatever_is_stored_can_be_read(server, full):
     """Many odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
     client = await server.player("ann")
-    count = 1_500 if full else 150
+    count = 1_500 if full else 50
     statuses = []
 
     async def there_and_back(body):

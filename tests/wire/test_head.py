@@ -3,12 +3,13 @@
 import re
 from unittest.mock import patch
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
 from solisync.web.wire import channel as module
 from solisync.web.wire.head import MAX_HEADER_BYTES, MAX_HEADERS, read_head
+from tests.harness.strategies import costly
 from tests.wire.bench import Bench, admit
 from tests.wire.cases import ANSWERS, GET, HEALTH, LAST, MALFORMED, UNUSUAL
 from tests.wire.sockets import post
@@ -126,7 +127,7 @@ def talk(pieces):
     return VARYING.sub(b"", transport.value()), transport.closing, seen, states
 
 
-@settings(max_examples=400, deadline=None)
+@costly(400)
 @given(conversations())
 @example([HEALTH * 40])
 @example([LAST + MALFORMED["CL and TE"]])
