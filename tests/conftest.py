@@ -4,10 +4,12 @@ import compileall
 import contextlib
 import functools
 import gc
+import importlib
 import inspect
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -64,6 +66,15 @@ def pytest_pyfunc_call(pyfuncitem):
 def pytest_xdist_auto_num_workers():
     """What `-n auto` means: a process more than there are cores, because a third of the time a test waits."""
     return min(len(os.sched_getaffinity(0)) + 1, WORKERS_MAX)
+
+
+def pytest_sessionstart(session):
+    """Import a part of the tests: so each of several processes rewrites the asserts of its part for all of them."""
+    sys.dont_write_bytecode = False  # what one process has rewritten, the others read
+    if worker := getattr(session.config, "workerinput", None):
+        number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+        for file in sorted(ROOT.glob("tests/**/test_*.py"))[number::count]:
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_addoption(parser):

@@ -17,8 +17,8 @@ from solisync.rules.sessions import RefreshRecord
 from tests.harness.constants import PREVIOUS_SECRET
 from tests.harness.constants import SECRET as CURRENT_SECRET
 from tests.harness.service import refused, start
-from tests.harness.tokens import access_token, refresh_token
 from tests.harness.strategies import costly
+from tests.harness.tokens import access_token, refresh_token
 
 SECRET = b"s" * 32
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
