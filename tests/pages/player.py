@@ -148,7 +148,7 @@ def kept(page):
     return page.evaluate(KEPT)
 
 
-def keep(page, replay, moves, *, ms=200_000, undos=()):
+def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
     """Put a game into the browser, as if it had been played so far; from a page that doesn't play itself."""
     page.goto("/replays")
     letters = "abcdefghijkl"
@@ -161,7 +161,7 @@ def keep(page, replay, moves, *, ms=200_000, undos=()):
         "id": "3f2c0e9a-0000-4000-8000-000000000001",
         "deal": str(replay["seed"]),
         "draw": 3 if replay["draw_mode"] == "DrawThree" else 1,
-        "day": None,
+        "day": day,
         "moves": text,
         "undos": list(undos),
         "ms": ms,

@@ -4,7 +4,7 @@
 import { read, readOwn } from "./api.js";
 import { Refusal, username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
-import { byId, clock, counted, countDown, h, say, sentence } from "./page.js";
+import { byId, clock, counted, countDown, h, say, sentence, tell } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 
@@ -18,6 +18,10 @@ let next = {};
 /** @type {any} the verdict on the upload of this game */
 let verdict = null;
 let rank = "";
+/** Ask for the verdict now. */
+let ask = () => {};
+/** @type {Set<string>} what this page listens for */
+const followed = new Set();
 
 /** Enter a finished game, and send it. @param {Game} game @param {boolean} won */
 export async function entered(game, won) {
@@ -50,6 +54,7 @@ export async function opened(begun) {
   verdict = null;
   rank = "";
   showDay();
+  followDay();
   if (!game.won) return true;
   showWin(game);
   await entered(game, true); // if the page was left before it was
@@ -111,12 +116,30 @@ async function show() {
     put("result", [...uploadOf(all), progressOf(all)]);
     const replay = all.uploaded[game.id];
     put("won-next", [
-      ...(replay ? [h("a", { href: `/replays/${replay}`, class: "button" }, "Watch")] : []),
+      ...(replay ? [
+        h("button", { type: "button", click: () => share(`/replays/${replay}`) }, "Share"),
+        h("a", { href: `/replays/${replay}`, class: "button" }, "Watch"),
+      ] : []),
       h("button", { type: "button", class: "main", click: () => next.deal() }, "New deal"),
       h("button", { type: "button", click: () => next.again() }, "Same deal"),
     ]);
   }
   await renderOutbox(all);
+}
+
+/** Share a link by what the device has for that, or else copy it. @param {string} path */
+async function share(path) {
+  const url = new URL(path, location.href).href;
+  try {
+    if (navigator.share) return await navigator.share({ title: byId("won-heading").textContent, url });
+    await navigator.clipboard.writeText(url);
+    tell("Link copied.");
+  } catch (error) {
+    if (error.name === "AbortError") return; // the player has thought better of it
+    const field = h("input", { value: url, readonly: true, "aria-label": "Link" }); // plain HTTP has no clipboard
+    byId("won-next").append(field);
+    field.select();
+  }
 }
 
 /** What waits to be sent, or to be given to the player. @param {any} all */
@@ -158,11 +181,29 @@ function waiting(error, wins, games) {
   return h("p", {}, `${why}: ${what} waits here.${late} `, full);
 }
 
-/** Ask for the verdict until there is one, ever less often; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
+/** Hear of something once it happens, if somebody is signed in (docs/live.md). @param {string} name @param {() => Promise<unknown>} again @param {(event: any) => boolean} concerns @param {object} [more] */
+async function hear(name, again, concerns, more) {
+  if (!username() || followed.has(name)) return;
+  followed.add(name);
+  const { follow } = await import("./live.js");
+  follow(again, concerns, more);
+}
+
+/** Hear of changes of the board of the day. */
+function followDay() {
+  const board = `daily/${game.day?.date}`;
+  if (game.day) hear(board, showDay, ({ data }) => data?.board === board, { boards: [board] }).catch(() => {});
+}
+
+/** Ask for the verdict as soon as there is one, and until then ever less often; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
 async function judge(judged, replay, seconds) {
   verdict = { status: "pending" };
+  hear("verdict", async () => ask(), ({ event }) => event === "verdict").catch(() => {});
   while (judged === game && verdict.status === "pending") {
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    await new Promise((resolve) => {
+      ask = () => resolve(undefined);
+      setTimeout(resolve, seconds * 1000);
+    });
     seconds = Math.min(seconds * 1.6, 60);
     const told = await read(`/api/replays/${replay}/verdict`).catch(() => verdict);
     if (judged === game) verdict = told;
@@ -183,17 +224,20 @@ async function rankOf(replay) {
   const { entries } = await readOwn(`/api/boards/${board}?around=me`);
   const own = entries.find((/** @type {any} */ entry) => entry.own);
   const where = day ? "on the board of the day" : "on the board of this deal";
+  if (!own && day && Date.now() > Date.parse(day.date) + BOARD_HOURS * 3600_000) return "This win came too late for the board of the day.";
   if (!own) return "Choose a name on the leaderboard to be seen on the boards.";
   if (own.replay_id !== replay) return `Your best game ${where} is another one: place ${own.rank}, ${counted(own.score, "point")}.`;
   return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
 }
 
-/** Who has won the deal of the day. Called again for each change of that board that the page hears of. */
-export async function showDay() {
+/** Who has won the deal of the day. */
+async function showDay() {
   const place = byId("day-board");
   const { day } = game;
-  place.hidden = true;
-  if (!day || !username()) return;
+  if (!day || !username()) {
+    place.hidden = true;
+    return;
+  }
   const { entries } = await readOwn(`/api/boards/daily/${day.date}?limit=100`).catch(() => ({ entries: null }));
   if (!entries || game.day !== day) return;
   const three = entries.filter((/** @type {any} */ entry) => entry.draw_mode === "DrawThree").length;

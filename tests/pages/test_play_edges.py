@@ -1,0 +1,178 @@
+"""What is rare at a game to play: crashes, taps in mid-flight, late wins, refusals of each call."""
+
+import json
+from functools import partial
+
+import pytest
+
+from solisync.klondike import check_literally
+from tests.checking.uploads import game
+from tests.harness.boards import check
+from tests.harness.constants import PATIENCE
+from tests.klondike.vectors import wins
+from tests.pages.engine import UPLOAD
+from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, won_game
+from tests.pages.visitor import Game, until
+
+FINISH = """async () => {
+  const { enter, localTime } = await import("/web/journal.js");
+  const { settle } = await import("/web/outbox.js");
+  const { newId } = await import("/web/game.js");
+  const at = localTime(new Date());
+  await enter({ id: newId(), at, won: true, score: 100, seconds: 300, draw: 1, undone: false, day: null }, null);
+  await settle();
+}"""
+WAITS = "document.getElementById('waiting').textContent"
+
+
+def test_undos_are_found_without_a_right_list_of_their_places(visitor, site):
+    """Without `undo_places`, and with a malformed or a false list, the verdict is that of a desktop game's upload."""
+    page = visitor.open("/account")
+    ann = Game(site)
+    (win,) = [win for win in wins("2026-05-19", undo=True) if win["replay"]["mode"] == "Classic"][:1]
+    replay, inputs = win["replay"], win["truth"]["inputs"]
+    asked = {"seed": str(replay["seed"]), "draw": 3 if replay["draw_mode"] == "DrawThree" else 1, "inputs": inputs}
+    ((body, _, _), _) = page.evaluate(UPLOAD, asked)
+    told = check_literally(body.encode())
+    upload = json.loads(body)
+    verdicts = []
+    for number, places in enumerate([None, "x", [10**6], [0]]):
+        changed = {**upload, "undo_places": places, "game_id": f"3f2c0e9a-0000-4000-8000-{number:012}"}
+        if places is None:
+            del changed["undo_places"]
+        replay_id = ann.upload(changed)
+        verdicts.append(ann.call("GET", f"/api/replays/{replay_id}/verdict"))
+    found = {(verdict["status"], verdict["score"], verdict["undos"]) for verdict in verdicts}
+    assert found == {("verified", replay["final_score"], told.undos)}
+
+
+def test_a_tap_during_a_flight_counts(visitor):
+    """Cards still fly, and the next move is made."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    moves = page.evaluate("""() => {
+      const card = document.querySelectorAll("#board ol")[7].lastElementChild.querySelector("button");
+      const stock = document.querySelector("#board ol").lastElementChild.querySelector("button");
+      card.click();
+      const flies = document.getElementById("board").getAnimations({ subtree: true }).length;
+      stock.click();
+      return [flies > 0, document.getElementById("moves").textContent];
+    }""")
+    assert moves == [True, "2 moves"]
+
+
+def test_a_rotation_in_mid_drag_puts_the_cards_back(visit):
+    """The screen of a phone is turned; the next drag works."""
+    visitor = visit(width=390)
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    page.mouse.move(*hand.centre("t1"))
+    page.mouse.down()
+    page.mouse.move(*hand.centre("f0"), steps=3)
+    page.set_viewport_size({"width": 844, "height": 390})
+    until(page, "innerWidth === 844 && !document.querySelector('#board .held, #board .carried')")
+    page.mouse.up()
+    assert kept(page)["moves"] == ""
+    page.set_viewport_size({"width": 390, "height": 844})
+    until(page, "innerWidth === 390")
+    hand.drag(("t1", "f0", 1))
+    assert page.inner_text("#moves") == "1 move"
+
+
+DAY = {"date": "2026-01-02", "description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480}
+
+
+def test_a_late_win_of_a_day_says_so(visit, site):
+    """Offline, that the board waits 36 hours; later, that it was too late. The goal of that day counts all the same."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    Game(site, login=True).seen_as("Ann")
+    replay, moves = won_game(0)
+    page = opened(ann)
+    keep(page, replay, moves[:-1], day=DAY)
+    opened(ann)
+    ann.settle()
+    ann.context.set_offline(True)
+    Hand(page).drag(moves[-1])
+    until(page, f"{WAITS}.includes('if it arrives within 36 hours of the start of that day')")
+    ann.context.set_offline(False)
+    until(page, "document.getElementById('result').textContent.includes('too late for the board of the day')", PATIENCE)
+    progress = Game(site, login=True).call("GET", "/api/sync/pull")["merged"]["progress"]
+    assert progress["daily_challenge_history"] == [DAY["date"]]
+
+
+def test_the_days_board_is_told_of_at_once(visit, site, running):
+    """By the live events of the service."""
+    ann = visit()
+    ann.register()
+    page = opened(ann, "/play?daily")
+    until(page, "document.getElementById('day-board').textContent.startsWith('Nobody')")
+    day = kept(page)["day"]["date"]
+    until(page, f"import('/web/live.js').then(({{ streaming }}) => streaming(['daily/{day}']))", PATIENCE)
+    bob = Game(site, "bob")
+    check(running.dsn, bob.upload({**game(), "seed": int(kept(page)["deal"]), "moves": []}), 600)
+    bob.seen_as("Bob")
+    until(page, "document.getElementById('day-board').textContent.startsWith('Won by 1 player')", PATIENCE)
+
+
+REFUSALS = {
+    401: ("unauthorized", "unauthorized", "Your session has ended"),
+    403: ("suspended", "your account is suspended", "suspended"),
+    429: ("rate_limited", "too many requests", "Too many attempts"),
+    500: ("internal", "internal server error", "Something went wrong on the server"),
+    503: ("unavailable", "service unavailable", "busy or restarting"),
+}
+
+
+def refuse(answer, route):
+    route.fulfill(**answer)
+
+
+@pytest.mark.parametrize("call", ["pull", "push"])
+def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
+    """Each refusal of a pull and of a push: the game waits here, and is counted once."""
+    ann = visit()
+    ann.register()
+    page = ann.page
+    for number, (status, (code, error, words)) in enumerate(REFUSALS.items(), 1):
+        answer = {"status": status, "headers": {"Error-Code": code, "Retry-After": "600"}, "json": {"error": error}}
+        page = opened(ann)
+        ann.settle()
+        if call == "pull":  # which is once a load
+            page.goto("/replays")
+        ann.context.route(f"**/api/sync/{call}", partial(refuse, answer))
+        if call == "pull":
+            opened(ann)
+        page.evaluate(FINISH)
+        until(page, f"{WAITS}.includes('1 game waits here')")
+        assert words in page.inner_text("#waiting"), status
+        ann.context.unroute(f"**/api/sync/{call}")
+        page.goto("/replays")
+        page = opened(ann)  # a new page tries again
+        until(page, f"(async () => !{JOURNALS}.of.ann.games.length)()")
+        stats = Game(site, login=True).call("GET", "/api/sync/pull")["merged"]["stats"]
+        assert (stats["games_played"], stats["games_won"]) == (number, number), status
+    assert journals(page, f"{JOURNALS}.known.length") == len(REFUSALS)
+
+
+@pytest.mark.parametrize("way", ["shared", "copied", "shown"])
+def test_a_win_can_be_shared(visit, site, way):
+    """By what the device has for that, by the clipboard, or as a link to copy by hand."""
+    ann = visit(reduced_motion="reduce")
+    ann.context.add_init_script(f"""
+      window.shared = [];
+      const give = async (given) => void window.shared.push(given.url ?? given);
+      Object.defineProperty(navigator, "share", {{ value: {"give" if way == "shared" else "undefined"} }});
+      const writes = {"{ writeText: give }" if way != "shown" else "undefined"};
+      Object.defineProperty(navigator, "clipboard", {{ value: writes }});
+    """)
+    ann.register()
+    replay, moves = won_game(2)
+    keep(ann.page, replay, moves)
+    page = opened(ann)
+    share = page.locator("#won-next button", has_text="Share")
+    share.click(timeout=PATIENCE * 1000)
+    if way == "shown":
+        link = page.input_value("#won-next input")
+    else:
+        (link,) = until(page, "window.shared.length && window.shared")
+    assert link == site + page.get_attribute("#won-next a", "href")
