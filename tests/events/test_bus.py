@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from twisted.logger import LogLevel, capturedLogs
 
+from solisync.errors import ConnectionLost
 from solisync.events.notices import (
     MESSAGE_BYTES,
     BoardsChanged,
@@ -201,3 +202,21 @@ async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
         assert logged == []
         telling(database)(SessionsEnded(None))
     assert [event["log_level"].name for event in logged] == ["warn"]
+
+
+async def test_a_batch_that_fails_once_the_connection_was_made_again_is_dropped(server, reactor, monkeypatch):
+    """It is forgotten by then, which is no error; later ones are sent."""
+    bus = server.service._live.bus
+    failures = bus._metrics.live_faults.labels("dropped")._value.get
+    before = failures()
+
+    async def send(messages, seconds):
+        bus._sent_at.clear()  # as when the connection is made again
+        raise ConnectionLost("gone")
+
+    await until(reactor, lambda: bus.hears)
+    with monkeypatch.context() as patch:
+        patch.setattr(bus._connection, "send", send)
+        bus.publish(SessionsEnded(PLAYER))
+        await until(reactor, lambda: failures() > before)
+    await until(reactor, lambda: bus.hears)
