@@ -203,7 +203,7 @@ def test_a_game_that_is_being_checked_opens_by_itself(visitor, site, running):
     run_sql(running.dsn, "DELETE FROM verdicts")
     try:
         page = visitor.open(f"/replays/{replay_id}")
-        assert "still being checked" in page.inner_text("#verdict")
+        assert "still checking" in page.inner_text("#verdict")
         run_sql(running.dsn, f"INSERT INTO verdicts ({columns}) SELECT {columns} FROM kept")
         page.wait_for_selector("#player.ready")
         assert page.inner_text("#verdict").startswith("Verified")

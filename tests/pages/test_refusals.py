@@ -148,7 +148,7 @@ def test_what_a_player_changes(ann, status):
     page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
     page.wait_for_selector("#crop:not([hidden])")
     tried("/api/me/avatar", "PUT", lambda: page.click("#crop button.main"), "#crop .refusal", "avatar has changed")
-    tried("/listed$", "PUT", lambda: page.click("#games input"), "#games td", "not public")
+    tried("/listed$", "PUT", lambda: page.click("#games input"), "#games td", "no longer public")
     assert not page.is_checked("#games input")
     tried("/api/me/export", "GET", lambda: page.click("#export"), "#export-refused", "being saved")
     page.evaluate("password.open = true")

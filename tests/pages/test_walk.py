@@ -54,7 +54,7 @@ def test_the_walk(visit, site):
 
     page = ann.open(f"/replays/{replay_id}")
     page.uncheck("#listed")
-    until(page, "document.getElementById('said').textContent.includes('not public any more')")
+    until(page, "document.getElementById('said').textContent.includes('no longer public')")
     stranger.open("/replays")
     assert shared.locator("#list a").count() == 0
 
@@ -114,7 +114,7 @@ def test_the_account_is_ones_own(visit):
     assert page.locator("#games tbody a").get_attribute("href") == f"/replays/{first}"
     assert ann.context.request.get(f"/api/replays/{second}/verdict").status == 404
     page.locator("#games input").uncheck()
-    until(page, "document.getElementById('said').textContent.includes('not public any more')")
+    until(page, "document.getElementById('said').textContent.includes('no longer public')")
 
     assert page.locator("#devices tbody tr").count() == 3
     assert page.locator("#devices .tag").count() == 1
