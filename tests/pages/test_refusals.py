@@ -150,7 +150,7 @@ def test_what_a_player_changes(ann, status):
     tried("/api/me/avatar", "PUT", lambda: page.click("#crop button.main"), "#crop .refusal", "avatar has changed")
     tried("/listed$", "PUT", lambda: page.click("#games input"), "#games td", "no longer public")
     assert not page.is_checked("#games input")
-    tried("/api/me/export", "GET", lambda: page.click("#export"), "#export-refused", "being saved")
+    tried("/api/me/export", "GET", lambda: page.click("#export"), "#export-refused", "download has started")
     page.evaluate("password.open = true")
     page.fill("#current", PASSWORD)
     page.fill("#next", PASSWORD)
