@@ -10,6 +10,7 @@ from tests.harness.constants import ROOT
 PACKAGE = ROOT / "solisync"
 NOUNS = PACKAGE / "web" / "resources"
 SCRIPTS = PACKAGE / "pages" / "web"
+SHARED = {"page.js", "http.js"}  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
@@ -139,6 +140,11 @@ def test_scripts_have_no_circle():
     assert set.union(*graph.values()) <= graph.keys()
     assert "http.js" in graph["page.js"]
     check_acyclic(graph)
+    own = (PACKAGE / "console" / "web").glob("*.js")
+    console = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(own)}
+    served = {name: imported for name, imported in graph.items() if name in SHARED} | console
+    assert set.union(*served.values()) <= served.keys()
+    assert "sign_in.js" in served["api.js"]
 
 
 def test_rules_are_pure():

@@ -12,12 +12,17 @@ from solisync.settings.settings import ServingSettings
 from tests.harness.console import SITE, Console, table
 from tests.harness.constants import SECRET
 from tests.harness.error_codes import table as players_table
+from tests.harness.http_requests import http_client
 from tests.harness.service import begin, start
 from tests.wire.sockets import exchange, parse
 
 JSON = {"Content-Type": "application/json"}
 UUID = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
-ROUTES = [(route.method, re.sub(r"\{\w+\}", UUID, route.path.removeprefix("/api/admin")), route) for route in table()]
+ROUTES = [
+    (route.method, re.sub(r"\{\w+\}", UUID, route.path.removeprefix("/api/admin")), route)
+    for route in table()
+    if route.listed
+]
 
 
 async def test_without_a_session_nothing_is_served(console, server):
@@ -109,7 +114,7 @@ async def test_neither_listener_has_routes_of_the_other(console, server):
     for method, path, _ in ROUTES:
         answer = await server.ask(method, f"/api/admin{path}", {"Cookie": console.cookie})
         assert answer.status == 404, path
-    admins = {(route.method, route.path) for route in table()}
+    admins = {(route.method, route.path) for route in table() if route.listed}
     for route in players_table():
         assert (route.method, route.path) not in admins
     for path in ("/../me", "/../health", "/../../play"):
@@ -156,12 +161,26 @@ async def test_under_a_name_only_https_signs_in(reactor, server, administrate):
         await running.service.stopService()
 
 
+@pytest.mark.parametrize("path", ["/", "/players", f"/players/{UUID}", "/review", "/acts", "/service", "/web/page.js"])
+async def test_pages_are_for_the_host_alone(console, path):
+    """They have the policy of the pages for players, and no page of another origin may embed a part of them."""
+    url = f"http://127.0.0.1:{console.port}{path}"
+    answer = await http_client(keep=False).get(url, headers={"Host": "localhost"})
+    assert answer.code == 200
+    assert answer.headers.getRawHeaders("cross-origin-resource-policy") == ["same-origin"]
+    if "." not in path:
+        (policy,) = answer.headers.getRawHeaders("content-security-policy")
+        assert {"trusted-types 'none'", "frame-ancestors 'none'"} <= {part.strip() for part in policy.split(";")}
+    await answer.content()
+    assert (await http_client(keep=False).get(url, headers={"Host": "evil.example"})).code == 403
+
+
 async def test_openapi_is_of_the_console_alone(console):
     """Every route is in it, with the cookie, and no tag is missing."""
     await console.sign_in()
     document = await console.get("/openapi.json")
     assert {(method.upper(), path) for path, item in document["paths"].items() for method in item} == {
-        (route.method, route.path) for route in table()
+        (route.method, route.path) for route in table() if route.listed
     }
-    assert {tag["name"] for tag in document["tags"]} == {route.tag for route in table()}
+    assert {tag["name"] for tag in document["tags"]} == {route.tag for route in table() if route.listed}
     assert urlsplit(document["servers"][0]["url"]).netloc == ""

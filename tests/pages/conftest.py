@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from tests.harness.chromium import FLAGS
 from tests.harness.entry_points import launch_service
 from tests.harness.postgres import truncate
-from tests.harness.processes import launching
+from tests.harness.processes import free_port, launching
 from tests.harness.service import ready
 from tests.pages.visitor import Visitor
 
@@ -28,7 +28,10 @@ def pytest_collection_modifyitems(items):
 def running(reactor, shared_dsn, logs):
     """The service in a process of its own, with a checker."""
     with launching(logs) as launch:
-        service = launch_service(launch, shared_dsn, SOLISYNC_CHECKERS="1")
+        admin_port = free_port()
+        listen = f"tcp:{admin_port}:interface=127.0.0.1"
+        service = launch_service(launch, shared_dsn, SOLISYNC_CHECKERS="1", SOLISYNC_ADMIN_LISTEN=listen)
+        service.console = f"http://127.0.0.1:{admin_port}"
         pytest_twisted.blockon(Deferred.fromCoroutine(ready(reactor, service.client())))
         yield service
         assert service.stop() == 0

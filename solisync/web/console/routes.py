@@ -7,6 +7,7 @@ from ..route import Json, Route
 from .act_routes import act_routes
 from .acts import Acts
 from .overview import Overviews
+from .pages import page_routes
 from .players import PlayerViews
 from .reading_routes import reading_routes
 from .replays import ReplayViews
@@ -36,6 +37,7 @@ def routes(
         *_session(signing_in),
         *reading_routes(players, replays, overviews),
         *act_routes(acts),
+        *page_routes(),
         get("/openapi.json", openapi.document, name="openapi", tag="docs", summary="This interface"),
     )
     return table

@@ -1,0 +1,116 @@
+// @ts-check
+/** What the pages of the console share: tables, facts, links, and the dialog in which somebody acts. */
+
+import { act } from "./api.js";
+import { Refusal } from "./http.js";
+import { ago, byId, countDown, fill, h, sentence, table, tell } from "./page.js";
+
+const REASONS = {
+  "": "Choose a reason",
+  name: "Name",
+  avatar: "Avatar",
+  cheating: "Cheating",
+  spam: "Spam",
+  takeover: "Account taken over",
+  request: "The player’s request",
+  legal: "Legal",
+  other: "Other (with a note)",
+};
+
+/** @typedef {{label: string, name: string, value?: string, kind?: "text" | "check" | "time", hint?: string}} Field */
+/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean, undo?: () => unknown}} Plan */
+
+/** Text of a player, which can't change the direction of what is around it. @param {string | null | undefined} text */
+export const bdi = (text) => h("bdi", {}, text ?? "–");
+
+/** A player by name. @param {string} id @param {string} name */
+export const playerLink = (id, name) => h("a", { href: `/players/${id}` }, bdi(name));
+
+/** @param {string} id @param {string} [text] */
+export const replayLink = (id, text = id.slice(0, 8)) => h("a", { href: `/replays/${id}` }, text);
+
+/** A moment, or a dash. @param {string | null | undefined} time */
+export const when = (time) => (time ? ago(time) : "–");
+
+/** Facts by their names. @param {[string, Node | string | number | null | undefined][]} facts */
+export const factList = (facts) =>
+  h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value ?? "–"))));
+
+/**
+ * A section with a table, or with the words for none.
+ * @param {string} title @param {string[]} heads @param {(Node | string | number | null)[][]} rows @param {string} none
+ */
+export function section(title, heads, rows, none) {
+  const cells = rows.map((row) => h("tr", {}, ...row.map((cell, index) => h(index ? "td" : "th", index ? {} : { scope: "row" }, cell ?? "–"))));
+  return h("section", {}, h("h2", {}, title), cells.length ? table(title, heads, cells) : h("p", { class: "quiet" }, none));
+}
+
+/** A button that opens a dialog. @param {Plan} plan @param {() => unknown} then @param {string} [text] */
+export const actButton = (plan, then, text = `${plan.verb} …`) =>
+  h("button", { type: "button", class: plan.danger && "danger", click: () => confirm(plan, then) }, text);
+
+/** Ask for the reason, act, and tell what has happened. @param {Plan} plan @param {(answer: any) => unknown} then */
+export function confirm(plan, then) {
+  const reason = h("select", { id: "act-reason", name: "reason", required: true }, ...Object.entries(REASONS).map(([value, text]) => h("option", { value, selected: value === (plan.reason ?? "") }, text)));
+  const note = h("textarea", { id: "act-note", name: "note", maxlength: 500, rows: 2 });
+  const refused = h("div");
+  const button = h("button", { class: plan.danger ? "main danger" : "main" }, plan.verb);
+  const fields = (plan.fields ?? []).map(fieldOf);
+  const close = () => dialog.close();
+  const form = h(
+    "form",
+    { id: "act" },
+    h("h2", { id: "act-title" }, plan.title),
+    h("p", {}, plan.text),
+    ...fields.flatMap(({ nodes }) => nodes),
+    h("label", { for: "act-reason" }, "Reason"),
+    reason,
+    h("label", { for: "act-note" }, "Note, which the player gets with an export"),
+    note,
+    refused,
+    h("p", { class: "row" }, button, h("button", { type: "button", class: "plain", click: close }, "Cancel")),
+  );
+  const dialog = h("dialog", { "aria-labelledby": "act-title", close: () => dialog.remove() }, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    refused.replaceChildren();
+    const body = { ...plan.body, ...Object.fromEntries(fields.flatMap(({ value }) => value())), reason: reason.value, ...(note.value.trim() ? { note: note.value } : {}) };
+    try {
+      const answer = await act(plan.method, plan.path, body);
+      dialog.close();
+      tell(answer.changed === false ? "It was so already." : `${plan.title}: done.`);
+      await then(answer);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refused.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
+      button.disabled = false;
+      if (error.wait) countDown(error.wait, refused, button);
+    }
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  (fields.find(({ input }) => input.required)?.input ?? reason).focus();
+}
+
+/** @param {Field} field */
+function fieldOf({ label, name, value = "", kind = "text", hint }) {
+  const id = `act-${name}`;
+  if (kind === "check") {
+    const input = h("input", { id, name, type: "checkbox", checked: value === "true" });
+    return { input, nodes: [h("label", { class: "check" }, input, label)], value: () => /** @type {[string, any][]} */ ([[name, input.checked]]) };
+  }
+  const input = h("input", { id, name, value, type: kind === "time" ? "datetime-local" : "text", autocomplete: "off", required: kind === "text" && !hint });
+  const read = () => /** @type {[string, any][]} */ (input.value.trim() ? [[name, kind === "time" ? new Date(input.value).toISOString() : input.value]] : []);
+  return { input, nodes: [h("label", { for: id }, hint ? `${label} (${hint})` : label), input], value: read };
+}
+
+/** Fill the page, and again after an act. @param {() => Promise<(Node | string)[]>} load */
+export function show(load) {
+  const again = () => fill(byId("place"), load);
+  again();
+  return again;
+}
+
+/** What stands last in the path of the page. */
+export const ownId = () => location.pathname.split("/")[2];

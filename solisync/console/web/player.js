@@ -1,0 +1,81 @@
+// @ts-check
+/** A player: who, what has happened, and what can be done. */
+
+import { read, ROOT } from "./api.js";
+import { actButton, bdi, confirm, factList, ownId, replayLink, section, show, when } from "./console.js";
+import { byId, counted, h, score } from "./page.js";
+
+const P = `/players/${ownId()}`;
+
+/** Show the link that was made, to copy. @param {{path: string, expires_at: string}} link */
+function showLink({ path, expires_at: until }) {
+  const field = h("input", { class: "link", id: "link", readonly: true, value: path });
+  const copy = h("button", { type: "button", class: "main", click: () => navigator.clipboard?.writeText(path).catch(() => field.select()) }, "Copy");
+  const close = h("button", { type: "button", class: "plain", click: () => dialog.close() }, "Close");
+  const dialog = h("dialog", { "aria-labelledby": "link-title", close: () => dialog.remove() }, h("h2", { id: "link-title" }, "The link"), h("p", {}, "Put the address of your site before it, and give it to the player alone. It works once, until ", when(until), "."), h("label", { for: "link" }, "Path"), field, h("p", { class: "row" }, copy, close));
+  document.body.append(dialog);
+  dialog.showModal();
+  field.select();
+}
+
+/** @param {any} player @param {() => unknown} again */
+function acts(player, again) {
+  const name = player.username;
+  const suspended = player.suspended_since !== null;
+  const on = player.display_name !== null;
+  const plans = [
+    suspended
+      ? { title: `Let ${name} in again`, text: "What was visible is visible again.", verb: "End the suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false } }
+      : { title: `Suspend ${name}`, text: `${counted(player.sessions, "session")} end; entry and replays leave all lists.`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "empty: until lifted" }, { label: "Message", name: "message", hint: "the player reads it; may be empty" }] },
+    player.locked_since
+      ? { title: `Unlock ${name}`, text: "The player can change again what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false } }
+      : { title: `Lock ${name}`, text: "The player can’t change what others see: name, avatar, listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true } },
+    on && { title: `Rename the entry of ${name}`, text: "On the leaderboard and all boards.", verb: "Rename the entry", method: "PUT", path: `${P}/entry`, reason: "name", fields: [{ label: "Display name", name: "display_name", value: "A player" }] },
+    on && { title: player.on_leaderboard ? `Hide the entry of ${name}` : `Show the entry of ${name}`, text: "On the leaderboard and all boards.", verb: player.on_leaderboard ? "Hide the entry" : "Show the entry", method: "PUT", path: `${P}/entry`, body: { visible: !player.on_leaderboard } },
+    player.avatar && { title: `Remove the avatar of ${name}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove the avatar", method: "POST", path: `${P}/avatar/remove`, reason: "avatar" },
+    { title: `Change the username ${name}`, text: "The old name becomes free.", verb: "Change the username", method: "PUT", path: `${P}/username`, reason: "name", fields: [{ label: "Username", name: "username", value: name }] },
+    { title: `End the sessions of ${name}`, text: `${counted(player.sessions, "session")} end.`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Refuse access tokens too, within a second", name: "access", kind: "check", value: "true" }] },
+  ];
+  const buttons = plans.flatMap((plan) => (plan ? [actButton(/** @type {any} */ (plan), again)] : []));
+  const link = /** @type {any} */ ({ title: `Give ${name} back the account`, text: "A link with which the player sets a new password, within an hour.", verb: "Make the link", method: "POST", path: `${P}/password-link`, reason: "takeover", fields: [{ label: "Lock everybody else out at once", name: "lock_out", kind: "check", value: "true" }] });
+  const remove = /** @type {any} */ ({ title: `Delete ${name}`, text: "The account and all that is theirs is gone for good. Type the username.", verb: "Delete", method: "POST", path: `${P}/delete`, danger: true, fields: [{ label: "Username", name: "username" }] });
+  return h(
+    "div",
+    { class: "acts" },
+    ...buttons,
+    h("button", { type: "button", click: () => confirm(link, (answer) => (showLink(answer), again())) }, "Give back the account …"),
+    h("a", { class: "button", href: `${ROOT}${P}/export`, download: "" }, "Export"),
+    h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = "/players")) }, "Delete …"),
+  );
+}
+
+const again = show(async () => {
+  const [player, { sessions }, { replays }, { history }] = await Promise.all(["", "/sessions", "/replays", "/history"].map((part) => read(P + part)));
+  byId("title").replaceChildren(bdi(player.username));
+  document.title = `${player.username} – solisync console`;
+  const facts = factList([
+    ["Registered", when(player.created_at)],
+    ["Last push", when(player.pushed_at)],
+    ["Games won", player.games_won === null ? "–" : `${score(player.games_won)} of ${score(player.games_played)}`],
+    ["Level", player.level],
+    ["Display name", bdi(player.display_name)],
+    ["On the leaderboard", player.on_leaderboard ? "yes" : "no"],
+    ["Best score", player.best_score === null ? "–" : score(player.best_score)],
+    ["Replays", `${score(player.replays)}, ${score(Math.ceil(player.replay_bytes / 1024))} KiB`],
+    ["Id", player.id],
+  ]);
+  const states = [
+    player.suspended_since && h("p", { class: "refused" }, "Suspended ", when(player.suspended_since), player.suspended_until ? h("span", {}, ", until ", when(player.suspended_until)) : ", until lifted", player.suspension_message && h("span", {}, ": ", bdi(player.suspension_message))),
+    player.locked_since && h("p", { class: "refused" }, "Locked ", when(player.locked_since)),
+  ].filter(Boolean);
+  const picture = player.avatar && h("img", { src: `${ROOT}${P}/avatar`, alt: "Avatar", class: "avatar" });
+  return [
+    ...(picture ? [picture] : []),
+    ...states,
+    facts,
+    acts(player, again),
+    section("Sessions", ["Browser or game", "Begun", "Used"], sessions.map((/** @type {any} */ each) => [bdi(each.user_agent), when(each.begun_at), when(each.used_at)]), "The player is not signed in anywhere."),
+    section("Replays", ["Replay", "Received", "Score", "Verdict", "Lists"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, each.held ? "held" : each.listed ? "listed" : "hidden"]), "The player has no replays."),
+    section("History", ["What", "When", "From, or by", "Why, and what has changed"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ?? each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "Nothing has been kept of what happened."),
+  ];
+});

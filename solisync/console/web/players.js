@@ -1,0 +1,61 @@
+// @ts-check
+/** Finding players, and suspending several. */
+
+import { read } from "./api.js";
+import { actButton, bdi, playerLink, section, when } from "./console.js";
+import { byId, counted, fill, h } from "./page.js";
+
+const WHERE = { name: "Beginning of the name, or id", part: "Part of the name", display_name: "Part of the display name", address: "Address" };
+
+const asked = new URLSearchParams(location.search);
+const text = h("input", { id: "q", name: "q", type: "search", value: asked.get("q") ?? "", maxlength: 100, autocomplete: "off", spellcheck: "false" });
+const where = h("select", { id: "where", name: "where" }, ...Object.entries(WHERE).map(([value, label]) => h("option", { value, selected: asked.get("where") === value }, label)));
+const found = h("div");
+const form = h("form", { role: "search", class: "row" }, h("label", { for: "q" }, "Player"), text, h("label", { for: "where" }, "Look in"), where, h("button", { class: "main" }, "Find"));
+const states = h("p", { class: "row" }, h("a", { href: "/players?state=suspended" }, "Suspended players"), h("a", { href: "/players?state=locked" }, "Locked profiles"));
+byId("place").replaceChildren(form, states, found);
+byId("place").removeAttribute("aria-busy");
+text.focus();
+
+/** @param {any} answer */
+function shown({ players, visitors, more }) {
+  if (visitors) {
+    return [section("Players from there", ["Player", "Events", "Last"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "Nothing has happened from this address lately.")];
+  }
+  /** @type {Set<string>} */
+  const chosen = new Set();
+  const bar = h("p", { class: "acts", hidden: true });
+  const choose = (/** @type {string} */ id, /** @type {boolean} */ on) => {
+    chosen[on ? "add" : "delete"](id);
+    const plan = { title: `Suspend ${counted(chosen.size, "player")}`, text: "They can’t sign in, and what is theirs leaves all lists.", verb: "Suspend", method: "POST", path: "/suspensions", body: { ids: [...chosen] }, danger: true };
+    bar.replaceChildren(actButton(plan, search, `Suspend ${counted(chosen.size, "player")} …`));
+    bar.hidden = chosen.size === 0;
+  };
+  const rows = players.map((/** @type {any} */ each) => [
+    playerLink(each.id, each.username),
+    bdi(each.display_name),
+    when(each.created_at),
+    each.suspended ? h("span", { class: "state" }, "suspended") : each.locked ? h("span", { class: "state" }, "locked") : "",
+    h("input", { type: "checkbox", "aria-label": `Choose ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),
+  ]);
+  const list = section("Players", ["Player", "Display name", "Registered", "State", "Choose"], rows, "Nobody was found.");
+  return [list, bar, ...(more ? [h("p", { class: "quiet" }, "There are more. Look for something longer.")] : [])];
+}
+
+const search = () =>
+  fill(found, async () => {
+    const state = asked.get("state");
+    if (!state && !text.value.trim()) return [h("p", { class: "quiet" }, "Type the beginning of a name.")];
+    const answer = await read(`/players?${state ? new URLSearchParams({ state }) : new URLSearchParams({ q: text.value.trim(), where: where.value })}`);
+    const exact = answer.players?.filter((/** @type {any} */ each) => each.username === text.value.trim() || each.id === text.value.trim());
+    if (!state && exact?.length === 1 && answer.players.length === 1) location.href = `/players/${exact[0].id}`;
+    return shown(answer);
+  });
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  asked.delete("state");
+  history.replaceState(null, "", `/players?${new URLSearchParams({ q: text.value.trim(), where: where.value })}`);
+  search();
+});
+search();

@@ -1,0 +1,41 @@
+// @ts-check
+/** A replay: its verdict, who else has played the same game, and what can be done. */
+
+import { read, ROOT } from "./api.js";
+import { actButton, bdi, confirm, factList, ownId, playerLink, replayLink, section, show, when } from "./console.js";
+import { h, words } from "./page.js";
+
+const R = `/replays/${ownId()}`;
+
+const again = show(async () => {
+  const replay = await read(R);
+  const facts = factList([
+    ["Player", playerLink(replay.user_id, replay.username)],
+    ["Verdict", replay.reason ? `${replay.status} (${replay.reason})` : replay.status],
+    ["Score claimed", replay.final_score],
+    ["Score proved", replay.score],
+    ["Undos", replay.undos],
+    ["Moves", replay.moves],
+    ["Mode", `${words(replay.mode)}, ${words(replay.draw_mode)}`],
+    ["Seconds", replay.time_seconds],
+    ["Deal", replay.seed],
+    ["Received", when(replay.received_at)],
+    ["Checked", when(replay.checked_at)],
+    ["Waits for", replay.queue],
+  ]);
+  const plan = (/** @type {any} */ more) => ({ method: "POST", body: {}, ...more });
+  const remove = plan({ title: "Delete this replay", text: "It is gone for good; a best on the leaderboard stays.", verb: "Delete", path: `${R}/delete`, danger: true });
+  return [
+    facts,
+    h(
+      "div",
+      { class: "acts" },
+      actButton(plan({ title: "Take this replay off the lists", text: "The player can’t list it again. It stays under its own link.", verb: "Unlist", method: "PUT", path: `${R}/listed`, body: { listed: false } }), again),
+      actButton(plan({ title: "List this replay again", text: "If an operator has held it.", verb: "List again", method: "PUT", path: `${R}/listed`, body: { listed: true } }), again),
+      actButton(plan({ title: "Check this replay again", text: "Before all others; the old verdict stays until then.", verb: "Check again", path: `${R}/check`, body: { again: true }, reason: "cheating" }), again),
+      h("a", { class: "button", href: `${ROOT}${R}/body`, download: `${replay.id}.json` }, "Download"),
+      h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = `/players/${replay.user_id}`)) }, "Delete …"),
+    ),
+    section("The same game of others", ["Replay", "Player", "Received"], replay.same_game.map((/** @type {any} */ each) => [replayLink(each.replay_id), bdi(each.username), when(each.received_at)]), "No other player has a verified replay with the same moves."),
+  ];
+});

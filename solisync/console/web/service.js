@@ -1,0 +1,23 @@
+// @ts-check
+/** The service, who may sign in, and one's own sessions. */
+
+import { act, read } from "./api.js";
+import { bdi, factList, section, show, when } from "./console.js";
+import { h, score, tell } from "./page.js";
+
+/** @param {string} path @param {string} text */
+const end = async (path, text) => {
+  await act("DELETE", path);
+  tell(text);
+  await again();
+};
+
+const again = show(async () => {
+  const [service, { admins }, me] = await Promise.all([read("/service"), read("/admins"), read("/me")]);
+  return [
+    factList([["Version", service.version], ["Schema", service.schema], ["Analytics events, about", score(service.rows.analytics_events)], ["Verdicts, about", score(service.rows.verdicts)], ["Avatars, about", score(service.rows.avatars)]]),
+    section("Admins", ["Name", "Added", "Sessions", "Last use"], admins.map((/** @type {any} */ each) => [each.name, when(each.added_at), each.sessions, when(each.used_at)]), ""),
+    section(`Your sessions, ${me.name}`, ["Browser", "From", "Begun", "Used", "End"], me.sessions.map((/** @type {any} */ each) => [bdi(each.user_agent), each.client, when(each.begun_at), when(each.used_at), each.id === me.current ? h("button", { type: "button", click: () => end("/session", "You have signed out.") }, "Sign out") : h("button", { type: "button", click: () => end(`/me/sessions/${each.id}`, "The session has ended.") }, "End")]), ""),
+    h("p", { class: "quiet" }, "Commands add and remove admins, and make codes."),
+  ];
+});

@@ -1,0 +1,56 @@
+// @ts-check
+/** Signing in, in a dialog over the page, so that nothing is lost that was typed there. */
+
+import { act } from "./api.js";
+import { Refusal } from "./http.js";
+import { countDown, h, sentence } from "./page.js";
+
+/** @type {Promise<void> | undefined} */
+let waiting;
+
+/** Resolves as soon as somebody has signed in; several requests that wait share one dialog. */
+export function signIn() {
+  waiting ??= shown().finally(() => (waiting = undefined));
+  return waiting;
+}
+
+/** @returns {Promise<void>} */
+const shown = () => new Promise((done) => {
+  const name = h("input", { id: "sign-in-name", name: "name", required: true, autocomplete: "username", autocapitalize: "none", spellcheck: "false" });
+  const code = h("input", { id: "sign-in-code", name: "code", required: true, autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false" });
+  const refused = h("div");
+  const button = h("button", { class: "main" }, "Sign in");
+  const form = h(
+    "form",
+    { id: "sign-in" },
+    h("h2", { id: "sign-in-title" }, "Sign in"),
+    h("p", {}, "On the server, ", h("code", {}, "solisync admins code NAME"), " makes a code that works once."),
+    h("label", { for: "sign-in-name" }, "Name"),
+    name,
+    h("label", { for: "sign-in-code" }, "Code"),
+    code,
+    refused,
+    h("p", { class: "row" }, button),
+  );
+  const dialog = h("dialog", { "aria-labelledby": "sign-in-title", cancel: (/** @type {Event} */ event) => event.preventDefault() }, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    refused.replaceChildren();
+    try {
+      await act("POST", "/session", { name: name.value.trim(), code: code.value });
+      dialog.close();
+      dialog.remove();
+      done();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const text = error.code === "invalid_credentials" ? "That is not a name with its newest code." : sentence(error);
+      refused.append(h("p", { class: "refused", role: "alert" }, text));
+      button.disabled = false;
+      if (error.wait) countDown(error.wait, refused, button);
+      code.focus();
+    }
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+});

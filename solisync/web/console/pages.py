@@ -1,0 +1,79 @@
+"""The console's pages, which are the same for everybody: data come from the routes (docs/console.md "Pages")."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from ...errors import NotFound
+from ..documents import FILE_HEADERS, FOLDER, both_ways, unless_known
+from ..page_files import page_files
+from ..page_headers import PAGE_HEADERS
+from ..route import Content, Route
+from ..route import get as get_page
+from ..wire.reply import Reply
+
+CONSOLE = Path(__file__).resolve().parents[2] / "console"
+SHARED = ("style.css", "page.js", "http.js", "icon.svg")  # of the pages for players
+ALONE = {"Cross-Origin-Resource-Policy": "same-origin"}
+
+
+class _Page(NamedTuple):
+    path: str
+    script: str
+    title: str
+
+
+PAGES = (
+    _Page("/", "overview", "Overview"),
+    _Page("/players", "players", "Players"),
+    _Page("/players/{user_id}", "player", "Player"),
+    _Page("/review", "review", "Review"),
+    _Page("/replays", "replays", "Replays"),
+    _Page("/replays/{replay_id}", "replay", "Replay"),
+    _Page("/acts", "acts", "Record"),
+    _Page("/service", "service", "Service"),
+)
+
+
+def page_routes() -> tuple[Route, ...]:
+    """The pages and the files in them, which are read now."""
+    layout = Template((CONSOLE / "layout.html").read_text("utf-8"))
+    shared = {name: content for name, content in page_files(FOLDER / "web").items() if name in SHARED}
+    files = shared | page_files(CONSOLE / "web")
+    replies = {name: both_ways(name, content, FILE_HEADERS | ALONE) for name, content in files.items()}
+
+    async def file(name: str, if_none_match: str | None, gzip: bool) -> Reply:
+        if name not in replies:
+            raise NotFound
+        return unless_known(replies[name][gzip], if_none_match)
+
+    rows = [_row("/web/{name}", file, "file", "A script or a style of the pages")]
+    for page in PAGES:
+        html = layout.substitute(title=page.title, script=page.script).encode()
+        rows.append(_row(page.path, _showing(html), f"{page.script}_page", page.title))
+    return tuple(rows)
+
+
+def _row(path: str, handler: Callable[..., Awaitable[Reply]], name: str, summary: str) -> Route:
+    return get_page(
+        path,
+        handler,
+        name=name,
+        tag="pages",
+        summary=summary,
+        for_admins=True,
+        shared=False,
+        answer=Content(("text/html",)),
+        listed=False,
+    )
+
+
+def _showing(html: bytes) -> Callable[..., Awaitable[Reply]]:
+    """The handler of a page; its script asks whether there is such a player or replay."""
+    replies = both_ways("page.html", html, PAGE_HEADERS | ALONE)
+
+    async def show(if_none_match: str | None, gzip: bool, user_id: str = "", replay_id: str = "") -> Reply:
+        return unless_known(replies[gzip], if_none_match)
+
+    return show

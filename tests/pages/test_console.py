@@ -1,0 +1,193 @@
+"""The console's pages, in a browser (docs/console.md "Pages")."""
+
+import re
+
+import pytest
+
+from solisync.commands.smoke import PIXEL
+from solisync.rules.admins import CODE_DIGITS
+from solisync.rules.codes import digest, new_code, read_code
+from tests.harness.boards import verified
+from tests.harness.postgres import run_sql
+from tests.pages.test_axe import Judge
+from tests.pages.visitor import Visitor
+
+HOSTILE = '<img src=x onerror="document.title=1">\u202e' + "e\u0301" * 5
+PLAYER = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
+FILLED = """
+    INSERT INTO users (id, username, password_hash, created_at, avatar_extension)
+    VALUES (%(id)s, 'ann', 'x', now(), 'png');
+    INSERT INTO avatars (user_id, image) VALUES (%(id)s, %(image)s);
+    INSERT INTO leaderboard (user_id, display_name, visible, best_score, recorded_at)
+    VALUES (%(id)s, %(hostile)s, true, 650, now());
+    INSERT INTO refresh_tokens (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent)
+    VALUES (gen_random_uuid(), %(id)s, now() + interval '1 day', gen_random_uuid(), now(), now(), %(hostile)s);
+    INSERT INTO account_history (happened_at, user_id, event, reason, client, times)
+    SELECT now(), %(id)s, event, %(hostile)s, '203.0.113.7', 1
+    FROM unnest(ARRAY['register', 'opted in', 'avatar changed', 'login']) AS event;
+    INSERT INTO admins (name) VALUES ('root');
+"""
+
+
+@pytest.fixture
+def console(chromium, running, site):
+    """Bring an admin's browser to a console with a player; `console(width=320)`. At the end nobody has a complaint."""
+    run_sql(running.dsn, FILLED, {"id": PLAYER, "image": PIXEL, "hostile": HOSTILE})
+    verified(running.dsn, PLAYER, 650, status="refuted")
+    visitors = []
+
+    def console(**options):
+        visitor = Visitor(chromium, running.console, reduced_motion="reduce", **options)
+        visitor.context.set_extra_http_headers({})
+        visitors.append(visitor)
+        return visitor
+
+    yield console
+    for visitor in visitors:
+        visitor.context.close()
+    for visitor in visitors:
+        assert visitor.complaints == []
+        assert visitor.elsewhere == []
+
+
+def sign_in(visitor, dsn, path="/"):
+    """Open a page, and sign in over it."""
+    code = new_code(CODE_DIGITS)
+    put = "INSERT INTO admin_codes VALUES ('root', %s, now() + interval '1 minute')"
+    run_sql(dsn, f"{put} ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest", (digest(read_code(code, 26)),))
+    page = visitor.page
+    page.goto(path)
+    page.fill("#sign-in-name", "root")
+    page.fill("#sign-in-code", code)
+    page.click("#sign-in button.main")
+    page.wait_for_selector("#sign-in", state="detached")
+    visitor.settle()
+    return page
+
+
+def paths(dsn):
+    ((replay,),) = run_sql(dsn, "SELECT id::text FROM replays")
+    kinds = ("names", "avatars", "players", "entries")
+    return [
+        "/",
+        "/players?q=a",
+        "/players?q=203.0.113.7&where=address",
+        f"/players/{PLAYER}",
+        *(f"/review?kind={kind}" for kind in kinds),
+        "/replays",
+        f"/replays/{replay}",
+        "/acts",
+        "/service",
+    ]
+
+
+def choose(page, verb, reason="other", **fields):
+    """Act in the dialog: opens it by its button, fills it in, and confirms; three clicks."""
+    page.click(f"button:has-text('{verb}')")
+    for name, value in fields.items():
+        page.fill(f"#act [name={name}]", value)
+    page.select_option("#act-reason", reason)
+    if reason == "other":
+        page.fill("#act-note", "seen by hand")
+    page.click("#act button:not([type])")
+    page.wait_for_selector("#act", state="detached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_axe_has_nothing_to_say_of_the_console(console, running, width, scheme):
+    """Every page, the sign-in and the dialog of an act; nothing is wider than the screen."""
+    judge, visitor = Judge(), console(width=width, scheme=scheme)
+    visitor.page.goto("/")
+    visitor.page.wait_for_selector("#sign-in")
+    judge.look(visitor, "sign in")
+    sign_in(visitor, running.dsn)
+    for path in paths(running.dsn):
+        visitor.open(path)
+        judge.look(visitor, path)
+    page = visitor.open(f"/players/{PLAYER}")
+    page.click("button:has-text('Suspend …')")
+    judge.look(visitor, "the dialog of an act")
+    assert judge.found == []
+
+
+def test_what_players_write_stays_text(console, running):
+    """Markup and marks of direction run no script and change nothing outside of their cells."""
+    visitor = console()
+    sign_in(visitor, running.dsn)
+    for path in paths(running.dsn):
+        page = visitor.open(path)
+        assert page.title().endswith("solisync console")
+        assert page.locator("#main img:not([alt])").count() == 0
+        for text in page.locator("bdi", has_text="onerror").all():
+            assert text.inner_text().startswith("<img src=x")
+
+
+def test_the_frequent_jobs_are_done_by_hand(console, running):
+    """Find, suspend, let in again, rename, remove the avatar, give back, delete: each is in the record."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn, "/players")
+    page.fill("#q", "ann")
+    page.press("#q", "Enter")
+    page.wait_for_url(re.compile(PLAYER))
+    visitor.settle()
+    choose(page, "Suspend …")
+    page.wait_for_selector("text=until lifted")
+    choose(page, "End the suspension …")
+    page.wait_for_selector("button:has-text('Suspend …')")
+    choose(page, "Rename the entry …", "name", display_name="A player")
+    choose(page, "Remove the avatar …", "avatar")
+    page.wait_for_selector("button:has-text('Remove the avatar')", state="detached")
+    choose(page, "Give back the account …", "takeover")
+    assert page.input_value("#link").startswith("/reset#")
+    page.keyboard.press("Escape")
+    choose(page, "Delete …", "request", username="ann")
+    page.wait_for_url("**/players")
+    acts = [act for (act,) in run_sql(running.dsn, "SELECT act FROM admin_acts ORDER BY id")]
+    assert acts == ["suspend", "unsuspend", "name", "remove_avatar", "link", "delete"]
+
+
+def test_the_keyboard_is_enough(console, running):
+    """The dialog opens on its first field, Escape leaves it, and nothing is done."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
+    button = page.locator("button", has_text="Lock …")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "act-reason"
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#act", state="detached")
+    assert run_sql(running.dsn, "SELECT count(*) FROM admin_acts") == [(0,)]
+
+
+def test_a_session_that_ends_costs_no_words(console, running):
+    """The sign-in comes over the dialog of an act, and what was typed there is done afterwards."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
+    page.click("button:has-text('Lock …')")
+    page.select_option("#act-reason", "other")
+    page.fill("#act-note", "seen by hand")
+    run_sql(running.dsn, "DELETE FROM admin_sessions")
+    page.click("#act button:not([type])")
+    code = new_code(CODE_DIGITS)
+    put = "INSERT INTO admin_codes VALUES ('root', %s, now() + interval '1 minute')"
+    run_sql(running.dsn, put, (digest(read_code(code, CODE_DIGITS)),))
+    page.fill("#sign-in-name", "root")
+    page.fill("#sign-in-code", code)
+    page.click("#sign-in button.main")
+    page.wait_for_selector("#act", state="detached")
+    assert run_sql(running.dsn, "SELECT note FROM admin_notes") == [("seen by hand",)]
+
+
+def test_the_console_is_light(console, running, figure):
+    """The first load of the overview takes 45 KiB, files and data together."""
+    visitor = console()
+    sign_in(visitor, running.dsn)
+    sizes = []
+    fresh = console()
+    fresh.context.add_cookies(visitor.context.cookies())
+    fresh.page.on("response", lambda response: sizes.append(response))
+    fresh.open("/")
+    total = sum(response.request.sizes()["responseBodySize"] for response in sizes)
+    figure("first load of the console, KiB", f"{total / 1024:.1f}")
+    assert total < 45 * 1024
