@@ -19,7 +19,7 @@ text.focus();
 
 /** @param {any} answer */
 function shown({ players, visitors, more }) {
-  if (visitors) {
+  if (visitors.length) {
     return [section("Players from there", ["Player", "Events", "Last"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "Nothing has happened from this address lately.")];
   }
   /** @type {Set<string>} */

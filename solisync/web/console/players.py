@@ -24,7 +24,7 @@ from ...storage.moderation import CurrentRestrictions
 from ..wire.reply import Reply
 from . import histories
 from .parameters import chosen, flag, one_text
-from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions, Visitors
+from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
 
 FIND_SECONDS = 2.0  # for a part of a name
 HISTORY = 100
@@ -39,7 +39,7 @@ class PlayerViews:
     database: Database
     reactor: ReactorBase
 
-    async def find(self, q: list[str], where: list[str], state: list[str]) -> FoundPlayers | Visitors:
+    async def find(self, q: list[str], where: list[str], state: list[str]) -> FoundPlayers:
         """Players by the beginning of the name, by a part of a name, by address, or by what operators have done."""
         text, kept_out = one_text(q, "q"), chosen(state, "state", ("suspended", "locked"))
         if kept_out is not None:
@@ -50,7 +50,7 @@ class PlayerViews:
                 if address is None:
                     raise BadRequest("bad_query", "q must be an address")
                 found = await self.database.autocommit(history.of_client, bucket(address), most=MOST + 1)
-                return Visitors(found[:MOST], len(found) > MOST)
+                return FoundPlayers([], len(found) > MOST, found[:MOST])
             case "part" | "display_name" as part if text:
                 return await self._find_part(text, display_names=part == "display_name")
         user_id = canonical_uuid(text)

@@ -20,7 +20,6 @@ from .shapes import (
     RecordedActs,
     ReplayFacts,
     Review,
-    Visitors,
 )
 
 Verdict = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
@@ -49,7 +48,7 @@ def _players(players: PlayerViews) -> tuple[Route, ...]:
                 "where": Literal["name", "part", "display_name", "address"],
                 "state": Literal["suspended", "locked"],
             },
-            answer=FoundPlayers | Visitors,
+            answer=FoundPlayers,
         ),
         get(
             one,

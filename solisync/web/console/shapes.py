@@ -15,17 +15,14 @@ from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
 
 
 class FoundPlayers(Struct, frozen=True):
-    """Players, up to 50; `more` says whether there may be others."""
+    """Players, up to 50; `more` says whether there may be others.
+
+    By an address, they are `visitors`: players to whom something has happened from there, the last first.
+    """
 
     players: list[FoundPlayer]
     more: bool
-
-
-class Visitors(Struct, frozen=True):
-    """Players to whom something has happened from an address, the last first."""
-
-    visitors: list[Visitor]
-    more: bool
+    visitors: list[Visitor] = []
 
 
 class PlayerFacts(Struct, frozen=True, kw_only=True):
