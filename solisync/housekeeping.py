@@ -106,11 +106,14 @@ class Housekeeping:
 
     def _works(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What there is to do; first of all suspensions, because players have been told until when these last."""
-        longest, most = max(limit.seconds for limit in self._limits), self._batch
+        windows, most = (
+            dict(sorted((limit.name, limit.seconds) for limit in self._limits)),
+            self._batch,
+        )  # of two with one name, the longer
         works = {
             "ending suspensions": self._lift_suspensions,
             "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),
-            "rate limits": self._all(lambda run: rate_limits.prune(run, idle_seconds=longest, most=most)),
+            "rate limits": self._all(lambda run: rate_limits.prune(run, windows=windows, most=most)),
             "searches": self._all(lambda run: recent_searches.prune(run, most=most)),
             "cutoffs": self._all(lambda run: restricting.prune(run, most=most)),
             "reset links": self._prune_links,

@@ -5,6 +5,7 @@ time has left the window, and then replaces that time; a refused request leaves 
 statement under the row's lock and on the database's clock, so any number of nodes agree.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..postgres.statement import Statement
@@ -39,8 +40,10 @@ PRUNE = Statement(
     """
     DELETE FROM rate_limits WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM rate_limits
-        WHERE hits[cardinality(hits)] < clock_timestamp() - make_interval(secs => $1::int)
-        LIMIT $2::int FOR UPDATE SKIP LOCKED
+        WHERE hits[cardinality(hits)] < clock_timestamp() - make_interval(
+            secs => coalesce(($2::int[])[array_position($1::text[], split_part(bucket, ':', 1))], $3::int)
+        )
+        LIMIT $4::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
 )
@@ -61,6 +64,9 @@ async def hit(statements: Statements, request: Hit) -> float | None:
     return wait
 
 
-async def prune(statements: Statements, *, idle_seconds: int, most: int) -> int:
-    """Delete up to `most` buckets that admitted nothing for `idle_seconds`; returns how many."""
-    return len(await statements.run(PRUNE, idle_seconds, most))
+async def prune(statements: Statements, *, windows: Mapping[str, int], most: int) -> int:
+    """Delete up to `most` buckets that admitted nothing within the window of their limit; returns how many.
+
+    `windows` has the seconds of each limit by its name. A limit of another version counts as the longest of them.
+    """
+    return len(await statements.run(PRUNE, [*windows], [*windows.values()], max(windows.values()), most))

@@ -176,7 +176,7 @@ async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
         " FROM generate_series(1, 2500) AS n",
     )
     await wait(limiter)
-    assert await database.autocommit(rate_limits.prune, idle_seconds=60, most=100) == 100
+    assert await database.autocommit(rate_limits.prune, windows={"auth": 60}, most=100) == 100
     await make_housekeeping(database, reactor, limits=(AUTH,)).prune()
     assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
 
@@ -214,6 +214,18 @@ async def test_the_limit_of_the_settings_counts(reactor, shared_dsn):
         assert (await running.ask("POST", "/api/analytics", body={}, address=address)).status == 400
     finally:
         await running.service.stopService()
+
+
+async def test_buckets_are_kept_for_the_window_of_their_limit(database, shared_dsn, reactor):
+    """One of a minute goes while one of ten minutes stays; what no limit of this version counts stays as long."""
+    run_sql(
+        shared_dsn,
+        "INSERT INTO rate_limits SELECT name || ':' || seconds, ARRAY[now() - make_interval(secs => seconds)], true"
+        " FROM unnest(ARRAY['auth', 'admin_acts', 'later']) AS name, unnest(ARRAY[59, 61, 599, 601]) AS seconds",
+    )
+    await make_housekeeping(database, reactor).prune()
+    kept = {bucket for (bucket,) in run_sql(shared_dsn, "SELECT bucket FROM rate_limits")}
+    assert kept == {"auth:59"} | {f"{name}:{age}" for name in ("admin_acts", "later") for age in (59, 61, 599)}
 
 
 async def test_buckets_are_kept_for_the_longest_window(limiter, database, shared_dsn, reactor):

@@ -135,18 +135,17 @@ async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
 
 
 async def test_backups_of_two_databases_in_a_directory_cost_none_of_each_other(
-    administrate, filled, empty_database, place, reactor
+    administrate, filled, migrated_database, place, reactor
 ):
     """--keep counts those of the same database alone, whoever asks: a role needs no rights for that."""
-    await migrate(reactor, empty_database, load_migrations())
     made = {}
-    for dsn in (filled.dsn, empty_database, filled.dsn, empty_database):
+    for dsn in (filled.dsn, migrated_database, filled.dsn, migrated_database):
         done = await administrate("backup", "--into", place, "--keep", "1", "--json", DATABASE_URL=dsn)
         made[dsn] = Path(done.json["file"])
     assert {*place.iterdir()} == {*made.values()}
-    run_sql(empty_database, "DROP ROLE IF EXISTS without_rights; CREATE ROLE without_rights")
-    run_sql(empty_database, f"SET ROLE without_rights; {introspection._IDENTITY}")
-    run_sql(empty_database, "DROP ROLE without_rights")
+    run_sql(migrated_database, "DROP ROLE IF EXISTS without_rights; CREATE ROLE without_rights")
+    run_sql(migrated_database, f"SET ROLE without_rights; {introspection._IDENTITY}")
+    run_sql(migrated_database, "DROP ROLE without_rights")
 
 
 async def test_a_backup_that_fails_midway_costs_no_older_one(administrate, filled, place):
@@ -199,15 +198,14 @@ async def test_options_that_would_do_nothing_are_refused(administrate, words, sa
         await administrate("backup", *words)
 
 
-async def test_only_an_empty_database_is_restored_into(administrate, filled, empty_database, place, reactor):
+async def test_only_an_empty_database_is_restored_into(administrate, filled, migrated_database, place):
     """Not even one that has a schema and nobody in it."""
     await administrate("backup", place / "dump")
-    await migrate(reactor, empty_database, load_migrations())
-    before = relations(empty_database)
+    before = relations(migrated_database)
     with pytest.raises(FatalError, match="this database is not empty"):
-        await administrate("restore", place / "dump", DATABASE_URL=empty_database)
-    assert relations(empty_database) == before
-    assert run_sql(empty_database, "SELECT count(*) FROM users") == [(0,)]
+        await administrate("restore", place / "dump", DATABASE_URL=migrated_database)
+    assert relations(migrated_database) == before
+    assert run_sql(migrated_database, "SELECT count(*) FROM users") == [(0,)]
 
 
 @pytest.mark.parametrize("damage", ["text", "foreign", "cut", "empty"])
@@ -330,15 +328,14 @@ async def test_a_timeout_that_the_server_does_not_know_is_no_obstacle(administra
     assert content(empty_database) == content(filled.dsn)
 
 
-async def test_data_that_looks_like_a_setting_stays(administrate, empty_database, place, reactor, postgres):
+async def test_data_that_looks_like_a_setting_stays(administrate, migrated_database, place, postgres):
     """Only the settings with which pg_restore begins are made to suit the server."""
     line = "SET transaction_timeout = 0;"
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, "CREATE TABLE a_lines AS SELECT %s AS line", (line,))
-    await administrate("backup", place / "dump", DATABASE_URL=empty_database)
-    run_sql(empty_database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await administrate("restore", place / "dump", DATABASE_URL=empty_database)
-    assert run_sql(empty_database, "SELECT line FROM a_lines") == [(line,)]
+    run_sql(migrated_database, "CREATE TABLE a_lines AS SELECT %s AS line", (line,))
+    await administrate("backup", place / "dump", DATABASE_URL=migrated_database)
+    run_sql(migrated_database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    await administrate("restore", place / "dump", DATABASE_URL=migrated_database)
+    assert run_sql(migrated_database, "SELECT line FROM a_lines") == [(line,)]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import pytest
 
 from solisync.errors import FatalError
-from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness.constants import PASSWORD
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import run_sql
@@ -11,15 +10,14 @@ from tests.harness.processes import run
 from tests.harness.service import refused, start
 
 
-async def test_made_up_players_are_players(reactor, empty_database):
+async def test_made_up_players_are_players(reactor, migrated_database):
     """They log in with the password, pull and push; they are on the leaderboard and have replays that can be read."""
-    await migrate(reactor, empty_database, load_migrations())
     words = ["seed", "--players=120", "--replays=60", "--password-stdin", "--json"]
-    done = run(*SOLISYNC, *words, stdin=f"{PASSWORD}\n".encode(), DATABASE_URL=empty_database)
+    done = run(*SOLISYNC, *words, stdin=f"{PASSWORD}\n".encode(), DATABASE_URL=migrated_database)
     assert (done.status, done.err) == (0, [])
     assert done.out == ['{"players":120,"replays":60,"first":"seeded_1","last":"seeded_120"}']
-    assert run_sql(empty_database, "SELECT count(*), count(DISTINCT user_id) FROM replays") == [(60, 60)]
-    running = await start(reactor, empty_database)
+    assert run_sql(migrated_database, "SELECT count(*), count(DISTINCT user_id) FROM replays") == [(60, 60)]
+    running = await start(reactor, migrated_database)
     try:
         client = running.client()
         for name in ("seeded_1", "seeded_120"):

@@ -65,10 +65,9 @@ async def test_the_queues_and_verdicts_of_replays_are_counted(administrate, serv
     assert status["longest_wait_seconds"] >= 3600
 
 
-async def test_a_service_is_seen_by_its_connections(administrate, shared_nodes, empty_database, reactor):
+async def test_a_service_is_seen_by_its_connections(administrate, shared_nodes, migrated_database):
     """Those of all its processes to this database count, and not the command's own; without any, no service runs."""
-    await migrate(reactor, empty_database, load_migrations())
-    status = (await administrate("status", "--json", DATABASE_URL=empty_database)).json
+    status = (await administrate("status", "--json", DATABASE_URL=migrated_database)).json
     assert (status["service_running"], status["service_connections"]) == (False, 0)
     status = (await administrate("status", "--json")).json
     assert status["service_running"]
@@ -90,8 +89,7 @@ async def test_an_older_schema_stays_as_it_is(administrate, empty_database, reac
     assert run_sql(empty_database, tables) == before
 
 
-async def test_a_newer_schema_is_no_hindrance(administrate, empty_database, reactor):
+async def test_a_newer_schema_is_no_hindrance(administrate, migrated_database):
     """In the middle of an upgrade an old node's commands still work."""
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, "INSERT INTO schema_migrations VALUES (9999, '9999_new.sql', '')")
-    assert (await administrate("users", "list", "--json", DATABASE_URL=empty_database)).records == []
+    run_sql(migrated_database, "INSERT INTO schema_migrations VALUES (9999, '9999_new.sql', '')")
+    assert (await administrate("users", "list", "--json", DATABASE_URL=migrated_database)).records == []

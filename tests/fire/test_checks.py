@@ -14,7 +14,6 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.postgres.migrate import load_migrations, migrate
 from solisync.postgres.statement import Statement
 from solisync.storage import checks, recent_searches
 from tests.checking.uploads import checkers, encoded, endless, game, refuted
@@ -165,12 +164,11 @@ async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, s
 
 
 @pytest.mark.limit(600)
-async def test_a_claim_is_quick_however_long_the_queue_is(reactor, empty_database, figure):
+async def test_a_claim_is_quick_however_long_the_queue_is(migrated_database, figure):
     """So is the place of a replay among the searches, and the pruning of those that were counted."""
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, FILL, {"count": QUEUE})
+    run_sql(migrated_database, FILL, {"count": QUEUE})
     for table in ("replay_checks", "recent_searches", "replays", "users"):
-        run_sql(empty_database, f"VACUUM ANALYZE {table}")
+        run_sql(migrated_database, f"VACUUM ANALYZE {table}")
     statements = {
         "claim of a search": (checks.CLAIM, (True, 30)),
         "claim of a literal check": (checks.CLAIM, (False, 30)),
@@ -178,7 +176,7 @@ async def test_a_claim_is_quick_however_long_the_queue_is(reactor, empty_databas
         "pruning": (recent_searches.PRUNE, (1_000,)),
     }
     for name, (statement, parameters) in statements.items():
-        found = plan(empty_database, statement, *parameters)
+        found = plan(migrated_database, statement, *parameters)
         figure(f"{name} of {QUEUE:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
         assert "Seq Scan" not in found.text
         assert found.milliseconds < MILLISECONDS * 10

@@ -2,7 +2,6 @@
 
 import pytest
 
-from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import finding
 from tests.harness.plans import plan
 from tests.harness.postgres import run_sql
@@ -17,27 +16,26 @@ FILL = """
 
 
 @pytest.mark.short
-async def test_players_are_found_by_an_index_or_in_bounded_pages(reactor, empty_database, full, figure):
+async def test_players_are_found_by_an_index_or_in_bounded_pages(migrated_database, full, figure):
     """A beginning takes milliseconds; a part is looked for in pages of names, none of which takes long."""
     count = 1_000_000 if full else 20_000
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, FILL, (count,))
-    run_sql(empty_database, "VACUUM ANALYZE users")
-    run_sql(empty_database, "VACUUM ANALYZE leaderboard")
-    found = plan(empty_database, finding.BEGINNING, "pLAYER_77", finding.MOST + 1)
+    run_sql(migrated_database, FILL, (count,))
+    run_sql(migrated_database, "VACUUM ANALYZE users")
+    run_sql(migrated_database, "VACUUM ANALYZE leaderboard")
+    found = plan(migrated_database, finding.BEGINNING, "pLAYER_77", finding.MOST + 1)
     figure(f"the beginning of a name among {count:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "users_folded" in found.text
     assert found.buffers < 1_000
     assert found.milliseconds < 50  # ten times the target
-    last = run_sql(empty_database, "SELECT username FROM users ORDER BY username OFFSET %s LIMIT 1", (count // 2,))[0][
+    last = run_sql(migrated_database, "SELECT username FROM users ORDER BY username OFFSET %s LIMIT 1", (count // 2,))[
         0
-    ]
-    page = plan(empty_database, finding.USERNAMES, last, "nobody", finding.PAGE)
+    ][0]
+    page = plan(migrated_database, finding.USERNAMES, last, "nobody", finding.PAGE)
     figure(f"a part of {finding.PAGE:,} names of {count:,}: {page.milliseconds:.0f} ms, {page.buffers} buffers")
     assert "users_username_key" in page.text
     assert "Seq Scan on users" not in page.text
     ((user_id,),) = run_sql(
-        empty_database, "SELECT user_id FROM leaderboard ORDER BY 1 OFFSET %s LIMIT 1", (count // 2,)
+        migrated_database, "SELECT user_id FROM leaderboard ORDER BY 1 OFFSET %s LIMIT 1", (count // 2,)
     )
-    page = plan(empty_database, finding.DISPLAY_NAMES, user_id, "nobody", finding.PAGE)
+    page = plan(migrated_database, finding.DISPLAY_NAMES, user_id, "nobody", finding.PAGE)
     figure(f"a part of {finding.PAGE:,} display names of {count:,}: {page.milliseconds:.0f} ms, {page.buffers} buffers")

@@ -19,7 +19,6 @@ from solisync.access import passwords
 from solisync.access.rate_limit import AUTH, REMEMBERED, RateLimiter
 from solisync.errors import TooMany
 from solisync.postgres.database import Database
-from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import STATEMENTS
 from solisync.web.wire.channel import LINGER_BYTES
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
@@ -251,17 +250,16 @@ async def test_a_million_clients_fit_into_memory(full, figure):
 
 
 @pytest.mark.short
-async def test_a_million_clients_fit_into_the_table(reactor, empty_database, full, figure):
+async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, full, figure):
     """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""
     count = 1_000_000 if full else 20_000
-    await migrate(reactor, empty_database, load_migrations())
     sql = (
         "INSERT INTO rate_limits SELECT %s || n, ARRAY[now() - interval '61 s'], true FROM generate_series(1, %s) AS n"
     )
-    await deferToThread(run_sql, empty_database, sql, ("auth:2001:db8:", count))
-    ((size,),) = run_sql(empty_database, "SELECT pg_total_relation_size('rate_limits')")
+    await deferToThread(run_sql, migrated_database, sql, ("auth:2001:db8:", count))
+    ((size,),) = run_sql(migrated_database, "SELECT pg_total_relation_size('rate_limits')")
     database = Database(reactor=reactor, size=2, statements=STATEMENTS)
-    database.open(empty_database)
+    database.open(migrated_database)
     limiter = RateLimiter(database=database, reactor=reactor)
     rounds = make_housekeeping(database, reactor)
     began, waits = time.monotonic(), []
@@ -273,7 +271,7 @@ async def test_a_million_clients_fit_into_the_table(reactor, empty_database, ful
         await deferLater(reactor, 0.005)
     await pruning
     seconds = time.monotonic() - began
-    ((left,),) = run_sql(empty_database, "SELECT count(*) FROM rate_limits")
+    ((left,),) = run_sql(migrated_database, "SELECT count(*) FROM rate_limits")
     await database.close(1)
     figure(
         f"{count} rows take {size / MIB:.0f} MiB ({size / count:.0f} bytes each) and are pruned in {seconds:.1f} s;"

@@ -8,7 +8,6 @@ from contextlib import closing
 
 import pytest
 
-from solisync.postgres.migrate import load_migrations, migrate
 from solisync.rules import sample_data
 from tests.fire.measured import measure
 from tests.harness import original_server as there
@@ -59,41 +58,39 @@ def digest(dsn):
 
 
 @pytest.mark.limit(900)
-async def test_a_large_server_moves_in_within_a_minute(reactor, empty_database, place, figure):
+async def test_a_large_server_moves_in_within_a_minute(migrated_database, place, figure):
     """10,000 players, 50,000 replays of 8 kB and as many events, 1,000 avatars; and again, when nothing is new."""
     size = (10_000, 50_000, 1_000)
     path, images = fill(place, *size)
-    await migrate(reactor, empty_database, load_migrations())
     words = ["import-original", path, "--avatars", images]
     for what in ("at first", "again"):
-        mebibytes, seconds, processor = measure(empty_database, *words)
+        mebibytes, seconds, processor = measure(migrated_database, *words)
         took = f"{mebibytes} MiB, {seconds:.1f} s, {processor:.1f} s of the processor"
         figure(f"{size[0]:,} players, {path.stat().st_size >> 20} MiB, {what}: {took}")
         assert mebibytes < LIMIT_MIB
         assert processor < LIMIT_SECONDS / 2
         assert seconds < LIMIT_SECONDS * 10
-        assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(size[1],)]
+        assert run_sql(migrated_database, "SELECT count(*) FROM replays") == [(size[1],)]
 
 
 @pytest.mark.limit(900)
-async def test_it_may_be_killed_anywhere(reactor, empty_database, postgres, place, launch, figure):
+async def test_it_may_be_killed_anywhere(migrated_database, postgres, place, launch, figure):
     """kill -9 at any moment, again and again: the last run leaves what a single one does."""
     path, images = fill(place, 2_000, 5_000, 200)
     words = [*SOLISYNC, "import-original", path, "--avatars", images]
-    await migrate(reactor, empty_database, load_migrations())
     began = time.monotonic()
-    assert launch(*words, DATABASE_URL=empty_database).popen.wait(5 * PATIENCE) == 0
-    seconds, expected = time.monotonic() - began, digest(empty_database)
+    assert launch(*words, DATABASE_URL=migrated_database).popen.wait(5 * PATIENCE) == 0
+    seconds, expected = time.monotonic() - began, digest(migrated_database)
     tables = ", ".join({*TABLES, "analytics_events", "analytics_names"})
-    run_sql(empty_database, f"TRUNCATE {tables} CASCADE")
+    run_sql(migrated_database, f"TRUNCATE {tables} CASCADE")
     kills = 40
     for number in range(1, kills + 1):
-        running = launch(*words, DATABASE_URL=empty_database)
+        running = launch(*words, DATABASE_URL=migrated_database)
         time.sleep(seconds * number / kills * random.uniform(0.5, 1))
         running.popen.kill()
         running.popen.wait(PATIENCE)
-    assert launch(*words, DATABASE_URL=empty_database).popen.wait(5 * PATIENCE) == 0
+    assert launch(*words, DATABASE_URL=migrated_database).popen.wait(5 * PATIENCE) == 0
     figure(f"killed {kills} times in the {seconds:.1f} s that it takes")
-    assert digest(empty_database) == expected
+    assert digest(migrated_database) == expected
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

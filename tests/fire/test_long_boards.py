@@ -2,7 +2,6 @@
 
 import pytest
 
-from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import boards, html_pages, leaderboard
 from tests.harness.plans import plan
 from tests.harness.postgres import run_sql
@@ -34,15 +33,14 @@ MILLISECONDS = 5
 
 
 @pytest.mark.limit(600)
-async def test_no_page_of_a_board_reads_the_evidence(reactor, empty_database, figure):
+async def test_no_page_of_a_board_reads_the_evidence(migrated_database, figure):
     """The first page, a deep one and around oneself are read by index; ranks are counted to 10,000 and no further."""
     players, replays = 100_000, 1_000_000
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, FILL, {"players": players, "replays": replays})
-    run_sql(empty_database, "CHECKPOINT")  # before the commit is on disk, no page is marked as visible to all
+    run_sql(migrated_database, FILL, {"players": players, "replays": replays})
+    run_sql(migrated_database, "CHECKPOINT")  # before the commit is on disk, no page is marked as visible to all
     for table in ("board_evidence", "leaderboard", "replays", "verdicts"):
-        run_sql(empty_database, f"VACUUM ANALYZE {table}")
-    ((*deep, user),) = run_sql(empty_database, NTH, (players * 9 // 10,))
+        run_sql(migrated_database, f"VACUUM ANALYZE {table}")
+    ((*deep, user),) = run_sql(migrated_database, NTH, (players * 9 // 10,))
     statements = {
         "first page": (boards.PAGE, ("classic", user, *boards.FIRST, 101)),
         "deep page": (boards.PAGE, ("classic", user, *deep, 101)),
@@ -51,7 +49,7 @@ async def test_no_page_of_a_board_reads_the_evidence(reactor, empty_database, fi
         "leaderboard": (leaderboard.TOP, ()),
     }
     for name, (statement, parameters) in statements.items():
-        found = plan(empty_database, statement, *parameters)
+        found = plan(migrated_database, statement, *parameters)
         figure(
             f"{name} of {players:,} players, {replays:,} replays: {found.milliseconds:.2f} ms, {found.buffers} buffers"
         )

@@ -2,7 +2,6 @@
 
 import pytest
 
-from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage import export, html_pages, own_replays, paging, replays
 from tests.harness.plans import plan
 from tests.harness.players import players
@@ -55,17 +54,16 @@ NTH = "SELECT received_at, id::text FROM replays WHERE user_id = %s ORDER BY 1 D
 
 
 @pytest.mark.short
-async def test_no_list_reads_more_than_it_shows(reactor, empty_database, full, figure):
+async def test_no_list_reads_more_than_it_shows(migrated_database, full, figure):
     """Each is read by an index in its own order, and touches as little with many replays as with few."""
     count, unlisted = (1_000_000, 100_000) if full else (20_000, 2_000)
-    await migrate(reactor, empty_database, load_migrations())
-    users = [user for user, _, _ in players(empty_database, PLAYERS)]
-    run_sql(empty_database, FILL, (users, unlisted, count))
-    run_sql(empty_database, NAMES)
-    run_sql(empty_database, FILL_EVENTS, (count,))
-    run_sql(empty_database, "ANALYZE replays, analytics_events, analytics_names")
-    ((own_name,),) = run_sql(empty_database, OWN_NAME, (users[0],))
-    ((*middle,),) = run_sql(empty_database, NTH, (users[0], count // PLAYERS // 2))
+    users = [user for user, _, _ in players(migrated_database, PLAYERS)]
+    run_sql(migrated_database, FILL, (users, unlisted, count))
+    run_sql(migrated_database, NAMES)
+    run_sql(migrated_database, FILL_EVENTS, (count,))
+    run_sql(migrated_database, "ANALYZE replays, analytics_events, analytics_names")
+    ((own_name,),) = run_sql(migrated_database, OWN_NAME, (users[0],))
+    ((*middle,),) = run_sql(migrated_database, NTH, (users[0], count // PLAYERS // 2))
     lists = {
         "recent": (replays.RECENT, (), "replays_listed"),
         "own, first page": (own_replays.LIST, (users[0], *paging.END), "replays_of_player"),
@@ -76,7 +74,7 @@ async def test_no_list_reads_more_than_it_shows(reactor, empty_database, full, f
     }
     told = f"of {count:,}, the newest {unlisted:,} unlisted"
     for name, (statement, parameters, index) in lists.items():
-        found = plan(empty_database, statement, *parameters)
+        found = plan(migrated_database, statement, *parameters)
         figure(f"{name}, {told}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
         assert "Seq Scan on replays" not in found.text
         assert "Seq Scan on analytics_events" not in found.text
@@ -88,21 +86,20 @@ async def test_no_list_reads_more_than_it_shows(reactor, empty_database, full, f
 
 
 @pytest.mark.short
-async def test_a_player_who_lists_little_costs_little(reactor, empty_database, full, figure):
+async def test_a_player_who_lists_little_costs_little(migrated_database, full, figure):
     """Everybody's view of a player who has unlisted all but the oldest ten reads those ten, on any page."""
     count = 1_000_000 if full else 20_000
-    await migrate(reactor, empty_database, load_migrations())
-    (hiding, *_), (other, *_), *_ = players(empty_database, PLAYERS)
-    users = [user for (user,) in run_sql(empty_database, "SELECT id::text FROM users")]
-    run_sql(empty_database, FILL, (users, 0, count))
-    run_sql(empty_database, OLDEST_LISTED, {"player": hiding})
-    run_sql(empty_database, "VACUUM ANALYZE replays")
+    (hiding, *_), (other, *_), *_ = players(migrated_database, PLAYERS)
+    users = [user for (user,) in run_sql(migrated_database, "SELECT id::text FROM users")]
+    run_sql(migrated_database, FILL, (users, 0, count))
+    run_sql(migrated_database, OLDEST_LISTED, {"player": hiding})
+    run_sql(migrated_database, "VACUUM ANALYZE replays")
     for name, player, shown in (("lists ten", hiding, 10), ("lists all", other, 51)):
-        ((username,),) = run_sql(empty_database, "SELECT username FROM users WHERE id = %s", (player,))
-        ((*middle,),) = run_sql(empty_database, NTH, (player, count // PLAYERS // 2))
+        ((username,),) = run_sql(migrated_database, "SELECT username FROM users WHERE id = %s", (player,))
+        ((*middle,),) = run_sql(migrated_database, NTH, (player, count // PLAYERS // 2))
         for page, before in (("first page", paging.END), ("in the middle", middle)):
             for kind, statement in (("list", own_replays.LISTED), ("HTML", html_pages.PLAYER)):
-                found = plan(empty_database, statement, username, *before)
+                found = plan(migrated_database, statement, username, *before)
                 told = f"{found.milliseconds:.2f} ms, {found.buffers} buffers"
                 figure(f"who {name} of {count // PLAYERS:,}, {page}, {kind}: {told}")
                 assert found.buffers < 10 * shown
@@ -112,14 +109,13 @@ async def test_a_player_who_lists_little_costs_little(reactor, empty_database, f
 
 @pytest.mark.short
 @pytest.mark.parametrize("share", [0, 2, 1_000])
-async def test_verified_replays_are_looked_for_among_a_thousand(reactor, empty_database, full, figure, share):
+async def test_verified_replays_are_looked_for_among_a_thousand(migrated_database, full, figure, share):
     """However many replays and verdicts there are, and however few of them are verified."""
     count = 1_000_000 if full else 20_000
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, FILL, ([user for user, _, _ in players(empty_database, PLAYERS)], count // 10, count))
-    run_sql(empty_database, VERDICTS, {"share": share})
-    run_sql(empty_database, "VACUUM ANALYZE replays, verdicts")
-    found = plan(empty_database, replays.VERIFIED)
+    run_sql(migrated_database, FILL, ([user for user, _, _ in players(migrated_database, PLAYERS)], count // 10, count))
+    run_sql(migrated_database, VERDICTS, {"share": share})
+    run_sql(migrated_database, "VACUUM ANALYZE replays, verdicts")
+    found = plan(migrated_database, replays.VERIFIED)
     figure(f"recent verified, one of {share} of {count:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "replays_listed" in found.text
     assert "Seq Scan on replays" not in found.text
@@ -129,31 +125,29 @@ async def test_verified_replays_are_looked_for_among_a_thousand(reactor, empty_d
 
 @pytest.mark.short
 @pytest.mark.parametrize("analyzed", [True, False])
-async def test_a_repeated_upload_is_found_by_index(reactor, empty_database, full, figure, analyzed):
+async def test_a_repeated_upload_is_found_by_index(migrated_database, full, figure, analyzed):
     """Among all replays of the player, of which each belongs to a game; also before anything was analyzed."""
     count = 1_000_000 if full else 20_000
-    await migrate(reactor, empty_database, load_migrations())
-    (user, *_), *_ = players(empty_database, PLAYERS)
-    run_sql(empty_database, FILL, ([user] * PLAYERS, 0, count))
-    run_sql(empty_database, OF_GAMES)
+    (user, *_), *_ = players(migrated_database, PLAYERS)
+    run_sql(migrated_database, FILL, ([user] * PLAYERS, 0, count))
+    run_sql(migrated_database, OF_GAMES)
     if analyzed:
-        run_sql(empty_database, "VACUUM ANALYZE replays")
-    ((digest,),) = run_sql(empty_database, "SELECT game_digest FROM replays LIMIT 1")
+        run_sql(migrated_database, "VACUUM ANALYZE replays")
+    ((digest,),) = run_sql(migrated_database, "SELECT game_digest FROM replays LIMIT 1")
     for name, wanted in (("a repeated upload", bytes(digest)), ("a new one", b"x" * 32), ("without a game", None)):
-        found = plan(empty_database, replays.ROOM, user, wanted)
+        found = plan(migrated_database, replays.ROOM, user, wanted)
         figure(f"{name}, {count:,} replays: {found.milliseconds:.2f} ms, {found.buffers} buffers")
         assert "replays_of_game" in found.text
         assert found.buffers < 100
 
 
-async def test_what_was_unlisted_just_now_costs_little(reactor, empty_database, full, figure):
+async def test_what_was_unlisted_just_now_costs_little(migrated_database, full, figure):
     """Before any vacuum the index still has entries of what was unlisted: they are passed by without being read."""
     count, unlisted = (1_000_000, 100_000) if full else (20_000, 2_000)
-    await migrate(reactor, empty_database, load_migrations())
-    run_sql(empty_database, FILL, ([user for user, _, _ in players(empty_database, PLAYERS)], 0, count))
-    run_sql(empty_database, "ANALYZE replays")
-    run_sql(empty_database, HIDE, (unlisted,))
-    found = plan(empty_database, replays.RECENT)
+    run_sql(migrated_database, FILL, ([user for user, _, _ in players(migrated_database, PLAYERS)], 0, count))
+    run_sql(migrated_database, "ANALYZE replays")
+    run_sql(migrated_database, HIDE, (unlisted,))
+    found = plan(migrated_database, replays.RECENT)
     figure(f"recent, {unlisted:,} unlisted just now: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "replays_listed" in found.text
     assert found.milliseconds < 100

@@ -523,39 +523,37 @@ async def test_the_schema_is_brought_up_to_date_but_not_by_a_dry_run(reactor, em
     assert counts(await bring(DATABASE_URL=empty_database))["users"] == (3, 3, 0, 0, 0)
 
 
-async def test_the_command_in_a_process_of_its_own(reactor, empty_database, file):
+async def test_the_command_in_a_process_of_its_own(migrated_database, file):
     """Text for people, one line on standard error, and a status."""
-    await migrate(reactor, empty_database, load_migrations())
     there.write(file, users=[there.user("x", "x\x1b[2J")])
     for words, status, errors in (
         (["--dry-run"], 1, ["solisync: 1 row was refused; --allow-refused makes this a success"]),
         (["--allow-refused"], 0, []),
     ):
-        done = run(*SOLISYNC, "import-original", file, *words, DATABASE_URL=empty_database)
+        done = run(*SOLISYNC, "import-original", file, *words, DATABASE_URL=migrated_database)
         assert (done.status, done.err) == (status, errors)
         assert done.out[0] == "refused: users x: username may only contain letters, digits and underscores"
         assert [line.split() for line in done.out if line.startswith("users")] == [["users", "4", "3", "0", "1", "0"]]
 
 
-async def test_it_can_be_interrupted(reactor, empty_database, launch, file):
+async def test_it_can_be_interrupted(reactor, migrated_database, launch, file):
     """Ctrl-C ends it with status 1, after the transaction that runs; the next time it goes on."""
-    await migrate(reactor, empty_database, load_migrations())
     words = [*SOLISYNC, "import-original", file]
-    with closing(connect(empty_database)) as connection:
+    with closing(connect(migrated_database)) as connection:
         connection.autocommit = False
         connection.cursor().execute("LOCK TABLE leaderboard IN SHARE MODE")
-        running = launch(*words, DATABASE_URL=empty_database)
+        running = launch(*words, DATABASE_URL=migrated_database)
         waiting = "SELECT true FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        await until(reactor, lambda: run_sql(empty_database, waiting))
+        await until(reactor, lambda: run_sql(migrated_database, waiting))
         running.popen.send_signal(signal.SIGINT)
         await deferLater(reactor, 0.2)
         connection.rollback()
     assert await deferToThread(running.popen.wait, 30) == 1
     assert running.log == "interrupted\n"
-    assert run_sql(empty_database, "SELECT count(*) FROM leaderboard") == [(3,)]
-    assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(0,)]
-    assert launch(*words, DATABASE_URL=empty_database).popen.wait(PATIENCE) == 0
-    assert run_sql(empty_database, "SELECT count(*) FROM replays") == [(2,)]
+    assert run_sql(migrated_database, "SELECT count(*) FROM leaderboard") == [(3,)]
+    assert run_sql(migrated_database, "SELECT count(*) FROM replays") == [(0,)]
+    assert launch(*words, DATABASE_URL=migrated_database).popen.wait(PATIENCE) == 0
+    assert run_sql(migrated_database, "SELECT count(*) FROM replays") == [(2,)]
 
 
 async def test_players_may_play_meanwhile(server, bring, file, no_deadlocks):
