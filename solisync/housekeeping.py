@@ -106,10 +106,8 @@ class Housekeeping:
 
     def _works(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What there is to do; first of all suspensions, because players have been told until when these last."""
-        windows, most = (
-            dict(sorted((limit.name, limit.seconds) for limit in self._limits)),
-            self._batch,
-        )  # of two with one name, the longer
+        most = self._batch
+        windows = dict(sorted((limit.name, limit.seconds) for limit in self._limits))  # of two of one name, the longer
         works = {
             "ending suspensions": self._lift_suspensions,
             "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),

@@ -218,7 +218,7 @@ SAMPLES = {
     "double precision[]": [0.5],
     "json": "{}",
     "jsonb": "{}",
-    "interval": "1 hour",
+    "interval": "10 s",
     "numeric": 3,
     "text[]": ["ann"],
     "timestamp with time zone": datetime(2026, 4, 26, 12, tzinfo=UTC),
