@@ -30,6 +30,7 @@ FLOORS = (
     {"access"},
     {"acts"},
     {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},
+    {"diagnosis"},
     {"web.wire"},
     {"web"},
     {"supervisor", "serving", "service", "client"},

@@ -1,11 +1,10 @@
 """The table of subcommands: names, arguments, and the functions that run them."""
 
-from . import analytics, import_original, seed, status
+from . import analytics, doctor, import_original, seed, status
 from .admin_commands import ADMIN_COMMANDS
 from .argument_values import count, moment, some
 from .backup import backup
 from .command import Command, argument
-from .doctor import doctor
 from .player_commands import PLAYER_COMMANDS
 from .replay_commands import REPLAY_COMMANDS
 

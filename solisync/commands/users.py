@@ -8,11 +8,12 @@ from ..acts import players as acts
 from ..errors import FatalError
 from ..process.audit import audit
 from ..rules.accounts import check_username
+from ..rules.units import bytes_shown
 from ..storage import players
 from ..storage.paging import FIRST_TIME
 from ..storage.players import ListedPlayer
 from ..web.console.players import facts
-from .output import Column, bytes_shown
+from .output import Column
 from .task import Task, player
 
 COLUMNS = (

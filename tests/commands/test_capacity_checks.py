@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from solisync.commands.doctor import capacity as capacity_checks
+from solisync.diagnosis import capacity as capacity_checks
 from solisync.postgres.introspection import Replication, Sizes, Standby
 
 GIB, TIB = 2**30, 2**40

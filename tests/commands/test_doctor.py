@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from solisync.commands.doctor import database as database_checks
-from solisync.commands.doctor import host as host_checks
+from solisync.diagnosis import database as database_checks
+from solisync.diagnosis import ports
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness.constants import SECRET
@@ -92,7 +92,7 @@ async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 async def test_a_port_that_another_program_has_is_found(examine, place, kind, monkeypatch):
     """Whatever doesn't answer as a solisync; nobody is disturbed."""
-    monkeypatch.setattr(host_checks, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(ports, "ASK_SECONDS", 0.2)
     family = socket.AF_INET if kind == "tcp" else socket.AF_UNIX
     with socket.socket(family) as other:
         other.bind(("127.0.0.1", 0) if kind == "tcp" else str(place / "socket"))
@@ -100,6 +100,34 @@ async def test_a_port_that_another_program_has_is_found(examine, place, kind, mo
         where = f"tcp:{other.getsockname()[1]}:interface=127.0.0.1" if kind == "tcp" else f"unix:{place}/socket"
         found = await examine(SOLISYNC_LISTEN=where)
     assert "in use, and not by a solisync" in found["wrong", "port"]
+
+
+@pytest.mark.parametrize(
+    ("where", "hosts", "level", "says"),
+    [
+        ("tcp:{port}:interface=127.0.0.1", "", "ok", "this machine alone reaches it"),
+        ("tcp:{port}:interface=0.0.0.0", "admin.example", "note", "other machines reach it"),
+        ("tcp:{port}:interface=0.0.0.0", "", "wrong", "doesn't start"),
+        ("unix:{place}/admin", "admin.example", "ok", "over HTTPS it is admin.example"),
+        ("unix:/missing/admin", "", "wrong", "No such file"),
+        ("systemd:domain=UNIX:name=admin", "", "ok", "systemd passes its socket"),
+        ("", "admin.example", "note", "no console"),
+    ],
+)
+async def test_who_reaches_the_console_is_found(examine, place, where, hosts, level, says):
+    """A unix socket and loopback are fine; what other machines reach needs names."""
+    where = where.format(port=free_port(), place=place)
+    found = await examine(wrong=level == "wrong", SOLISYNC_ADMIN_LISTEN=where, SOLISYNC_ADMIN_HOSTS=hosts)
+    assert says in found[level, "console"]
+
+
+async def test_the_console_is_found_where_it_is_served(examine, server):
+    """Another program there is wrong, such as the service itself at the port for players."""
+    listen = "tcp:{}:interface=127.0.0.1"
+    there = server.service.admin_address.port
+    assert "it is served" in (await examine(wrong=False, SOLISYNC_ADMIN_LISTEN=listen.format(there)))["ok", "console"]
+    found = await examine(SOLISYNC_ADMIN_LISTEN=listen.format(server.port))
+    assert "in use, and not by a console" in found["wrong", "console"]
 
 
 async def test_a_socket_of_systemd_is_not_looked_at(examine):

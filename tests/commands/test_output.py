@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.commands.output import Column, Output, ProgressLine, bytes_shown, harmless, shown
+from solisync.commands.output import Column, Output, ProgressLine, harmless, shown
+from solisync.rules.units import bytes_shown
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import BEGIN, SOLISYNC

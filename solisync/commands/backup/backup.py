@@ -22,8 +22,9 @@ from ...postgres.connection import Connection
 from ...postgres.migrate import apply, load_migrations
 from ...postgres.migration_lock import migrating
 from ...postgres.transaction import Statements
+from ...rules.units import bytes_shown
 from ...storage import counts, schema
-from ..output import PROGRESS_SECONDS, bytes_shown
+from ..output import PROGRESS_SECONDS
 from ..running import reached
 from ..task import Task
 from .programs import Programs, find_closest, find_newest

@@ -1,20 +1,19 @@
-"""The checks of `solisync doctor` on the database: server, clock, schema, the rights of the role, and what is left."""
+"""Checks of the database: server, clock, schema, the rights of the role, and what is left."""
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from twisted.internet.base import ReactorBase
 
-from ...errors import DatabaseError, FatalError
-from ...postgres import introspection
-from ...postgres.connection import Connection
-from ...postgres.embedded import EmbeddedPostgres
-from ...postgres.migrate import load_migrations
-from ...postgres.transaction import Statements
-from ...settings.settings import ServingSettings
-from ...storage import schema
-from .. import running
+from ..errors import DatabaseError, FatalError
+from ..postgres import introspection
+from ..postgres.connection import Connection
+from ..postgres.migrate import load_migrations
+from ..postgres.transaction import Statements
+from ..settings.settings import ServingSettings
+from ..storage import schema
 from . import capacity as capacity_checks
 from . import live as live_checks
 from .findings import Finding, fine, note, wrong
@@ -23,17 +22,12 @@ OLDEST = 14
 CLOCK_SECONDS = 2.0
 
 
-async def examine(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Run all checks on the database; that an embedded one doesn't exist yet is only noted."""
-    if settings.database_url is None:
-        embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
-        try:
-            embedded.check_cluster()
-        except FatalError:
-            text = f"there is none in {settings.data_dir}: the first start of the service makes it"
-            return [note("database", text), capacity_checks.disk(settings.data_dir, 0)]
+async def examine(
+    settings: ServingSettings, reactor: ReactorBase, connecting: AbstractAsyncContextManager[Connection]
+) -> list[Finding]:
+    """Run all checks on the database, on a connection for them alone."""
     try:
-        async with running.connection(settings, reactor) as connection:
+        async with connecting as connection:
             return [finding async for finding in _findings(settings, connection, reactor)]
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())

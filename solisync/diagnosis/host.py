@@ -1,40 +1,20 @@
-"""The checks of `solisync doctor` without the database: variables, secret, port, disk, proxies."""
+"""Checks of the settings: variables, secret, proxies, limits, who reaches the console."""
 
-import errno
-import http.client
 import math
-import os
-import socket
-import ssl
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import msgspec
-from twisted.internet.base import ReactorBase
-from twisted.internet.defer import maybeDeferred
-from twisted.internet.endpoints import (
-    SSL4ServerEndpoint,
-    TCP4ServerEndpoint,
-    TCP6ServerEndpoint,
-    UNIXServerEndpoint,
-    serverFromString,
-)
-from twisted.internet.protocol import Factory
-from twisted.internet.threads import deferToThreadPool
+from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, UNIXServerEndpoint, serverFromString
 
-from ... import __version__
-from ...access.rate_limit import AUTH
-from ...errors import FatalError
-from ...process.listening import listen
-from ...settings.misspelt import unknown_variables
-from ...settings.settings import ServingSettings
+from ..access.rate_limit import AUTH
+from ..rules.console import is_loopback
+from ..settings.misspelt import unknown_variables
+from ..settings.settings import ServingSettings
 from .findings import Finding, fine, note, wrong
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern
-ASK_SECONDS = 3.0
-IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter for a unix socket
 EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of all addresses, or more
 
 
@@ -103,49 +83,26 @@ def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
         )
 
 
-async def listener(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Check that the port is free, or that this version serves there."""
-    where = settings.listen
-    try:
-        await maybeDeferred(listen(reactor, where, Factory()).stopListening)
-    except FatalError as error:
-        refusal = str(error).removeprefix("solisync: ")
+def console(settings: ServingSettings) -> Iterator[Finding]:
+    """Check who reaches the console, if there is one."""
+    if settings.admin_listen is None:
+        if settings.admin_hosts:
+            yield note("console", "SOLISYNC_ADMIN_HOSTS is set, and no console", "set SOLISYNC_ADMIN_LISTEN")
+        return
+    names = f"; over HTTPS it is {', '.join(sorted(settings.admin_hosts))}" if settings.admin_hosts else ""
+    if settings.admin_listen.startswith("systemd:"):
+        yield fine("console", f"systemd passes its socket{names}")
+        return
+    endpoint = serverFromString(None, settings.admin_listen)
+    if not isinstance(endpoint, TCP4ServerEndpoint | TCP6ServerEndpoint):
+        yield fine(
+            "console", f"whoever may write to {getattr(endpoint, '_address', settings.admin_listen)} reaches it{names}"
+        )
+    elif is_loopback(endpoint._interface):
+        yield fine("console", f"this machine alone reaches it{names}")
+    elif settings.admin_hosts:
+        advice = "let a firewall leave it to the proxy"
+        yield note("console", f"other machines reach it at {endpoint._interface}{names}", advice)
     else:
-        return [fine("port", f"{where} is free")]
-    if not any(reason in refusal for reason in IN_USE):
-        return [wrong("port", refusal, "set another --listen")]
-    try:
-        version = await deferToThreadPool(reactor, reactor.getThreadPool(), _ask, serverFromString(reactor, where))
-    except (OSError, http.client.HTTPException):
-        version = None
-    if version is None:
-        return [wrong("port", f"{where} is in use, and not by a solisync", "stop that, or set another --listen")]
-    text = f"solisync {version} is running on {where}"
-    return [fine("port", text) if version == __version__ else note("port", text, f"this is {__version__}: restart it")]
-
-
-def _ask(endpoint: object) -> str | None:
-    """The version of the solisync that serves at an endpoint, None when it is another program; blocks."""
-    connection = http.client.HTTPConnection("localhost")
-    match endpoint:
-        case UNIXServerEndpoint():
-            connection.sock = socket.socket(socket.AF_UNIX)
-            connection.sock.settimeout(ASK_SECONDS)
-            connection.sock.connect(endpoint._address)
-        case TCP4ServerEndpoint() | TCP6ServerEndpoint() | SSL4ServerEndpoint():
-            local = "::1" if isinstance(endpoint, TCP6ServerEndpoint) else "127.0.0.1"
-            host = endpoint._interface if endpoint._interface not in ("", "0.0.0.0", "::") else local  # noqa: S104
-            connection.sock = socket.create_connection((host, endpoint._port), ASK_SECONDS)
-            if isinstance(endpoint, SSL4ServerEndpoint):
-                trusting = ssl._create_unverified_context()  # noqa: S323  no secret is sent
-                connection.sock = trusting.wrap_socket(connection.sock)
-        case _:
-            return None
-    try:
-        connection.request("GET", "/health")
-        health = msgspec.json.decode(connection.getresponse().read(1000))
-        return str(health["version"]) if health["status"] == "ok" else None
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, KeyError):
-        return None
-    finally:
-        connection.close()
+        text = f"other machines would reach it at {endpoint._interface}, so the service doesn't start"
+        yield wrong("console", text, "name a unix socket or a loopback address, or set SOLISYNC_ADMIN_HOSTS")

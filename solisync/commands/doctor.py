@@ -3,14 +3,20 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from ...errors import FatalError, SettingsError
-from ...settings.settings import ServingSettings
-from ...settings.values import SECRET_MIN_BYTES
-from ..task import Task
-from . import database as database_checks
-from . import host as host_checks
-from . import live as live_checks
-from .findings import Finding, fine, note, wrong
+from twisted.internet.base import ReactorBase
+
+from ..diagnosis import capacity as capacity_checks
+from ..diagnosis import database as database_checks
+from ..diagnosis import host as host_checks
+from ..diagnosis import live as live_checks
+from ..diagnosis import ports
+from ..diagnosis.findings import Finding, fine, note, wrong
+from ..errors import FatalError, SettingsError
+from ..postgres.embedded import EmbeddedPostgres
+from ..settings.settings import ServingSettings
+from ..settings.values import SECRET_MIN_BYTES
+from . import running
+from .task import Task
 
 
 async def examine(task: Task) -> None:
@@ -54,12 +60,26 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
     if inherited:
         yield note("port", "systemd passes the socket, so it was not looked at", "name it: --listen unix:/run/…")
     else:
-        for finding in (*await host_checks.listener(settings, task.reactor), *host_checks.proxies(settings)):
+        for finding in (await ports.players(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
     for finding in (*host_checks.auth_limit(settings), *live_checks.streams(settings)):
         yield finding
-    for finding in await database_checks.examine(settings, task.reactor):
+    for finding in (*host_checks.console(settings), *await ports.console(settings, task.reactor)):
         yield finding
+    for finding in await _of_database(settings, task.reactor):
+        yield finding
+
+
+async def _of_database(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
+    """Run all checks on the database; that an embedded one doesn't exist yet is only noted."""
+    if settings.database_url is None:
+        embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
+        try:
+            embedded.check_cluster()
+        except FatalError:
+            text = f"there is none in {settings.data_dir}: the first start of the service makes it"
+            return [note("database", text), capacity_checks.disk(settings.data_dir, 0)]
+    return await database_checks.examine(settings, reactor, running.connection(settings, reactor))
 
 
 def _secret_is_set(task: Task) -> bool:

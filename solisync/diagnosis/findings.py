@@ -1,4 +1,4 @@
-"""The findings of `solisync doctor`."""
+"""What checks have found."""
 
 from dataclasses import asdict, dataclass
 

@@ -1,12 +1,12 @@
-"""The checks of `solisync doctor` on what a database has left: standbys, disk, sizes of tables (docs/scaling.md)."""
+"""Checks of what a database has left: standbys, disk, sizes of tables (docs/scaling.md)."""
 
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from ...postgres.introspection import Replication, Sizes
-from ..output import bytes_shown
+from ..postgres.introspection import Replication, Sizes
+from ..rules.units import bytes_shown
 from .findings import Finding, fine, note, wrong
 
 GIB = 2**30

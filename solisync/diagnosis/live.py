@@ -1,4 +1,4 @@
-"""The checks of `solisync doctor` on live events: room for streams, and whether processes hear each other."""
+"""Checks of live events: room for streams, and whether processes hear each other."""
 
 import resource
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from secrets import token_hex
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 
-from ...errors import DatabaseError
-from ...postgres.connection import Connection
-from ...process.open_files import room_for_streams
-from ...settings.settings import ServingSettings
+from ..errors import DatabaseError
+from ..postgres.connection import Connection
+from ..process.open_files import room_for_streams
+from ..settings.settings import ServingSettings
 from .findings import Finding, fine, note, wrong
 
 HEARD_SECONDS = 2.0

@@ -1,1 +1,0 @@
-"""`solisync doctor`: checks of settings, host, database and capacity (docs/administration.md)."""

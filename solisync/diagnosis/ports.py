@@ -1,0 +1,127 @@
+"""Checks of the ports of this machine: each is free, or the service has it. They try to listen there for a moment."""
+
+import errno
+import http.client
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.endpoints import (
+    SSL4ServerEndpoint,
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+    UNIXServerEndpoint,
+    serverFromString,
+)
+from twisted.internet.protocol import Factory
+from twisted.internet.threads import deferToThreadPool
+
+from .. import __version__
+from ..errors import FatalError
+from ..process.listening import listen
+from ..settings.settings import ServingSettings
+from .findings import Finding, fine, note, wrong
+
+ASK_SECONDS = 3.0
+IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter for a unix socket
+
+
+class _Heard(NamedTuple):
+    """The beginning of an answer."""
+
+    code: str | None
+    content: bytes
+
+
+async def players(settings: ServingSettings, reactor: ReactorBase) -> Finding:
+    """Check that the port for players is free, or that this version serves there."""
+    where = settings.listen
+    refusal = await _refusal(where, reactor)
+    if refusal is None:
+        return fine("port", f"{where} is free")
+    if not _in_use(refusal):
+        return wrong("port", refusal, "set another --listen")
+    version = _version(await _ask(reactor, where, "/health"))
+    if version is None:
+        return wrong("port", f"{where} is in use, and not by a solisync", "stop that, or set another --listen")
+    text = f"solisync {version} is running on {where}"
+    return fine("port", text) if version == __version__ else note("port", text, f"this is {__version__}: restart it")
+
+
+async def console(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
+    """Check the port of the console, if it has one of its own, likewise."""
+    where = settings.admin_listen
+    if where is None or where.startswith("systemd:"):
+        return []
+    refusal = await _refusal(where, reactor)
+    if refusal is None:
+        return [fine("console", f"{where} is free")]
+    if not _in_use(refusal):
+        return [wrong("console", refusal, "set another --admin-listen")]
+    heard = await _ask(reactor, where, "/api/admin/me")
+    if heard is not None and heard.code == "unauthorized":
+        return [fine("console", f"it is served on {where}")]
+    return [wrong("console", f"{where} is in use, and not by a console", "stop that, or set another --admin-listen")]
+
+
+def _in_use(refusal: str) -> bool:
+    return any(reason in refusal for reason in IN_USE)
+
+
+async def _refusal(where: str, reactor: ReactorBase) -> str | None:
+    """Why it is impossible to listen there; None when it is possible."""
+    try:
+        await maybeDeferred(listen(reactor, where, Factory()).stopListening)
+    except FatalError as error:
+        return str(error).removeprefix("solisync: ")
+    return None
+
+
+async def _ask(reactor: ReactorBase, where: str, path: str) -> _Heard | None:
+    """What the program answers that listens there, None when it speaks no HTTP."""
+    asking: Callable[..., _Heard | None] = _get
+    try:
+        return await deferToThreadPool(reactor, reactor.getThreadPool(), asking, serverFromString(reactor, where), path)
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def _get(endpoint: object, path: str) -> _Heard | None:
+    """Ask for a path at an endpoint; blocks."""
+    connection = http.client.HTTPConnection("localhost")
+    match endpoint:
+        case UNIXServerEndpoint():
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(ASK_SECONDS)
+            connection.sock.connect(endpoint._address)
+        case TCP4ServerEndpoint() | TCP6ServerEndpoint() | SSL4ServerEndpoint():
+            local = "::1" if isinstance(endpoint, TCP6ServerEndpoint) else "127.0.0.1"
+            host = endpoint._interface if endpoint._interface not in ("", "0.0.0.0", "::") else local  # noqa: S104
+            connection.sock = socket.create_connection((host, endpoint._port), ASK_SECONDS)
+            if isinstance(endpoint, SSL4ServerEndpoint):
+                trusting = ssl._create_unverified_context()  # noqa: S323  no secret is sent
+                connection.sock = trusting.wrap_socket(connection.sock)
+        case _:
+            return None
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return _Heard(response.getheader("Error-Code"), response.read(1000))
+    finally:
+        connection.close()
+
+
+def _version(heard: _Heard | None) -> str | None:
+    """The version of the solisync that has answered, None when it was another program."""
+    if heard is None:
+        return None
+    try:
+        health = msgspec.json.decode(heard.content)
+        return str(health["version"]) if health["status"] == "ok" else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, KeyError):
+        return None
