@@ -18,6 +18,8 @@ from ..settings.values import SECRET_MIN_BYTES
 from . import running
 from .task import Task
 
+SOCKETS = {"listen": "SOLISYNC_LISTEN", "admin-listen": "SOLISYNC_ADMIN_LISTEN"}
+
 
 async def examine(task: Task) -> None:
     """Run all checks and write their findings as they come; raises FatalError when something is wrong."""
@@ -41,12 +43,12 @@ def _write(task: Task, finding: Finding) -> None:
 async def _findings(task: Task) -> AsyncIterator[Finding]:
     for finding in host_checks.names(task.environ):
         yield finding
-    settings, inherited = None, _listen(task).startswith("systemd:")
+    settings, environ, options = None, _with_some_secret(task), {**task.options}
+    inherited = {option for option in SOCKETS if _given(task, option).startswith("systemd:")}
+    for option in inherited:  # sockets that the service has, and this process hasn't
+        environ.pop(SOCKETS[option], None)
+        options.pop(option, None)
     try:
-        environ, options = _with_some_secret(task), {**task.options}
-        if inherited:  # a socket that the service has, and this process hasn't
-            environ.pop("SOLISYNC_LISTEN", None)
-            options.pop("listen", None)
         settings = ServingSettings.from_environ(environ, options)
     except SettingsError as error:
         for problem in error.problems:
@@ -57,15 +59,18 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         yield finding
     if settings is None:
         return
-    if inherited:
+    if "listen" in inherited:
         yield note("port", "systemd passes the socket, so it was not looked at", "name it: --listen unix:/run/…")
     else:
         for finding in (await ports.players(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
     for finding in (*host_checks.auth_limit(settings), *live_checks.streams(settings)):
         yield finding
-    for finding in (*host_checks.console(settings), *await ports.console(settings, task.reactor)):
-        yield finding
+    if "admin-listen" in inherited:
+        yield note("console", "systemd passes its socket, so it was not looked at")
+    else:
+        for finding in (*host_checks.console(settings), *await ports.console(settings, task.reactor)):
+            yield finding
     for finding in await _of_database(settings, task.reactor):
         yield finding
 
@@ -88,8 +93,8 @@ def _secret_is_set(task: Task) -> bool:
     )
 
 
-def _listen(task: Task) -> str:
-    return task.options.get("listen") or task.environ.get("SOLISYNC_LISTEN") or ""
+def _given(task: Task, option: str) -> str:
+    return task.options.get(option) or task.environ.get(SOCKETS[option]) or ""
 
 
 def _with_some_secret(task: Task) -> dict[str, str]:

@@ -95,9 +95,8 @@ def console(settings: ServingSettings) -> Iterator[Finding]:
         return
     endpoint = serverFromString(None, settings.admin_listen)
     if not isinstance(endpoint, TCP4ServerEndpoint | TCP6ServerEndpoint):
-        yield fine(
-            "console", f"whoever may write to {getattr(endpoint, '_address', settings.admin_listen)} reaches it{names}"
-        )
+        path = getattr(endpoint, "_address", "")
+        yield fine("console", f"whoever may write to {path} reaches it{names}")
     elif is_loopback(endpoint._interface):
         yield fine("console", f"this machine alone reaches it{names}")
     elif settings.admin_hosts:

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from solisync.diagnosis import database as database_checks
+from solisync.diagnosis import host as host_checks
 from solisync.diagnosis import ports
 from solisync.errors import FatalError
 from solisync.postgres.migrate import load_migrations, migrate
+from solisync.settings.settings import ServingSettings
 from tests.harness.constants import SECRET
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import run_sql
@@ -105,20 +107,19 @@ async def test_a_port_that_another_program_has_is_found(examine, place, kind, mo
 @pytest.mark.parametrize(
     ("where", "hosts", "level", "says"),
     [
-        ("tcp:{port}:interface=127.0.0.1", "", "ok", "this machine alone reaches it"),
-        ("tcp:{port}:interface=0.0.0.0", "admin.example", "note", "other machines reach it"),
-        ("tcp:{port}:interface=0.0.0.0", "", "wrong", "doesn't start"),
-        ("unix:{place}/admin", "admin.example", "ok", "over HTTPS it is admin.example"),
-        ("unix:/missing/admin", "", "wrong", "No such file"),
-        ("systemd:domain=UNIX:name=admin", "", "ok", "systemd passes its socket"),
+        ("tcp:8081:interface=127.0.0.1", "", "ok", "this machine alone reaches it"),
+        (r"tcp:8081:interface=\:\:1", "", "ok", "this machine alone reaches it"),
+        ("tcp:8081:interface=0.0.0.0", "admin.example", "note", "other machines reach it"),
+        ("tcp:8081:interface=0.0.0.0", "", "wrong", "doesn't start"),
+        ("unix:/run/admin.sock", "admin.example", "ok", "may write to /run/admin.sock reaches it; over HTTPS"),
         ("", "admin.example", "note", "no console"),
     ],
 )
-async def test_who_reaches_the_console_is_found(examine, place, where, hosts, level, says):
+def test_who_reaches_the_console_is_found(where, hosts, level, says):
     """A unix socket and loopback are fine; what other machines reach needs names."""
-    where = where.format(port=free_port(), place=place)
-    found = await examine(wrong=level == "wrong", SOLISYNC_ADMIN_LISTEN=where, SOLISYNC_ADMIN_HOSTS=hosts)
-    assert says in found[level, "console"]
+    environ = {"JWT_SECRET": SECRET, "SOLISYNC_ADMIN_LISTEN": where, "SOLISYNC_ADMIN_HOSTS": hosts}
+    (finding,) = host_checks.console(ServingSettings.from_environ(environ))
+    assert (finding.level, says in finding.text) == (level, True), finding
 
 
 async def test_the_console_is_found_where_it_is_served(examine, server):
@@ -128,12 +129,16 @@ async def test_the_console_is_found_where_it_is_served(examine, server):
     assert "it is served" in (await examine(wrong=False, SOLISYNC_ADMIN_LISTEN=listen.format(there)))["ok", "console"]
     found = await examine(SOLISYNC_ADMIN_LISTEN=listen.format(server.port))
     assert "in use, and not by a console" in found["wrong", "console"]
+    found = await examine(SOLISYNC_ADMIN_LISTEN="unix:/missing/admin")
+    assert "No such file" in found["wrong", "console"]
 
 
 async def test_a_socket_of_systemd_is_not_looked_at(examine):
     """In an operator's shell there is none; that is no mistake in the settings of the service."""
-    found = await examine(wrong=False, SOLISYNC_LISTEN="systemd:domain=UNIX:name=http")
+    admin = "systemd:domain=UNIX:name=admin"
+    found = await examine(wrong=False, SOLISYNC_LISTEN="systemd:domain=UNIX:name=http", SOLISYNC_ADMIN_LISTEN=admin)
     assert "was not looked at" in found["note", "port"]
+    assert "was not looked at" in found["note", "console"]
     assert not [subject for _, subject in found if subject == "proxy"]
 
 
