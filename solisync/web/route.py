@@ -120,9 +120,10 @@ class Route:
     none of `same_origin` routes are.
 
     The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
-    groups routes by noun; `answer` is a message shape, a list of one, Content or EventStream; `query` has the shape of
-    one value; `errors` are the codes of the handler's own errors; `links` has the names of routes that continue from
-    the answer, with the places in it of the variables of their paths. Routes that are not `listed` are left out.
+    groups routes by noun, of which those without one are left out; `answer` is a message shape, a list of one,
+    Content or EventStream; `query` has the shape of one value; `errors` are the codes of the handler's own errors;
+    `links` has the names of routes that continue from the answer, with the places in it of the variables of their
+    paths.
     """
 
     method: str
@@ -130,7 +131,7 @@ class Route:
     handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
     _: KW_ONLY
     name: str
-    tag: str
+    tag: str = ""
     summary: str
     protected: bool = False
     same_origin: bool = False
@@ -143,7 +144,6 @@ class Route:
     answer: Any = None
     errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    listed: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
@@ -154,6 +154,11 @@ class Route:
         wrong = (needed - offered) | ({*self.variables, *self.query} - parameters.keys())
         if wrong:
             raise TypeError(f"{self.method} {self.path} and its handler differ in {', '.join(sorted(wrong))}")
+
+    @property
+    def listed(self) -> bool:
+        """Whether the OpenAPI document has it."""
+        return bool(self.tag)
 
     @property
     def variables(self) -> list[str]:
@@ -210,7 +215,8 @@ get, post, put, delete = (partial(Route, method) for method in ("GET", "POST", "
 def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Route]:
     """A route, and the same at another path, `listed` or not."""
     described = f"Alias of {route.method} {route.path}"
-    return route, replace(route, path=alias, name=f"{route.name}_alias", summary=described, listed=listed)
+    tag = route.tag if listed else ""
+    return route, replace(route, path=alias, name=f"{route.name}_alias", tag=tag, summary=described)
 
 
 def _parameter(name: str, request: Request) -> list[str]:

@@ -60,12 +60,10 @@ def _row(path: str, handler: Callable[..., Awaitable[Reply]], name: str, summary
         path,
         handler,
         name=name,
-        tag="pages",
         summary=summary,
         for_admins=True,
         shared=False,
         answer=Content(("text/html",)),
-        listed=False,
     )
 
 

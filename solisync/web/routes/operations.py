@@ -63,8 +63,6 @@ def operations(resources: Resources, openapi: OpenApi) -> tuple[Route, ...]:
             "/api/docs/{name}",
             resources.docs.asset,
             name="docs_asset",
-            tag="docs",
             summary="A part of that page",
-            listed=False,
         ),
     )

@@ -107,10 +107,8 @@ def _page(path: str, name: str, handler: Callable[..., Awaitable[Any]], summary:
         path,
         handler,
         name=name,
-        tag="pages",
         summary=summary,
         shared=False,
         answer=Content(("text/html",)),
         errors=errors,
-        listed=False,
     )
