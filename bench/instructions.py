@@ -27,6 +27,7 @@ BATCHES = 5  # of each route; their spread shows how well the counts repeat
 WARM_UP = 2 * WORLD.players  # requests of each route: then the service knows every access token
 SETTLE = 10  # requests after counting was switched on: every connection to the database is in use again
 IDLE_SECONDS = 5.0
+ALONE_SECONDS = 20.0  # then the service knows that no other process has to be told of what it commits
 
 
 class Count(NamedTuple):
@@ -44,11 +45,15 @@ def main() -> None:
     say(f"measuring {measured}")
     random.seed(7)
     with Stage(WORLD, arguments.python) as stage:
-        stage.open(workers=1)
+        owner = stage.open(workers=1)
         say("starting the service under valgrind")
         service = Callgrind(stage)
+        stage.callback(owner.go_on)
+        owner.pause()
         for route in arguments.routes * WARM_UP:
             service.request(route)
+        say(f"waiting for {ALONE_SECONDS:g} s")
+        time.sleep(ALONE_SECONDS)
         idle = idle_rate(service)
         counts = {}
         for route in arguments.routes:

@@ -11,147 +11,27 @@ import os
 import random
 import resource
 import signal
-import socket
 import statistics
 import time
 from collections import deque
 from collections.abc import Sequence
-from multiprocessing.connection import Connection as Connected
 from typing import Any
 
 import psycopg2
 
 from solisync.web.recorded_game import EXAMPLE_FILE
 
-from .cells import Cell, load_cell, run_rounds
+from .cells import Cell, load_cell
 from .processes import Server, children, cpu_seconds, memory_mib, used_between
 from .report import say
 from .stage import Stage
+from .streams import Connection, StreamClient, connection, open_all, watch
 from .world import Player, World, issued_at, payload
 
-PER_ADDRESS = 5  # streams: few enough for any setting
-OPENING = 200  # streams that are being opened at a time
 IDLE_SECONDS = 20.0
 VERDICTS = 50
 BACK_SECONDS = 60.0
-
-
-class StreamClient(asyncio.Protocol):
-    """A client of a stream: opens it, and again where it ends; notes when it has read an event of a push."""
-
-    def __init__(self, number: int, port: int, heard: dict[int, deque[float]]) -> None:
-        self.number = number
-        self.port = port
-        self.refused = 0
-        self.ready: asyncio.Future[None] | None = None
-        self._heard = heard
-        self._retry = 1.0
-        self._request = (
-            f"GET /api/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {Player(number).access.decode()}\r\n\r\n"
-        ).encode()
-
-    async def open(self) -> None:
-        """Open the stream; returns when it has begun."""
-        loop = asyncio.get_running_loop()
-        place = self.number // PER_ADDRESS
-        address = f"127.1.{place // 250}.{1 + place % 250}"
-        while True:
-            self.ready = loop.create_future()
-            try:
-                await loop.create_connection(lambda: self, "127.0.0.1", self.port, local_addr=(address, 0))
-                await self.ready
-            except OSError:
-                await asyncio.sleep(self._retry * random.random())
-            else:
-                return
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-        transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        for line in data.split(b"\n"):
-            if line.startswith(b"retry: "):
-                self._retry = int(line[7:]) / 1000
-            elif line == b"event: hello" and self.ready is not None and not self.ready.done():
-                self.ready.set_result(None)
-            elif line in (b"event: progress", b"event: verdict"):
-                self._heard.setdefault(self.number, deque()).append(time.perf_counter())
-            elif line.startswith(b"HTTP/1.1 ") and not line.startswith(b"HTTP/1.1 200"):
-                self.refused += 1
-                self._transport.close()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if self.ready is None:
-            return
-        if not self.ready.done():
-            self.ready.set_exception(OSError("refused"))
-        else:
-            self.ready = None
-            self.returning = asyncio.get_running_loop().create_task(self._come_back())
-
-    async def _come_back(self) -> None:
-        await asyncio.sleep(self._retry)
-        await self.open()
-
-
-class Connection(asyncio.Protocol):
-    """A kept connection that sends one request after the other."""
-
-    def __init__(self) -> None:
-        self._answer: asyncio.Future[bytes] | None = None
-        self._read = b""
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    async def ask(self, request: bytes) -> bytes:
-        """Send a request; the head of its answer, once all of the body is there."""
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
-        return await self._answer
-
-    def data_received(self, data: bytes) -> None:
-        self._read += data
-        head, end, body = self._read.partition(b"\r\n\r\n")
-        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        if end and length and len(body) >= int(length) and self._answer is not None:
-            self._read = b""
-            self._answer.set_result(head)
-
-
-async def connection(port: int) -> Connection:
-    """A new connection to this port."""
-    _, made = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
-    return made
-
-
-async def open_all(clients: Sequence[StreamClient]) -> float:
-    """Open these streams; the seconds that it took."""
-    gate = asyncio.Semaphore(OPENING)
-
-    async def open_one(client: StreamClient) -> None:
-        async with gate:
-            await client.open()
-
-    began = time.perf_counter()
-    await asyncio.gather(*map(open_one, clients))
-    return time.perf_counter() - began
-
-
-def watch(port: int, asking: Connected) -> None:
-    """Ask for /health a hundred times a second until something is sent, and send back how long each took.
-
-    In a process of its own: that of the clients is busy.
-    """
-    times = []
-    with socket.create_connection(("127.0.0.1", port)) as service:
-        while not asking.poll(0.01):
-            began = time.perf_counter()
-            service.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
-            service.recv(4_096)
-            times.append(time.perf_counter() - began)
-    asking.send(times)
+PAIR_SECONDS = 2.0
 
 
 async def pushes(
@@ -192,6 +72,20 @@ async def pushes(
         running.add(asyncio.create_task(push(number, 1_000 + count)))
     await asyncio.gather(*running)
     return {"pushed": len(order), **{where: [len(found), *_quantiles(found)] for where, found in lags.items()}}
+
+
+def compare(cells: Sequence[Cell], rounds: int) -> None:
+    """Measure two cells in turn, each time in the other order; the ratios are medians of those of the pairs."""
+    pairs = []
+    for turn in range(rounds):
+        measured = {cell.server: cell.run(PAIR_SECONDS) for cell in (cells if turn % 2 else reversed(cells))}
+        pairs.append([measured[cell.server] for cell in cells])
+    for number, cell in enumerate(cells):
+        rate, used = (statistics.median(pair[number][name] for pair in pairs) for name in ("rate", "service_us"))
+        say(f"pushes, {cell.server}: {rate:.0f} a second, {used:.0f} µs of the service")
+    for name in ("rate", "service_us"):
+        ratios = [first[name] / second[name] for first, second in pairs]
+        say(f"{name}, {cells[0].server} to {cells[1].server}: {statistics.median(ratios):.2f} of {sorted(ratios)}")
 
 
 async def verdicts(port: int, players: int) -> list[float]:
@@ -254,8 +148,7 @@ async def measure(here: Server, there: Server, cells: list[Cell], arguments: arg
     for where in ("same", "other"):
         count, *quantiles = found[where]
         say(f"{where} process: {count:,} events, p50 and p99 after the answer: {_shown(quantiles)} ms")
-    for figures in await asyncio.to_thread(run_rounds, cells, arguments.rounds, 1.0, say):
-        say("pushes, {server}: {rate:.0f} a second, {service_us:.0f} µs of the service".format_map(figures))
+    await asyncio.to_thread(compare, cells, arguments.rounds)
     for client in clients:
         client.ready = None  # they don't come back
 
@@ -267,13 +160,19 @@ async def reload(server: Server, arguments: argparse.Namespace) -> None:
     old = set(children(server.pid))
     began = time.perf_counter()
     os.kill(server.pid, signal.SIGHUP)
-    while old & set(children(server.pid)) or any(client.ready is None or not client.ready.done() for client in clients):
+    replaced = 0.0
+    while not replaced or not all(client.listening for client in clients):
         await asyncio.sleep(0.1)
-        if time.perf_counter() - began > BACK_SECONDS:
-            say(f"not all streams were back after {BACK_SECONDS:g} s")
-            return
-    refused = sum(client.refused for client in clients)
-    say(f"reload: all streams back after {time.perf_counter() - began:.1f} s; {refused} were asked to wait")
+        since = time.perf_counter() - began
+        if not replaced and not old & set(children(server.pid)):
+            replaced = since
+        if since > BACK_SECONDS:
+            say(f"after {since:.0f} s {sum(not client.listening for client in clients):,} streams are not back")
+            break
+    else:
+        say(f"reload: both workers were replaced after {replaced:.1f} s, and all streams back after {since:.1f} s")
+    twice = sum(client.endings > 1 for client in clients)
+    say(f"{twice:,} streams ended twice; {sum(client.refused for client in clients):,} were asked to wait")
 
 
 def _shown(quantiles: Sequence[float]) -> str:
@@ -286,7 +185,8 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=10_000)
     parser.add_argument("--rate", type=float, default=500, help="pushes a second")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long to push")
-    parser.add_argument("--rounds", type=int, default=5, help="of the comparison of pushes with and without streams")
+    parser.add_argument("--rounds", type=int, default=15, help="of the comparison of pushes with and without streams")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], help="only these parts")
     arguments = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -294,21 +194,37 @@ def main() -> None:
     with Stage(world) as stage:
         stage.open(workers=1)
         name_sessions(stage.dsn)
-        here, there = (stage.solisync(SOLISYNC_STREAMS=arguments.streams) for _ in range(2))
-        without = stage.solisync(SOLISYNC_STREAMS=0)
-        generator = stage.generator()
-        cells = [
-            load_cell(generator, name, server, "push", stage.database_pids)
-            for name, server in (("with streams", here), ("without", without))
-        ]
-        asyncio.run(measure(here, there, cells, arguments))
-        for server in (here, there, without):
-            server.stop()  # PostgreSQL has no room for the connections of still more
-        checking = stage.solisync(SOLISYNC_CHECKERS=1)
-        found = asyncio.run(verdicts(checking.port, VERDICTS))
-        checking.stop()
-        say(f"upload answered to verdict read, p50 and p99: {_shown(_quantiles(found))} ms")
-        asyncio.run(reload(stage.solisync(SOLISYNC_WORKERS=2, SOLISYNC_STREAMS=arguments.streams), arguments))
+        for part in arguments.only:
+            PARTS[part](stage, arguments)
+
+
+def _serving(stage: Stage, arguments: argparse.Namespace) -> None:
+    here, there = (stage.solisync(SOLISYNC_STREAMS=arguments.streams) for _ in range(2))
+    without = stage.solisync(SOLISYNC_STREAMS=0)
+    generator = stage.generator()
+    cells = [
+        load_cell(generator, name, server, "push", stage.database_pids)
+        for name, server in (("with streams", here), ("without", without))
+    ]
+    asyncio.run(measure(here, there, cells, arguments))
+    for server in (here, there, without):
+        server.stop()  # PostgreSQL has no room for the connections of still more
+
+
+def _checking(stage: Stage, arguments: argparse.Namespace) -> None:
+    checking = stage.solisync(SOLISYNC_CHECKERS=1)
+    found = asyncio.run(verdicts(checking.port, VERDICTS))
+    checking.stop()
+    say(f"upload answered to verdict read, p50 and p99: {_shown(_quantiles(found))} ms")
+
+
+def _reloading(stage: Stage, arguments: argparse.Namespace) -> None:
+    server = stage.solisync(SOLISYNC_WORKERS=2, SOLISYNC_STREAMS=arguments.streams)
+    asyncio.run(reload(server, arguments))
+    server.stop()
+
+
+PARTS = {"serving": _serving, "checking": _checking, "reload": _reloading}
 
 
 if __name__ == "__main__":

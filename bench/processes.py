@@ -110,6 +110,14 @@ class Server:
         self.stop()
         raise SystemExit(f"{self._process.args} does not get ready: {self._log.read_text('utf-8', 'replace')[-2000:]}")
 
+    def pause(self) -> None:
+        """Let the process do nothing, so that to others it is as if it were not there; its children go on."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """End the pause."""
+        self._process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Send SIGTERM and wait for the process to end."""
         if self._process.poll() is None:

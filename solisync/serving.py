@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from typing import cast
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults
@@ -96,6 +97,10 @@ class Solisync(Daemon):
             self._on_hangup(self._explain_reload)
         self._sampler.start()
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
+
+    def give_way(self, gives_way: bool) -> None:
+        """Leave connections to other workers, as far as they accept them soon; or take part again."""
+        cast(listening.Acceptor, self._port).gives_way = gives_way
 
     def _explain_reload(self) -> None:
         self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)")

@@ -26,9 +26,11 @@ from .process.shielded import shielded
 from .settings.settings import ServingSettings
 from .settings.table import TABLE
 
-# The descriptors of a worker: a standard input that stays open for as long as the worker is to serve, the listening
-# socket, a pipe on which the worker reports that it is ready, and the listening socket of the console, if there is one.
+# The descriptors of a worker: a standard input that stays open for as long as the worker is to serve, and on which the
+# parent says whether it is to give way to other workers at the port; the listening socket; a pipe on which the worker
+# reports that it is ready; and the listening socket of the console, if there is one.
 LIFELINE, SOCKET, READY, ADMIN_SOCKET = 0, 3, 4, 5
+GIVE_WAY, TAKE_PART = b"-", b"+"
 COMMAND = (sys.executable, "-P", "-m", "solisync.worker")
 
 REPLACE_SECONDS = 0.2  # before a worker that died is replaced
@@ -162,6 +164,11 @@ class Supervisor(Daemon):
         self._reactor.callLater(REPLACE_SECONDS if worker.was_ready else REPLACE_AGAIN_SECONDS, self._fill)
         return status
 
+    def _tell(self, workers: list["Worker"], word: bytes) -> None:
+        for worker in workers:
+            if worker in self._workers and worker.counts:
+                worker.tell(word)
+
     async def _retire(self, worker: "Worker") -> None:
         """Stop a worker gracefully, or kill it when that takes too long; it is not replaced."""
         worker.counts = False
@@ -202,8 +209,11 @@ class Supervisor(Daemon):
             if not new.was_ready:
                 self._log.error("the new worker {pid} does not get ready: the old ones stay", pid=new.pid)
                 await self._retire(new)
+                self._tell(workers, TAKE_PART)
                 return False
             new.counts = True
+            if old is workers[0]:  # streams that end with an old worker come back to a new one, and end but once
+                self._tell(workers[1:], GIVE_WAY)
             # an old worker that died meanwhile has a successor already
             await self._retire(old if old in self._workers else new)
         return True
@@ -234,6 +244,11 @@ class Worker(Child):
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Fire `ready`: the worker has written to READY."""
         self.get_ready()
+
+    def tell(self, word: bytes) -> None:
+        """Say whether to give way to other workers at the port."""
+        with suppress(KeyError):  # it has just died
+            self.transport.writeToChild(LIFELINE, word)
 
     def leave(self) -> None:
         """Ask for a graceful stop."""

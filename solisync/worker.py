@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.abstract import FileDescriptor
@@ -15,19 +16,27 @@ from .process.clock import monotonic_reactor
 from .process.daemon import run
 from .service import make_service
 from .settings.settings import ServingSettings
-from .supervisor import ADMIN_SOCKET, LIFELINE, READY, SOCKET
+from .supervisor import ADMIN_SOCKET, GIVE_WAY, LIFELINE, READY, SOCKET
 
 
 class _Lifeline(FileDescriptor):
-    """Standard input: the parent closes it to stop this worker, and the kernel does when the parent has died."""
+    """Standard input: the parent closes it to stop this worker, and the kernel does when the parent has died.
+
+    Until then it says when this worker is to `give_way` to others at the port.
+    """
 
     reactor: Any
+    give_way: Callable[[bool], None]
 
     def fileno(self) -> int:
         return LIFELINE
 
-    def doRead(self) -> Exception:
-        return CONNECTION_DONE  # nothing is ever written there; some reactors call this at the end of a pipe
+    def doRead(self) -> Exception | None:
+        words = os.read(LIFELINE, 100)
+        if not words:
+            return CONNECTION_DONE
+        self.give_way(words.endswith(GIVE_WAY))
+        return None
 
     def connectionLost(self, reason: Failure) -> None:
         os.kill(os.getpid(), signal.SIGTERM)  # so that this and a SIGTERM from elsewhere are one stop
@@ -42,7 +51,6 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
     settings = ServingSettings.from_environ(os.environ)
     if shared_metrics.VARIABLE in os.environ:
         shared_metrics.share(os.environ[shared_metrics.VARIABLE])
-    _Lifeline(reactor).startReading()
     service = make_service(
         settings,
         reactor,
@@ -51,6 +59,9 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
         when_open=lambda: os.close(READY) if os.write(READY, b"ready") else None,
         bcrypt_cost=bcrypt_cost,
     )
+    lifeline = _Lifeline(reactor)
+    lifeline.give_way = service.give_way
+    lifeline.startReading()
     run(service, reactor, log_format=settings.log_format)
 
 

@@ -9,6 +9,7 @@ import errno
 import os
 import socket
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, cast
@@ -31,6 +32,8 @@ from ..errors import FatalError
 BACKLOG = 1024  # connections that may wait to be accepted; with Twisted's 50, a burst of clients is slowed down
 UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, and peers at a unix socket may name any address as their client's
 PAUSE_SECONDS = 0.1  # before accepting is tried again when there were no file descriptors left
+GIVE_WAY_SECONDS = 0.1  # how long other processes may take to accept a connection before one that gives way does
+GIVE_WAY_ACCEPTS = 8  # connections that it accepts then
 
 
 def listen(
@@ -86,7 +89,7 @@ async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
     It still resets those that are made in the microseconds in between (docs/decisions.md "Shape").
     """
     listening = cast(Any, port)
-    listening.numberAccepts = BACKLOG
+    listening.numberAccepts, listening.gives_way = BACKLOG, False
     reactor.callLater(0, listening.doRead)  # right before the end, for which stopListening takes a turn too
     await maybeDeferred(port.stopListening)
 
@@ -98,6 +101,7 @@ class Acceptor(FileDescriptor):
     _log = Logger()
     numberAccepts = 1  # as in tcp.Port: connections at each turn of the reactor; 1 shares them among the processes
     reactor: Any
+    gives_way = False  # whether it accepts only what other processes leave
     _stopped = False
 
     def __init__(self, reactor: Any, listening: socket.socket, factory: IProtocolFactory) -> None:
@@ -134,13 +138,19 @@ class Acceptor(FileDescriptor):
         return self._socket.fileno()
 
     def doRead(self) -> None:
-        for _ in range(self.numberAccepts):
+        if self.gives_way:
+            self._pause(GIVE_WAY_SECONDS, lambda: self._accept(GIVE_WAY_ACCEPTS))
+        else:
+            self._accept(self.numberAccepts)
+
+    def _accept(self, most: int) -> None:
+        for _ in range(most):
             try:
                 connection, _ = self._socket.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 return  # another process was faster, or the client has gone
             except OSError as error:
-                self._pause(error)
+                self._pause_for(error)
                 return
             with connection:
                 connection.setblocking(False)
@@ -148,13 +158,23 @@ class Acceptor(FileDescriptor):
                     self.reactor.adoptStreamConnection(connection.fileno(), connection.family, self._factory)
                 except OSError as error:
                     if error.errno in (errno.EMFILE, errno.ENFILE):  # else the client has reset the connection already
-                        self._pause(error)
+                        self._pause_for(error)
                         return
 
-    def _pause(self, error: OSError) -> None:
+    def _pause_for(self, error: OSError) -> None:
         self._log.error("can't accept connections: {why}", why=error.strerror)
+        self._pause(PAUSE_SECONDS, lambda: None)
+
+    def _pause(self, seconds: float, accept: Callable[[], None]) -> None:
+        """Accept nothing for so long; then `accept`, and go on."""
+
+        def go_on() -> None:
+            if not self._stopped:
+                self.startReading()
+                accept()
+
         self.stopReading()
-        self.reactor.callLater(PAUSE_SECONDS, lambda: self._stopped or self.startReading())
+        self.reactor.callLater(seconds, go_on)
 
 
 class _Adopting:

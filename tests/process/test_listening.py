@@ -15,6 +15,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.errors import FatalError
 from solisync.process.listening import Acceptor, listen, stop, url
+from tests.harness.concurrency import until
 
 
 class Greeting(Protocol):
@@ -97,6 +98,40 @@ async def test_connections_wait_while_there_are_no_file_descriptors(reactor, fac
     await acceptor.stopListening()
     for client in clients:
         client.close()
+
+
+async def test_a_process_that_gives_way_accepts_what_others_leave(reactor, factory):
+    """While another one accepts, that gets all connections; without it, each is accepted after a moment."""
+    served = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        old, new = (Acceptor(reactor, listening.dup(), _Counting(served, name)) for name in ("old", "new"))
+    old.gives_way = True
+    clients = [socket.create_connection(address) for _ in range(20)]
+    await until(reactor, lambda: len(served) == 20)
+    assert served == ["new"] * 20
+    await new.stopListening()
+    clients += [socket.create_connection(address) for _ in range(20)]
+    await until(reactor, lambda: len(served) == 40)
+    assert served[20:] == ["old"] * 20
+    old.gives_way = False
+    clients.append(socket.create_connection(address))
+    await until(reactor, lambda: len(served) == 41)
+    await old.stopListening()
+    for client in clients:
+        client.close()
+
+
+class _Counting(Factory):
+    """Notes each connection by the name of who has accepted it, and closes it."""
+
+    noisy = False
+
+    def __init__(self, served, name):
+        self.served, self.name = served, name
+
+    def buildProtocol(self, address):
+        self.served.append(self.name)
 
 
 @pytest.mark.parametrize(

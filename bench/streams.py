@@ -1,0 +1,140 @@
+"""Clients of the benchmark of live events: streams, kept connections, and a watch on /health."""
+
+import asyncio
+import random
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing.connection import Connection as Connected
+from typing import Any
+
+from .world import Player
+
+PER_ADDRESS = 5  # streams: few enough for any setting
+OPENING = 200  # streams that are being opened at a time
+
+
+class StreamClient(asyncio.Protocol):
+    """A client of a stream: opens it, and again where it ends; notes when it has read an event of a push."""
+
+    def __init__(self, number: int, port: int, heard: dict[int, deque[float]]) -> None:
+        self.number = number
+        self.port = port
+        self.refused = 0
+        self.endings = 0
+        self.ready: asyncio.Future[None] | None = None
+        self._heard = heard
+        self._retry = 1.0
+        self._request = (
+            f"GET /api/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {Player(number).access.decode()}\r\n\r\n"
+        ).encode()
+
+    async def open(self) -> None:
+        """Open the stream; returns when it has begun."""
+        loop = asyncio.get_running_loop()
+        place = self.number // PER_ADDRESS
+        address = f"127.1.{place // 250}.{1 + place % 250}"
+        while True:
+            self.ready = loop.create_future()
+            try:
+                await loop.create_connection(lambda: self, "127.0.0.1", self.port, local_addr=(address, 0))
+                await self.ready
+            except OSError:
+                await asyncio.sleep(self._retry * random.random())
+            else:
+                return
+
+    @property
+    def listening(self) -> bool:
+        """Whether the stream is open."""
+        return self.ready is not None and self.ready.done() and self.ready.exception() is None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        for line in data.split(b"\n"):
+            if line.startswith(b"retry: "):
+                self._retry = int(line[7:]) / 1000
+            elif line == b"event: hello" and self.ready is not None and not self.ready.done():
+                self.ready.set_result(None)
+            elif line in (b"event: progress", b"event: verdict"):
+                self._heard.setdefault(self.number, deque()).append(time.perf_counter())
+            elif line.startswith(b"HTTP/1.1 ") and not line.startswith(b"HTTP/1.1 200"):
+                self.refused += 1
+                self._transport.close()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self.ready is None:
+            return
+        if not self.ready.done():
+            self.ready.set_exception(OSError("refused"))
+        else:
+            self.ready = None
+            self.endings += 1
+            self.returning = asyncio.get_running_loop().create_task(self._come_back())
+
+    async def _come_back(self) -> None:
+        await asyncio.sleep(self._retry)
+        await self.open()
+
+
+class Connection(asyncio.Protocol):
+    """A kept connection that sends one request after the other."""
+
+    def __init__(self) -> None:
+        self._answer: asyncio.Future[bytes] | None = None
+        self._read = b""
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request; the head of its answer, once all of the body is there."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return await self._answer
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        head, end, body = self._read.partition(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        if end and length and len(body) >= int(length) and self._answer is not None:
+            self._read = b""
+            self._answer.set_result(head)
+
+
+async def connection(port: int) -> Connection:
+    """A new connection to this port."""
+    _, made = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+    return made
+
+
+async def open_all(clients: Sequence[StreamClient]) -> float:
+    """Open these streams; the seconds that it took."""
+    gate = asyncio.Semaphore(OPENING)
+
+    async def open_one(client: StreamClient) -> None:
+        async with gate:
+            await client.open()
+
+    began = time.perf_counter()
+    await asyncio.gather(*map(open_one, clients))
+    return time.perf_counter() - began
+
+
+def watch(port: int, asking: Connected) -> None:
+    """Ask for /health a hundred times a second until something is sent, and send back how long each took.
+
+    In a process of its own: that of the clients is busy.
+    """
+    times = []
+    with socket.create_connection(("127.0.0.1", port)) as service:
+        while not asking.poll(0.01):
+            began = time.perf_counter()
+            service.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            service.recv(4_096)
+            times.append(time.perf_counter() - began)
+    asking.send(times)
