@@ -14,11 +14,12 @@ import { counted } from "./page.js";
 
 const SUITS = ["clubs", "diamonds", "hearts", "spades"];
 const RANKS = ["ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king"];
+/** The sign of each suit, 20 high, around the point where it is drawn: relative commands only, so that numbers can be scaled. */
 const SHAPES = [
-  "M0-9.5A4.3 4.3 0 0 1 3.3-2.4 4.4 4.4 0 1 1 1 4Q1.4 7.8 3.6 9.5H-3.6Q-1.4 7.8-1 4A4.4 4.4 0 1 1-3.3-2.4 4.3 4.3 0 0 1 0-9.5Z",
-  "M0-10Q3-4 7.5 0 3 4 0 10-3 4-7.5 0-3-4 0-10Z",
-  "M0 9.5C-4 5-9.5 1.5-9.5-3.5A4.9 4.9 0 0 1 0-5.5 4.9 4.9 0 0 1 9.5-3.5C9.5 1.5 4 5 0 9.5Z",
-  "M0-9.5C4-4.5 9-2 9 3A4.4 4.4 0 0 1 1.1 5Q1.5 8 3.6 9.5H-3.6Q-1.5 8-1.1 5A4.4 4.4 0 0 1-9 3C-9-2-4-4.5 0-9.5Z",
+  "m0-9.5c1.7 0 3.2 1 3.9 2.5c.7 1.5 .5 3.3-.6 4.6c2.2-.8 4.6 .3 5.5 2.4c.9 2.1 0 4.6-2 5.7c-2.1 1-4.6 .3-5.8-1.7q.4 3.8 2.6 5.5h-7.2q2.2-1.7 2.6-5.5c-1.2 2-3.7 2.7-5.8 1.7c-2-1.1-2.9-3.6-2-5.7c.9-2.1 3.3-3.2 5.5-2.4c-1.1-1.3-1.3-3.1-.6-4.6c.7-1.5 2.2-2.5 3.9-2.5z",
+  "m0-10q3 6 7.5 10q-4.5 4-7.5 10q-3-6-7.5-10q4.5-4 7.5-10z",
+  "m0 9.5c-4-4.5-9.5-8-9.5-13c-.2-2.4 1.5-4.6 3.9-5.1c2.4-.5 4.8 .8 5.6 3.1c.8-2.3 3.2-3.6 5.6-3.1c2.4 .5 4.1 2.7 3.9 5.1c0 5-5.5 8.5-9.5 13z",
+  "m0-9.5c4 5 9 7.5 9 12.5c-.2 1.8-1.5 3.2-3.3 3.7c-1.7 .4-3.5-.3-4.6-1.7q.4 3 2.5 4.5h-7.2q2.1-1.5 2.5-4.5c-1.1 1.4-2.9 2.1-4.6 1.7c-1.8-.5-3.1-1.9-3.3-3.7c0-5 5-7.5 9-12.5z",
 ];
 /** Where the pips of a rank lie: rows of x, from above; the lower half stands on its head. */
 const CORNERS = [[34, 28], [66, 28], [34, 112], [66, 112]];
@@ -89,22 +90,27 @@ function draw(tag, attributes, ...children) {
   return element;
 }
 
+/** The sign of a suit as a path. A `transform` would cost more: browsers go through all of them whenever something moves. @param {number} suit @param {number} x @param {number} y @param {number} scale less than 0: upside down */
+const sign = (suit, x, y, scale) => `M${x} ${y}${SHAPES[suit].replace(/-?[\d.]+/g, (number) => ` ${(Number(number) * scale).toFixed(2)}`)}`;
+
 /** The face of a card, 100 by 140: drawn for large cards, and again for small ones, of which the style shows one. */
 export function face(/** @type {number} */ card) {
+  const suit = suitOf(card);
   const rank = card % 13;
   const letter = rank > 0 && rank < 10 ? RANKS[rank] : RANKS[rank][0].toUpperCase();
-  const pip = (/** @type {number} */ x, /** @type {number} */ y, scale = 0.9, turned = y > 70) =>
-    draw("path", { d: SHAPES[suitOf(card)], transform: `translate(${x} ${y}) scale(${turned ? -scale : scale})` });
   const text = (/** @type {number} */ x, /** @type {number} */ y) => draw("text", { x, y }, letter);
-  const half = (/** @type {string} */ transform, /** @type {Element[]} */ ...more) =>
-    draw("g", { transform }, text(13, 25), pip(13, 37, 0.6), ...more);
   const court = (transform = "") => draw("use", { href: `#${RANKS[rank]}`, transform });
+  const signs = (/** @type {number[][]} */ ...all) => draw("path", { d: all.map(([x, y, scale]) => sign(suit, x, y, scale)).join("") });
   const turned = "rotate(180 50 70)";
-  const large = rank > 9
-    ? [draw("rect", { x: 23, y: 13, width: 54, height: 114, rx: 3 }),
-       ...["", turned].map((transform) => half(transform, court(), pip(31, 24, 0.62)))]
-    : [half(""), half(turned), ...(rank ? PIPS[rank].map(([x, y]) => pip(x, y)) : [pip(50, 69, 2.3)])];
-  const small = [text(7, 37), pip(78, 24, 1.5), rank > 9 ? court("translate(-17 37) scale(1.34)") : pip(50, 93, 3.1, false)];
+  const corners = [[13, 37, 0.6], [87, 103, -0.6]];
+  const large = [text(13, 25), draw("g", { transform: turned }, text(13, 25))];
+  if (rank > 9) {
+    large.unshift(draw("rect", { x: 23, y: 13, width: 54, height: 114, rx: 3 }), court(), court(turned));
+    large.push(signs(...corners, [31, 24, 0.62], [69, 116, -0.62]));
+  } else large.push(signs(...corners, ...(rank ? PIPS[rank].map(([x, y]) => [x, y, y > 70 ? -0.9 : 0.9]) : [[50, 69, 2.3]])));
+  const small = rank > 9
+    ? [text(7, 37), signs([78, 24, 1.5]), court("translate(-17 37) scale(1.34)")]
+    : [text(7, 37), signs([78, 24, 1.5], [50, 93, 3.1])];
   return draw("svg", { viewBox: "0 0 100 140", "aria-hidden": "true" },
     draw("g", { class: "large" }, ...large), draw("g", { class: "small" }, ...small));
 }

@@ -1,12 +1,13 @@
 // @ts-check
-/** /daily and /daily/<date>: the time that is left of a day, who won its deal, and who met its goal. */
+/** /daily and /daily/<date>: the days around a day, the time that is left of it, who won its deal, and who met its goal. */
 
 import { readOwn } from "./api.js";
 import { username } from "./http.js";
 import { byId, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
-import { showWeek } from "./week.js";
 
 const BONUS = 700_000; // points of a win in one second, which the desktop game adds for speed
+const DAY_MS = 86_400_000;
+const CHIPS = 7;
 
 /** @type {{date: string, deal: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}}} */
 const { date, goal } = JSON.parse(byId("data").textContent);
@@ -70,8 +71,33 @@ function load(further) {
   });
 }
 
+/** @param {number} time @param {Intl.DateTimeFormatOptions} options */
+const told = (time, options) => new Date(time).toLocaleDateString("en-GB", { ...options, timeZone: "UTC" });
+
+/** Show the days before and after, with a mark on those that the player has won, and a calendar for all others. */
+async function showWeek() {
+  const today = new Date().toISOString().slice(0, 10);
+  const last = Math.min(Date.parse(date) + 3 * DAY_MS, Date.parse(today));
+  const days = Array.from({ length: CHIPS }, (_, index) => last - (CHIPS - 1 - index) * DAY_MS);
+  const chips = new Map(days.map((time) => {
+    const day = new Date(time).toISOString().slice(0, 10);
+    const parts = [h("span", { "aria-hidden": "true" }, told(time, { weekday: "short" })), h("b", {}, told(time, { day: "numeric" })), h("span", { class: "unseen" }, told(time, { month: "long" }))];
+    return [day, h("a", { href: `/daily/${day}`, class: "chip", "aria-current": day === date && "page" }, ...parts)];
+  }));
+  const calendar = h("input", { type: "date", max: today, value: date, "aria-label": "Another day", change: () => {
+    if (calendar.value && calendar.value !== date && calendar.validity.valid) location.assign(`/daily/${calendar.value}`);
+  } });
+  byId("week").replaceChildren(...chips.values(), calendar);
+  if (!username()) return;
+  const { wonDays } = await import("./standing.js");
+  for (const day of await wonDays()) {
+    chips.get(day)?.classList.add("won");
+    chips.get(day)?.append(h("span", { class: "unseen" }, ", won"));
+  }
+}
+
 if (byId("later").hidden) timeLeft(byId("left"), date);
-showWeek(date).catch(() => {}); // without the marks
+showWeek().catch(() => {}); // without the marks
 byId("more").onclick = () => load(true);
 load(false);
 if (username()) {
