@@ -105,7 +105,7 @@ async def verdicts(port: int, players: int) -> list[float]:
             await asyncio.sleep(0.001)
         times.append(max(0.0, heard[number].popleft() - answered))
     for client in clients:
-        client.ready = None  # they don't come back
+        client.leave()
     return times
 
 
@@ -150,7 +150,7 @@ async def measure(here: Server, there: Server, cells: list[Cell], arguments: arg
         say(f"{where} process: {count:,} events, p50 and p99 after the answer: {_shown(quantiles)} ms")
     await asyncio.to_thread(compare, cells, arguments.rounds)
     for client in clients:
-        client.ready = None  # they don't come back
+        client.leave()
 
 
 async def reload(server: Server, arguments: argparse.Namespace) -> None:
@@ -171,6 +171,8 @@ async def reload(server: Server, arguments: argparse.Namespace) -> None:
             break
     else:
         say(f"reload: both workers were replaced after {replaced:.1f} s, and all streams back after {since:.1f} s")
+    for client in clients:
+        client.leave()
     twice = sum(client.endings > 1 for client in clients)
     say(f"{twice:,} streams ended twice; {sum(client.refused for client in clients):,} were asked to wait")
 

@@ -23,6 +23,8 @@ class StreamClient(asyncio.Protocol):
         self.port = port
         self.refused = 0
         self.endings = 0
+        self.returning: asyncio.Task[None] | None = None
+        self._left = False
         self.ready: asyncio.Future[None] | None = None
         self._heard = heard
         self._retry = 1.0
@@ -67,7 +69,7 @@ class StreamClient(asyncio.Protocol):
                 self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self.ready is None:
+        if self.ready is None or self._left:
             return
         if not self.ready.done():
             self.ready.set_exception(OSError("refused"))
@@ -75,6 +77,14 @@ class StreamClient(asyncio.Protocol):
             self.ready = None
             self.endings += 1
             self.returning = asyncio.get_running_loop().create_task(self._come_back())
+
+    def leave(self) -> None:
+        """Hang up, and don't come back."""
+        self.ready = None
+        self._left = True
+        if self.returning is not None:
+            self.returning.cancel()
+        self._transport.abort()
 
     async def _come_back(self) -> None:
         await asyncio.sleep(self._retry)

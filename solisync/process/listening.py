@@ -32,7 +32,7 @@ from ..errors import FatalError
 BACKLOG = 1024  # connections that may wait to be accepted; with Twisted's 50, a burst of clients is slowed down
 UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, and peers at a unix socket may name any address as their client's
 PAUSE_SECONDS = 0.1  # before accepting is tried again when there were no file descriptors left
-GIVE_WAY_SECONDS = 0.1  # how long other processes may take to accept a connection before one that gives way does
+GIVE_WAY_SECONDS = 0.25  # how long other processes may take to accept a connection before one that gives way does
 GIVE_WAY_ACCEPTS = 8  # connections that it accepts then
 
 

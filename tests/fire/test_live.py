@@ -61,7 +61,7 @@ async def test_a_reload_ends_a_thousand_streams(serve, reactor, shared_dsn, figu
     figure(f"1,000 streams ended by a reload were back within {time.monotonic() - began:.1f} s")
     ended_twice = sum(stream.lost for stream in again)
     figure(f"{ended_twice} of them ended twice")
-    assert ended_twice <= len(tokens) // 20
+    assert ended_twice < len(tokens) // 6  # a quarter, if the old worker took its part of the connections
     mine = await connect(reactor, process.port, ann.tokens.access_token)
     await won(ann)
     await mine.until(lambda: [name for name, _ in mine.events] == ["hello", "progress"])

@@ -91,6 +91,21 @@ def test_what_a_client_sends_into_a_stream_is_dropped(bench, stream):
     assert body.end is None
 
 
+def test_requests_sent_together_with_that_for_a_stream_are_dropped(bench):
+    """The stream is the last answer of its connection: those before it are answered, those behind it never."""
+    now = b"GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
+    channel, transport = bench.connect(now + ASK + now + ASK)
+    bench.clock.advance(0)
+    assert transport.value().count(b"HTTP/1.1 200") == 2
+    assert len(bench.pages.streams) == 1
+    transport.clear()
+    for _ in range(100):
+        channel.dataReceived(now)
+    bench.clock.advance(0)
+    bench.pages.streams[-1].outlet.write(b"event: a\n\n")
+    assert transport.value() == b"a\r\nevent: a\n\n\r\n"
+
+
 def test_the_body_hears_of_the_end_of_the_connection(bench, stream):
     """Whether the client has left, or did not read."""
     channel, _, body = stream
