@@ -213,7 +213,7 @@ class Supervisor(Daemon):
                 return False
             new.counts = True
             if old is workers[0]:  # streams that end with an old worker come back to a new one, and end but once
-                self._tell(workers[1:], GIVE_WAY)
+                self._tell(workers, GIVE_WAY)
             # an old worker that died meanwhile has a successor already
             await self._retire(old if old in self._workers else new)
         return True

@@ -86,11 +86,13 @@ def share(port: IListeningPort) -> int:
 async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
     """Close `port`, having accepted the connections that wait there, which the kernel would otherwise reset.
 
-    It still resets those that are made in the microseconds in between (docs/decisions.md "Shape").
+    A process that gives way leaves them to the others. The kernel still resets those that are made in the microseconds
+    in between (docs/decisions.md "Shape").
     """
     listening = cast(Any, port)
-    listening.numberAccepts, listening.gives_way = BACKLOG, False
-    reactor.callLater(0, listening.doRead)  # right before the end, for which stopListening takes a turn too
+    if not getattr(port, "gives_way", False):
+        listening.numberAccepts = BACKLOG
+        reactor.callLater(0, listening.doRead)  # right before the end, for which stopListening takes a turn too
     await maybeDeferred(port.stopListening)
 
 
