@@ -4,14 +4,15 @@ When a client hangs up, Twisted cancels its handler. Work that has begun runs to
 the handler told by CancelledError: txpostgres would pass the connection on in the middle of a transaction.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, closing
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
-from ..errors import Interrupted, Outdated, Refused, TimedOut, TransactionAborted
+from ..errors import Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
 from .connection import Connection
 from .pool import Pool
 from .statement import Statement
@@ -35,10 +36,21 @@ class Database:
         self, *, reactor: ReactorBase, size: int, statements: tuple[Statement, ...], times: PoolTimes = TIMES
     ) -> None:
         self.pool = Pool(reactor=reactor, size=size, statements=statements, times=times)
+        self._reactor = reactor
+        self._dsn: str | None = None
 
     def open(self, dsn: str) -> None:
         """Begin to connect; work waits for the first connection."""
+        self._dsn = dsn
         self.pool.open(dsn)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection beside those of the pool, for what no request has to wait for; raises ConnectionFailed."""
+        if self._dsn is None:
+            raise Unavailable
+        with closing(await Connection.open(self._reactor, self._dsn)) as opened:
+            yield opened
 
     async def close(self, seconds: float) -> None:
         """Decline new work, give running work up to `seconds` to end, then close every connection."""

@@ -46,6 +46,12 @@ def without_password(dsn: str) -> tuple[str, str | None]:
     return _join(given), password
 
 
+def server_of(dsn: str) -> str:
+    """The hosts, ports and name of the database in a DSN, and nothing else of it."""
+    given = extensions.parse_dsn(dsn)
+    return " ".join(f"{name}={given[name]}" for name in ("host", "port", "dbname") if given.get(name))
+
+
 def each_host(dsn: str) -> tuple[str, ...]:
     """The DSN split into one for each host, in the order in which to try them."""
     given = extensions.parse_dsn(dsn)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..access.rate_limit import AUTH
+from . import showing as showing
 from . import values as values
 
 
@@ -26,6 +27,7 @@ class Setting:
     metavar: str = ""
     flag: str | None = None  # for an option without a value: the text that it stands for
     read: Callable[[str], Any]
+    show: Callable[[Any], str] | None = None  # the value for admins; None for a secret
     default: str | None = None
     missing: str | None = None  # for a required setting: the problem when it is not given
     help: str
@@ -73,6 +75,7 @@ TABLE = (
         field="database_url",
         variable="DATABASE_URL",
         read=values.dsn,
+        show=showing.server,
         help="the database to use (default: an embedded PostgreSQL)",
     ),
     Setting(
@@ -81,6 +84,7 @@ TABLE = (
         option="database-url-file",
         metavar="FILE",
         read=values.dsn_file,
+        show=showing.server,
         help="a file with the database to use, instead of DATABASE_URL",
     ),
     Setting(
@@ -89,6 +93,7 @@ TABLE = (
         option="data-dir",
         metavar="DIR",
         read=values.directory,
+        show=showing.text,
         default=values.default_data_dir(),
         help="where the embedded PostgreSQL keeps its data",
     ),
@@ -98,6 +103,7 @@ TABLE = (
         option="listen",
         metavar="ENDPOINT",
         read=values.endpoint,
+        show=showing.text,
         default="tcp:8080",
         help="where to serve, a Twisted endpoint: tcp:8080:interface=127.0.0.1, unix:/run/solisync.sock, …",
     ),
@@ -107,6 +113,7 @@ TABLE = (
         option="trusted-proxies",
         metavar="NETWORKS",
         read=values.networks,
+        show=showing.each,
         default="",
         help="addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas",
     ),
@@ -116,6 +123,7 @@ TABLE = (
         option="cors-origins",
         metavar="ORIGINS",
         read=values.origins,
+        show=showing.each,
         default="",
         help="origins of browser clients, like https://play.example.org, separated by commas",
     ),
@@ -125,6 +133,7 @@ TABLE = (
         option="auth-limit",
         metavar="REQUESTS/SECONDS",
         read=values.auth_limit,
+        show=showing.limit,
         default=f"{AUTH.most}/{AUTH.seconds}",
         help="how often one address may register, log in and refresh, altogether",
     ),
@@ -134,6 +143,7 @@ TABLE = (
         option="no-pages",
         flag="off",
         read=values.switch,
+        show=showing.switch,
         default="on",
         help="serve no pages for players, and so no logins of browsers",
     ),
@@ -141,6 +151,7 @@ TABLE = (
         field="site_name",
         variable="SOLISYNC_SITE_NAME",
         read=values.site_name,
+        show=showing.text,
         default="Solitaire",
         help="the name of the site, on every page",
     ),
@@ -148,6 +159,7 @@ TABLE = (
         field="site_links",
         variable="SOLISYNC_SITE_LINKS",
         read=values.site_links,
+        show=showing.links,
         default="",
         help="links at the foot of every page: Name=address, separated by commas",
     ),
@@ -157,6 +169,7 @@ TABLE = (
         option="public-avatars",
         flag="on",
         read=values.switch,
+        show=showing.switch,
         default="off",
         help="show avatars to everybody, not only to players who are logged in",
     ),
@@ -166,6 +179,7 @@ TABLE = (
         option="workers",
         metavar="N",
         read=values.whole(1, 64),
+        show=showing.text,
         default="1",
         help="how many processes serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
     ),
@@ -175,6 +189,7 @@ TABLE = (
         option="checkers",
         metavar="N",
         read=values.whole(0, 64),
+        show=showing.text,
         default="1",
         help="how many low-priority processes check replays on this node; 0 leaves checking to other nodes",
     ),
@@ -184,6 +199,7 @@ TABLE = (
         option="database-connections",
         metavar="N",
         read=values.whole(1, 1000),
+        show=showing.text,
         default="8",
         help="how many connections to the database a process keeps",
     ),
@@ -193,6 +209,7 @@ TABLE = (
         option="streams",
         metavar="N",
         read=values.whole(0, 100_000),
+        show=showing.text,
         default="10000",
         help="how many streams of live events a process serves; 0 for none",
     ),
@@ -200,6 +217,7 @@ TABLE = (
         field="bus_database_url",
         variable="SOLISYNC_BUS_DATABASE_URL",
         read=values.dsn,
+        show=showing.server,
         help="where LISTEN works, if DATABASE_URL leads through a pooler that shares connections",
     ),
     Setting(
@@ -208,6 +226,7 @@ TABLE = (
         option="bus-database-url-file",
         metavar="FILE",
         read=values.dsn_file,
+        show=showing.server,
         help="a file with that, instead of SOLISYNC_BUS_DATABASE_URL",
     ),
     Setting(
@@ -216,6 +235,7 @@ TABLE = (
         option="stop-seconds",
         metavar="SECONDS",
         read=values.seconds,
+        show=showing.text,
         default="10",
         help="how long a stop waits for running requests",
     ),
@@ -225,6 +245,7 @@ TABLE = (
         option="metrics-listen",
         metavar="ENDPOINT",
         read=values.endpoint,
+        show=showing.text,
         help="where Prometheus may fetch /metrics, a Twisted endpoint like tcp:9100:interface=127.0.0.1"
         " (default: nowhere)",
     ),
@@ -234,6 +255,7 @@ TABLE = (
         option="admin-listen",
         metavar="ENDPOINT",
         read=values.admin_endpoint,
+        show=showing.text,
         help="where admins reach the console: unix:/run/solisync/admin.sock, tcp:8081:interface=127.0.0.1, …"
         " (default: nowhere)",
     ),
@@ -243,6 +265,7 @@ TABLE = (
         option="admin-hosts",
         metavar="HOSTS",
         read=values.hosts,
+        show=showing.each,
         default="",
         help="names under which a proxy serves the console over HTTPS, separated by commas",
     ),
@@ -252,6 +275,7 @@ TABLE = (
         option="log-format",
         metavar="text|json",
         read=values.log_format,
+        show=showing.text,
         default="text",
         help="how to log: lines for people, or one JSON object a line",
     ),
@@ -261,6 +285,7 @@ TABLE = (
         option="no-prepared-statements",
         flag="off",
         read=values.switch,
+        show=showing.switch,
         default="on",
         help="don't prepare statements: for a PgBouncer in transaction mode, which can't keep them",
     ),
@@ -268,6 +293,7 @@ TABLE = (
         field="replay_quota_mib",
         variable="SOLISYNC_REPLAY_QUOTA_MIB",
         read=values.whole(0, 1_000_000),
+        show=showing.text,
         default="64",
         help="how much one account's replays may take, in MiB; 0 for no limit",
     ),
@@ -275,12 +301,14 @@ TABLE = (
         field="analytics_days",
         variable="SOLISYNC_ANALYTICS_DAYS",
         read=values.whole(1, 36_500),
+        show=showing.text,
         help="after how many days analytics events are deleted; unset, they are kept",
     ),
     Setting(
         field="history_days",
         variable="SOLISYNC_HISTORY_DAYS",
         read=values.whole(0, 3_650),
+        show=showing.text,
         default="30",
         help="after how many days what happened to accounts is deleted; 0 to keep no history",
     ),

@@ -12,6 +12,7 @@ from . import paging
 from .accounts import Player
 from .rows import many, maybe
 
+EXPORT = "export"  # over HTTP, where it is reading: it is in the record, and changes nothing
 SHOWN = 50  # acts on a page of the console
 
 ActorKind = Literal["admin", "shell", "service"]
@@ -121,6 +122,14 @@ def recording(
     """Record an act on a player, or on a replay of theirs."""
     who = (by.kind, by.name, act, target, reason, by.client, by.request_id)
     return ((RECORD, *who, user_id, replay_id, note, before, after),)
+
+
+async def record(statements: Statements, act: str, user_id: str, *, by: Actor) -> None:
+    """Record what was done with a player and has changed nothing."""
+    steps = recording(
+        act, "player", by=by, reason=None, note=None, user_id=user_id, replay_id=None, before=None, after=None
+    )
+    await statements.run_all(*steps)
 
 
 async def page(statements: Statements, *, before: int | None, act: str | None, actor: str | None) -> list[RecordedAct]:

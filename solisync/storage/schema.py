@@ -1,8 +1,11 @@
 """Which migrations the database has; solisync.postgres.migrate applies them."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from .rows import maybe, one
+from .rows import many, maybe, one
 
 LATEST = Query(
     "admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False, row=int
@@ -13,6 +16,29 @@ LOCK_LATEST = Query(
     "lock_latest_migration", "SELECT number FROM schema_migrations ORDER BY number DESC LIMIT 1 FOR KEY SHARE", row=int
 )
 EXISTS = Query("admin_any_migration", "SELECT to_regclass('schema_migrations') IS NOT NULL", prepared=False, row=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedMigration:
+    """A migration that this database has."""
+
+    number: int
+    name: str
+    applied_at: datetime
+    checksum: str
+
+
+ALL = Query(
+    "admin_migrations",
+    "SELECT number, name, applied_at, checksum FROM schema_migrations ORDER BY number DESC",
+    prepared=False,
+    row=AppliedMigration,
+)
+
+
+async def applied(statements: Statements) -> list[AppliedMigration]:
+    """All migrations that were applied, the last first."""
+    return many(ALL, await statements.run(ALL))
 
 
 async def latest(statements: Statements) -> int:

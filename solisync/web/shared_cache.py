@@ -15,13 +15,16 @@ SECONDS = 1.0
 
 
 class CoalescingCache(Generic[T]):
-    """The value of `load`, kept for SECONDS from the moment when its loading began; callers share one loading.
+    """The value of `load`, kept for `seconds` from the moment when its loading began; callers share one loading.
 
-    Never older than what this process has changed, see `invalidate`. Other processes notice a change within SECONDS.
+    Never older than what this process has changed, see `invalidate`. Other processes notice a change within `seconds`.
     One value is kept for each variant that is ever asked for: they are the program's own, never a client's text.
     """
 
-    def __init__(self, load: Callable[..., Coroutine[Any, Any, T]], *, reactor: ReactorBase) -> None:
+    def __init__(
+        self, load: Callable[..., Coroutine[Any, Any, T]], *, reactor: ReactorBase, seconds: float = SECONDS
+    ) -> None:
+        self._seconds = seconds
         self._load = load
         self._reactor = reactor
         self._latest: dict[tuple[bool, ...], _Loading[T]] = {}
@@ -31,7 +34,7 @@ class CoalescingCache(Generic[T]):
         now = self._reactor.seconds()
         latest = self._latest.get(variant)
         # the clock may have been set back
-        if latest is None or latest.failed or not latest.began <= now < latest.began + SECONDS:
+        if latest is None or latest.failed or not latest.began <= now < latest.began + self._seconds:
             latest = self._latest[variant] = _Loading(self._load(*variant), now)
         if not latest.ended.called:
             await shielded(latest.ended)

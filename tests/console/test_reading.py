@@ -124,3 +124,46 @@ async def test_who_is_not_there_is_not_found(console, ann):
             assert (await console.ask("GET", f"/players/{other}{path}")).status == 404, path
         for path in ("", "/body", "/timeline"):
             assert (await console.ask("GET", f"/replays/{other}{path}")).status == 404, path
+
+
+async def test_findings_are_those_of_the_doctor(console, administrate, server, ann):
+    """The checks of settings and database in the same words, kept for a while; none of them looks at ports."""
+    shown = await console.get("/service/findings")
+    assert [each["subject"] for each in shown["findings"][:3]] == ["secret", "proxy", "streams"]
+    by_subject = {each["subject"]: each for each in shown["findings"]}
+    assert by_subject["console"]["text"] == "this machine alone reaches it"
+    assert "port" not in by_subject
+    streams = {"SOLISYNC_STREAMS": "1"}
+    records = (await administrate("doctor", "--json", fails=None, **streams)).records
+    for subject in ("database", "schema", "rights", "bus"):
+        assert by_subject[subject] in records
+    server.sql("ALTER TABLE avatars RENAME TO other")
+    server.sql("ALTER TABLE other RENAME TO avatars")
+    assert await console.get("/service/findings") == shown
+
+
+async def test_settings_are_shown_without_secrets(console, server, ann):
+    """What a secret is, whether it is set alone; of a DSN the server."""
+    settings = {each["variable"]: each for each in (await console.get("/service/settings"))["settings"]}
+    assert settings["JWT_SECRET"] == {"variable": "JWT_SECRET", "set": True, "value": None}
+    assert settings["JWT_SECRET_PREVIOUS"]["set"] is False
+    assert settings["SOLISYNC_PAGES"]["value"] == "on"
+    assert "dbname=" in settings["DATABASE_URL"]["value"]
+    assert "user=" not in settings["DATABASE_URL"]["value"]
+
+
+async def test_migrations_are_shown(console, server, ann):
+    """All, the last first, with what the database holds of them."""
+    shown = (await console.get("/service/migrations"))["migrations"]
+    rows = server.sql("SELECT number, checksum FROM schema_migrations ORDER BY number DESC")
+    assert [(each["number"], each["checksum"]) for each in shown] == rows
+
+
+async def test_an_export_is_in_the_record(console, server, ann):
+    """Who carries a player's data away is to be found there; asking for its head alone is nothing."""
+    _, user_id = ann
+    await console.ask("HEAD", f"/players/{user_id}/export")
+    assert (await console.get("/acts"))["acts"] == []
+    await console.ask("GET", f"/players/{user_id}/export")
+    (act,) = (await console.get("/acts?act=export"))["acts"]
+    assert (act["actor"], act["username"]) == ("admin:root", "ann")

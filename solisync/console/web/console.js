@@ -112,5 +112,20 @@ export function show(load) {
   return again;
 }
 
+/** Fill a place that is filled again and again: where that fails, what it has stays, marked as old. @param {HTMLElement} place @param {() => Promise<(Node | string)[]>} load */
+export async function keep(place, load) {
+  try {
+    place.replaceChildren(...(await load()));
+    place.dataset.since = new Date().toLocaleTimeString("en-GB");
+  } catch (error) {
+    if (!place.dataset.since) return fill(place, () => Promise.reject(error));
+    place.querySelector(".old")?.remove();
+    place.prepend(h("p", { class: "refused old" }, `Of ${place.dataset.since}, because nothing newer can be had. `, sentence(error)));
+  }
+}
+
+/** How bad a finding is. @param {"ok" | "note" | "wrong"} text */
+export const level = (text) => h("span", { class: text === "wrong" ? "state" : "quiet" }, text);
+
 /** What stands last in the path of the page. */
 export const ownId = () => location.pathname.split("/")[2];

@@ -2,7 +2,7 @@
 /** The overview: what waits, how much there is, and the newest of everything. */
 
 import { read } from "./api.js";
-import { bdi, factList, playerLink, replayLink, section, when } from "./console.js";
+import { bdi, factList, keep, level, playerLink, replayLink, section, when } from "./console.js";
 import { byId, fill, h, score } from "./page.js";
 
 const EVERY_SECONDS = 10;
@@ -30,6 +30,14 @@ async function service() {
   ];
 }
 
+/** What isn't well, or that all is. */
+async function findings() {
+  const found = (await read("/service/findings")).findings;
+  const open = found.filter((/** @type {any} */ each) => each.level !== "ok");
+  if (!open.length) return [h("h2", {}, "Findings"), h("p", { class: "quiet" }, `All is well: ${found.length} checks.`)];
+  return [section("Findings", ["Level", "What", "Advice"], open.map((/** @type {any} */ each) => [level(each.level), `${each.subject}: ${each.text}`, each.advice]), "")];
+}
+
 /** @param {string} kind */
 const newest = async (kind) => (await read(`/review?kind=${kind}`));
 
@@ -40,13 +48,18 @@ const PANELS = /** @type {[string, () => Promise<HTMLElement>][]} */ ([
   ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, each.actor, each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "Nobody has done anything yet.")],
 ]);
 
-const first = h("section", { class: "panel" });
+const health = h("section", { class: "panel", id: "findings" });
+const first = h("section", { class: "panel", id: "numbers" });
 const panels = PANELS.map(([, load]) => {
   const place = h("div");
   fill(place, async () => [await load()]);
   return place;
 });
-byId("place").replaceChildren(first, h("div", { class: "panels" }, ...panels));
+byId("place").replaceChildren(health, first, h("div", { class: "panels" }, ...panels));
 byId("place").removeAttribute("aria-busy");
-fill(first, service);
-setInterval(() => document.visibilityState === "visible" && !document.querySelector("dialog[open]") && fill(first, service), EVERY_SECONDS * 1000);
+const refresh = () => {
+  keep(health, findings);
+  keep(first, service);
+};
+refresh();
+setInterval(() => document.visibilityState === "visible" && !document.querySelector("dialog[open]") && refresh(), EVERY_SECONDS * 1000);

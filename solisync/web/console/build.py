@@ -15,6 +15,8 @@ from ...settings.settings import ServingSettings
 from ..wire.site import Site
 from .acts import Acts
 from .app import AdminsApp
+from .dear import DearQuestions
+from .inspections import Inspections
 from .overview import Overviews
 from .players import PlayerViews
 from .replays import ReplayViews
@@ -37,13 +39,15 @@ def make_console(
     def on_refusal(name: str) -> None:
         metrics.refusals.labels(name).inc()
 
+    dear = DearQuestions()
     app = AdminsApp(
         routes(
             signing_in=SigningIn(database=database, reactor=reactor),
             acts=Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
-            players=PlayerViews(database=database, reactor=reactor),
+            players=PlayerViews(database=database, reactor=reactor, dear=dear),
             replays=ReplayViews(database=database),
             overviews=Overviews(database=database, reactor=reactor, now=now),
+            inspections=Inspections(settings=settings, database=database, reactor=reactor, dear=dear),
         ),
         database=database,
         hosts=settings.admin_hosts,

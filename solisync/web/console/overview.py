@@ -11,6 +11,7 @@ from ...acts.table import ACTS
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...storage import acts, admins, checks, counts, history, listed_replays, schema
+from ...storage.acts import EXPORT
 from .parameters import chosen, number, one_text
 from .players import SHOWN
 from .shapes import Admins, Overview, RecordedActs, Review
@@ -58,7 +59,8 @@ class Overviews:
 
     async def acts(self, act: list[str], actor: list[str], before: list[str]) -> RecordedActs:
         """The record, page by page."""
-        wanted = {"act": chosen(act, "act", [each.name for each in ACTS]), "actor": one_text(actor, "actor") or None}
+        names = [*(each.name for each in ACTS), EXPORT]
+        wanted = {"act": chosen(act, "act", names), "actor": one_text(actor, "actor") or None}
         page = await self.database.autocommit(
             lambda statements: acts.page(statements, before=number(before, "before"), **wanted)
         )

@@ -17,12 +17,14 @@ from ...rules.avatars import media_type
 from ...rules.export import filename
 from ...rules.ids import canonical_uuid, is_id
 from ...rules.saved import read_saved
-from ...storage import accounts, avatars, export, finding, history, listed_replays, moderation, sessions
+from ...storage import accounts, acts, avatars, export, finding, history, listed_replays, moderation, sessions
 from ...storage.accounts import Summary
+from ...storage.acts import EXPORT, Actor
 from ...storage.finding import MOST, FoundPlayer
 from ...storage.moderation import CurrentRestrictions
 from ..wire.reply import Reply
 from . import histories
+from .dear import DearQuestions
 from .parameters import chosen, flag, one_text
 from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
 
@@ -38,6 +40,7 @@ class PlayerViews:
 
     database: Database
     reactor: ReactorBase
+    dear: DearQuestions
 
     async def find(self, q: list[str], where: list[str], state: list[str]) -> FoundPlayers:
         """Players by the beginning of the name, by a part of a name, by address, or by what operators have done."""
@@ -58,7 +61,7 @@ class PlayerViews:
         return _page(by_id or await self.database.autocommit(finding.by_beginning, text))
 
     async def _find_part(self, text: str, *, display_names: bool) -> FoundPlayers:
-        return await self.database.autocommit(self._read_parts, text, display_names)
+        return await self.dear.ask(self.database.autocommit, self._read_parts, text, display_names)
 
     async def _read_parts(self, statements: Statements, text: str, display_names: bool) -> FoundPlayers:
         found: list[FoundPlayer] = []
@@ -108,12 +111,14 @@ class PlayerViews:
         entries = await self.database.autocommit(lambda given: histories.of_player(given, user_id, most=HISTORY))
         return PlayerHistory(entries)
 
-    async def export(self, user_id: str, head_only: bool) -> Reply:
+    async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
         """All that is stored about a player, as players get it themselves."""
         start = await self.database.autocommit(export.begin, _known(user_id))
         if start is None:
             raise NotFound("user_not_found")
-        audit("exported", user_id=user_id)
+        if not head_only:
+            await self.database.autocommit(acts.record, EXPORT, user_id, by=actor)
+            audit("exported", user_id=user_id)
         pieces = _nothing() if head_only else export_document(self.database.autocommit, start)
         disposition = f'attachment; filename="{filename(start.account.username)}"'
         return Reply(pieces=pieces, headers={"Content-Disposition": disposition})

@@ -5,14 +5,17 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ..route import Content, Route
+from .inspections import Inspections
 from .overview import Overviews
 from .players import PlayerViews
 from .replays import ReplayViews
 from .route import get
 from .shapes import (
     Admins,
+    Findings,
     FoundPlayers,
     FoundReplays,
+    Migrations,
     Overview,
     PlayerFacts,
     PlayerHistory,
@@ -20,6 +23,7 @@ from .shapes import (
     RecordedActs,
     ReplayFacts,
     Review,
+    SettingValues,
 )
 
 Verdict = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
@@ -29,9 +33,11 @@ IMAGES = ("image/png", "image/jpeg", "image/webp")
 CHOSEN_REPLAYS = {"verdict": Verdict, "held": bool}
 
 
-def reading_routes(players: PlayerViews, replays: ReplayViews, overviews: Overviews) -> tuple[Route, ...]:
+def reading_routes(
+    players: PlayerViews, replays: ReplayViews, overviews: Overviews, inspections: Inspections
+) -> tuple[Route, ...]:
     """Players, replays, what is new, what was done, and the service."""
-    return (*_players(players), *_replays(replays), *_overviews(overviews))
+    return (*_players(players), *_replays(replays), *_overviews(overviews, inspections))
 
 
 def _players(players: PlayerViews) -> tuple[Route, ...]:
@@ -147,7 +153,7 @@ def _replays(replays: ReplayViews) -> tuple[Route, ...]:
     )
 
 
-def _overviews(overviews: Overviews) -> tuple[Route, ...]:
+def _overviews(overviews: Overviews, inspections: Inspections) -> tuple[Route, ...]:
     return (
         get(
             "/review",
@@ -165,6 +171,30 @@ def _overviews(overviews: Overviews) -> tuple[Route, ...]:
             tag="service",
             summary="The version, the queues, and about how much there is",
             answer=Overview,
+        ),
+        get(
+            "/service/findings",
+            inspections.findings,
+            name="findings",
+            tag="service",
+            summary="What is wrong with the service, at most 30 s ago",
+            answer=Findings,
+        ),
+        get(
+            "/service/migrations",
+            inspections.migrations,
+            name="migrations",
+            tag="service",
+            summary="The migrations that the database has",
+            answer=Migrations,
+        ),
+        get(
+            "/service/settings",
+            inspections.settings,
+            name="settings",
+            tag="service",
+            summary="The settings, without secrets",
+            answer=SettingValues,
         ),
         get(
             "/acts",

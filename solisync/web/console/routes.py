@@ -6,6 +6,7 @@ from ..resources.openapi import Interface, OpenApi
 from ..route import Json, Route
 from .act_routes import act_routes
 from .acts import Acts
+from .inspections import Inspections
 from .overview import Overviews
 from .pages import page_routes
 from .players import PlayerViews
@@ -29,13 +30,19 @@ INTERFACE = Interface(
 
 
 def routes(
-    *, signing_in: SigningIn, acts: Acts, players: PlayerViews, replays: ReplayViews, overviews: Overviews
+    *,
+    signing_in: SigningIn,
+    acts: Acts,
+    players: PlayerViews,
+    replays: ReplayViews,
+    overviews: Overviews,
+    inspections: Inspections,
 ) -> tuple[Route, ...]:
     """Every route of the console; all that change something are for its own pages alone."""
     openapi = OpenApi(lambda: table, INTERFACE)
     table: tuple[Route, ...] = (
         *_session(signing_in),
-        *reading_routes(players, replays, overviews),
+        *reading_routes(players, replays, overviews, inspections),
         *act_routes(acts),
         *page_routes(),
         get("/openapi.json", openapi.document, name="openapi", tag="docs", summary="This interface"),

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from ...diagnosis.findings import Finding
 from ...rules.admins import Admin
 from ...rules.sessions import Session
 from ...storage.acts import RecordedAct
@@ -12,6 +13,7 @@ from ...storage.counts import RowEstimates
 from ...storage.finding import FoundPlayer
 from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
 from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
+from ...storage.schema import AppliedMigration
 
 
 class FoundPlayers(Struct, frozen=True):
@@ -130,6 +132,32 @@ class Overview(Struct, frozen=True, kw_only=True):
     at: datetime
     rows: RowEstimates
     queues: QueueLengths
+
+
+class Findings(Struct, frozen=True):
+    """What the checks of `solisync doctor` have found: `level` is ok, note or wrong."""
+
+    findings: list[Finding]
+
+
+class Migrations(Struct, frozen=True):
+    """The migrations that the database has, the last first."""
+
+    migrations: list[AppliedMigration]
+
+
+class SettingValue(Struct, frozen=True):
+    """A setting; `value` is null where it is a secret or not set, and of a DSN the server alone."""
+
+    variable: str
+    set: bool
+    value: str | None
+
+
+class SettingValues(Struct, frozen=True):
+    """The settings of the process that answers."""
+
+    settings: list[SettingValue]
 
 
 class RecordedActs(Struct, frozen=True):

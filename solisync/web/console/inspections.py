@@ -1,0 +1,60 @@
+"""Routes that show what is wrong with the service, and how it is set (docs/console.md "The interface")."""
+
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from twisted.internet.base import ReactorBase
+
+from ...diagnosis import database as database_checks
+from ...diagnosis import host, live
+from ...diagnosis.findings import Finding
+from ...postgres.database import Database
+from ...settings.settings import ServingSettings
+from ...settings.table import TABLE, Setting
+from ...storage import schema
+from ..shared_cache import CoalescingCache
+from .dear import DearQuestions
+from .shapes import Findings, Migrations, SettingValue, SettingValues
+
+FINDINGS_SECONDS = 30.0
+
+
+class Inspections:
+    """Checks the service as `solisync doctor` does, but for its ports and for what the environment has beside it."""
+
+    def __init__(
+        self, *, settings: ServingSettings, database: Database, reactor: ReactorBase, dear: DearQuestions
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._reactor = reactor
+        self._found = CoalescingCache(lambda: dear.ask(self._examine), reactor=reactor, seconds=FINDINGS_SECONDS)
+
+    async def findings(self) -> Findings:
+        """What the checks have found, at most FINDINGS_SECONDS ago."""
+        return Findings(await self._found.get())
+
+    async def _examine(self) -> list[Finding]:
+        settings = self._settings
+        found = [host.secret("JWT_SECRET", settings.jwt_secret)]
+        if settings.jwt_secret_previous is not None:
+            found.append(host.secret("JWT_SECRET_PREVIOUS", settings.jwt_secret_previous))
+        for checks in (host.proxies, host.auth_limit, live.streams, host.console):
+            found += checks(settings)
+        return found + await database_checks.examine(settings, self._reactor, self._database.connection())
+
+    async def migrations(self) -> Migrations:
+        """Every migration that the database has."""
+        return Migrations(await self._database.autocommit(schema.applied))
+
+    async def settings(self) -> SettingValues:
+        """Every setting; of secrets, whether they are set."""
+        rows = [next(same) for _, same in groupby(TABLE, attrgetter("field"))]
+        return SettingValues([_shown(row, getattr(self._settings, row.field)) for row in rows])
+
+
+def _shown(row: Setting, value: Any) -> SettingValue:
+    if value is None or row.show is None:
+        return SettingValue(row.variable, value is not None, None)
+    return SettingValue(row.variable, True, row.show(value))
