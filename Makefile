@@ -39,7 +39,8 @@ run run-pages: runnable $(SECRET)
 	@echo $(PORT) > $(PORT_FILE)
 	@echo 'One address may log in $(AUTH_LIMIT) (requests/seconds), to play with; by default it is 10/60.'
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
-	@JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec $(SERVE)
+	@if [ -t 0 ]; then set -- $(PYTHON) .ci/console.py $(PORT); fi; \
+		JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec "$$@" $(SERVE)
 
 test: venv  ## run the default tests in parallel processes, each on a PostgreSQL of its own
 	$(BIN)/python -m pytest -n auto --dist worksteal

@@ -1,5 +1,7 @@
 """`make run`, `make smoke` and what they install: a copy of the Makefile with programs that only say what they got."""
 
+import os
+import re
 import shutil
 import signal
 import socket
@@ -9,7 +11,8 @@ import pytest
 
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import ROOT
-from tests.harness.processes import free_port, run
+from tests.harness.error_codes import table
+from tests.harness.processes import free_port, run, terminal
 
 PYTHON = """#!/bin/sh
 if [ "$2" = pip ]; then
@@ -30,6 +33,23 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("ended", flush=True)))
 print("serving", *sys.argv[1:], flush=True)
 while True:
     signal.pause()
+"""
+
+READY = min((route.path for route in table() if route.path.endswith("/ready")), key=len)
+ADMINISTERED = f"""#!{sys.executable}
+import http.server, os, signal, sys
+if "admins" in sys.argv:
+    print(*sys.argv[1:], file=open(os.environ["HOME"] + "/said", "a"))
+    print('{{"code": "K7QF-9M2D"}}')
+    sys.exit()
+class Ready(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "{READY}" else 404)
+        self.end_headers()
+print("console at", os.environ.get("SOLISYNC_ADMIN_LISTEN"), flush=True)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, _: sys.exit(print("ended", file=open(os.environ["HOME"] + "/said", "a"))))
+http.server.HTTPServer(("127.0.0.1", int(os.environ["SOLISYNC_LISTEN"].split(":")[1])), Ready).serve_forever()
 """
 
 
@@ -129,6 +149,40 @@ def test_edits_are_taken_up_by_new_workers(make, launch, place):
     running.stop(signal.SIGTERM)  # make passes it on
     wait_for(lambda: "ended" in running.log)
     assert running.log.count("reloaded") == 1
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_terminal_gets_a_console(make, launch, place, how):
+    """`make run` adds an admin there, prints a link with a code, and removes the admin before the service ends.
+
+    One whom a killed run has left is removed before.
+    """
+    program = place / ".venv" / "bin" / "solisync"
+    program.write_text(ADMINISTERED)
+    said = place / "said"
+    with terminal() as (_, theirs):
+        words = "make", "-C", place, f"PYTHON={sys.executable}", "run", f"PORT={free_port()}"
+        running = launch(*words, HOME=place, stdin=theirs)
+        wait_for(lambda: "/#local=K7QF-9M2D" in running.log)
+        (port,) = re.findall(r"console at tcp:(\d+):interface=127.0.0.1", running.log)
+        assert f"http://solisync.localhost:{port}/#local=" in running.log
+        assert said.read_text().split("\n")[:-1] == [
+            "admins remove local --yes",
+            "admins add local",
+            "admins code local --json",
+        ]
+        if how == signal.SIGINT:  # Ctrl-C is for all in the foreground
+            os.killpg(running.pid, how)
+        else:  # make passes it on
+            running.popen.send_signal(how)
+        wait_for(lambda: "ended" in said.read_text())
+    assert said.read_text().endswith(" --json\nadmins remove local --yes\nended\n")
+
+
+def test_without_a_terminal_there_is_no_console(make):
+    """What runs in the background tells nobody a code."""
+    done = make("run", f"PORT={free_port()}")
+    assert (done.status, "console" in done.said) == (0, False)
 
 
 def test_a_smoke_check_knows_the_port(make):

@@ -5,40 +5,10 @@ and tests that compare it with docs/configuration.md and deploy/. Secrets have a
 their own, because every user of a machine can list the arguments of processes.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from ..access.rate_limit import AUTH
 from . import showing as showing
 from . import values as values
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One row: a source of a field of Settings or ServingSettings. `read` raises ValueError for a wrong text.
-
-    Rows of the same field stand together, and only one of them may be given.
-    """
-
-    field: str
-    variable: str
-    option: str = ""  # "" when there is only the variable
-    metavar: str = ""
-    flag: str | None = None  # for an option without a value: the text that it stands for
-    read: Callable[[str], Any]
-    show: Callable[[Any], str] | None = None  # the value for admins; None for a secret
-    default: str | None = None
-    missing: str | None = None  # for a required setting: the problem when it is not given
-    help: str
-
-    @property
-    def description(self) -> str:
-        """The help text of the option, with the variable and the default."""
-        if self.flag:
-            return f"{self.help} [{self.variable}={self.flag}]"
-        return f"{self.help} [{self.variable}{f', else {self.default}' if self.default else ''}]"
-
+from .setting import Setting as Setting
 
 TABLE = (
     Setting(

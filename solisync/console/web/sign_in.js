@@ -51,6 +51,13 @@ const shown = () => new Promise((done) => {
       code.focus();
     }
   });
+  const [given, secret] = location.hash.slice(1).split("="); // of a link that make run prints
+  if (secret) {
+    history.replaceState(null, "", location.pathname + location.search);
+    name.value = given;
+    code.value = secret;
+  }
   document.body.append(dialog);
   dialog.showModal();
+  if (secret) button.focus();
 });

@@ -1,0 +1,76 @@
+"""Run a service with a console for whoever sits at this terminal: `console.py PORT COMMAND…`.
+
+The console has a port of its own on this machine, and an admin `local`, who is removed when the run ends, and before
+the next one adds it again, should this one be killed. Its link has a code that works once.
+"""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+SOLISYNC = ".venv/bin/solisync"
+ADMIN = "local"
+LOOK_SECONDS = 0.2
+
+
+def free_port(wanted: int) -> int:
+    """This port if it is free, else any."""
+    for port in (wanted, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except (OSError, OverflowError):
+                continue
+            return int(probe.getsockname()[1])
+    raise SystemExit("no port is free")
+
+
+def administrate(*words: str) -> str | None:
+    """What a command of `solisync admins` prints, None when it fails."""
+    done = subprocess.run([SOLISYNC, "admins", *words], capture_output=True, text=True)
+    return None if done.returncode else done.stdout
+
+
+def ready(port: int) -> bool:
+    """Whether the service there has its database."""
+    asking = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+    try:
+        asking.request("GET", "/health/ready")
+        return asking.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        asking.close()
+
+
+port, command = int(sys.argv[1]), sys.argv[2:]
+if os.environ.get("SOLISYNC_ADMIN_LISTEN"):  # whoever has named a listener has admins too
+    os.execvp(command[0], command)  # noqa: S606
+console = free_port(port + 1)
+environ = os.environ | {"SOLISYNC_ADMIN_LISTEN": f"tcp:{console}:interface=127.0.0.1"}
+wanted: list[int] = []
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: wanted.append(number))
+added = False
+# in a group of its own: Ctrl-C is for this process first, so that the admin goes while there is a database
+with subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, process_group=0) as service:
+    while service.poll() is None and not wanted:
+        if not added and ready(port):
+            administrate("remove", ADMIN, "--yes")
+            added = administrate("add", ADMIN) is not None
+            made = administrate("code", ADMIN, "--json")
+            if made is not None:
+                code = json.loads(made)["code"]
+                print(f"The console:  http://solisync.localhost:{console}/#{ADMIN}={code}  (once)", flush=True)
+        time.sleep(LOOK_SECONDS)
+    if added:
+        administrate("remove", ADMIN, "--yes")
+    if wanted:
+        os.killpg(service.pid, signal.SIGINT if wanted[0] == signal.SIGINT else signal.SIGTERM)
+sys.exit(service.returncode)
