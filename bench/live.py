@@ -132,7 +132,7 @@ async def measure(here: Server, there: Server, cells: list[Cell], arguments: arg
     asking, answering = multiprocessing.Pipe()
     watching = multiprocessing.get_context("spawn").Process(target=watch, args=(here.port, answering))
     watching.start()
-    seconds = await open_all(clients)
+    seconds = await open_all(clients, arguments.opening)
     asking.send(None)
     times = await asyncio.to_thread(asking.recv)
     watching.join()
@@ -185,6 +185,7 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m bench.live", description=__doc__)
     parser.add_argument("--streams", type=int, default=10_000)
+    parser.add_argument("--opening", type=float, default=200, help="streams a second, while /health is watched")
     parser.add_argument("--rate", type=float, default=500, help="pushes a second")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long to push")
     parser.add_argument("--rounds", type=int, default=15, help="of the comparison of pushes with and without streams")

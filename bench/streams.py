@@ -122,8 +122,8 @@ async def connection(port: int) -> Connection:
     return made
 
 
-async def open_all(clients: Sequence[StreamClient]) -> float:
-    """Open these streams; the seconds that it took."""
+async def open_all(clients: Sequence[StreamClient], rate: float | None = None) -> float:
+    """Open these streams, so many a second or as fast as the service can; the seconds that it took."""
     gate = asyncio.Semaphore(OPENING)
 
     async def open_one(client: StreamClient) -> None:
@@ -131,7 +131,12 @@ async def open_all(clients: Sequence[StreamClient]) -> float:
             await client.open()
 
     began = time.perf_counter()
-    await asyncio.gather(*map(open_one, clients))
+    opening = []
+    for count, client in enumerate(clients):
+        if rate is not None:
+            await asyncio.sleep(max(0.0, began + count / rate - time.perf_counter()))
+        opening.append(asyncio.create_task(open_one(client)))
+    await asyncio.gather(*opening)
     return time.perf_counter() - began
 
 
