@@ -7,6 +7,7 @@ from solisync.access.tokens import Tokens
 from solisync.client import ApiError
 from solisync.settings.settings import ServingSettings
 from tests.harness.canaries import SECRETS, leaked
+from tests.harness.console import Console
 from tests.harness.constants import PASSWORD, PREVIOUS_SECRET
 from tests.harness.service import environment
 
@@ -38,3 +39,19 @@ async def test_no_log_line_contains_a_secret(server, administrate, logs, postgre
     files = [*logs.glob("*.log"), *Path(postgres.data_dir).glob("*.log")]
     assert sum(file.stat().st_size for file in files) > 1_000
     assert not leaked(files, *codes, token, newer)
+
+
+async def test_no_log_line_contains_what_admins_sign_in_with(server, administrate, logs, postgres):
+    """Neither a code, spent or refused, nor the cookie of a session; nor does any answer of the console."""
+    console = Console(server.service.admin_address.port, administrate)
+    await console.sign_in("ann")
+    codes = [(await administrate("admins", "code", "ann", "--json")).json["code"] for _ in range(2)]
+    for code in reversed(codes):  # the newer one, and one that counts no more
+        await console.ask("POST", "/session", {"name": "ann", "code": code})
+    cookie = console.cookie.partition("=")[2]
+    paths = ("/me", "/service", "/service/findings", "/service/settings", "/service/migrations", "/admins", "/acts")
+    answers = "".join([(await console.ask("GET", path)).content.decode() for path in (*paths, "/openapi.json")])
+    spelled = [text for code in codes for text in (code, code.replace("-", ""))]
+    assert not [secret for secret in (*SECRETS, *spelled, cookie) if secret in answers]
+    files = [*logs.glob("*.log"), *Path(postgres.data_dir).glob("*.log")]
+    assert not leaked(files, *spelled, cookie)

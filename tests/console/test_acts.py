@@ -8,6 +8,7 @@ import pytest_twisted
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.codes import digest
+from solisync.web.console import signing_in
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
 from tests.harness.service import refused
@@ -166,3 +167,19 @@ async def test_grave_acts_are_few(console, server, ann):
     assert 0 < int(answer.headers["retry-after"]) <= 600
     await act(console, "PUT", f"{player}/lock", locked=True)
     assert server.sql("SELECT count(*) FROM admin_acts WHERE act = 'link'") == [(10,)]
+
+
+async def test_refusals_of_admins_are_counted(console, server, ann, monkeypatch):
+    """For the alerts: sign-ins with a wrong code, and grave acts over the limit."""
+    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
+    counted = server.service._metrics.registry.get_sample_value
+    asked = {"route": "/api/admin/session", "method": "POST", "status": "401"}
+    before = counted("solisync_http_requests_total", asked) or 0
+    assert (await console.ask("POST", "/session", {"name": "root", "code": "K7QF"})).status == 401
+    assert counted("solisync_http_requests_total", asked) == before + 1
+    grave = {"limit": "admin_grave"}
+    before = counted("solisync_rate_limit_refusals_total", grave)
+    answers = [await console.ask("POST", f"/players/{NOBODY}/password-link", WHY) for _ in range(11)]
+    refused = [answer.status for answer in answers].count(429)
+    assert refused >= 1
+    assert counted("solisync_rate_limit_refusals_total", grave) == before + refused

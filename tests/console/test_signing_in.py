@@ -3,8 +3,10 @@
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
-from solisync.rules.codes import digest
+from solisync.rules.admins import CODE_DIGITS
+from solisync.rules.codes import digest, new_code
 from solisync.web.console import signing_in
+from tests.harness.concurrency import gather
 from tests.harness.console import SITE
 
 
@@ -91,3 +93,17 @@ async def test_an_admin_ends_own_sessions_alone(console, server):
         assert (await console.ask("DELETE", f"/me/sessions/{session_id}")).status == 404
     assert (await console.ask("DELETE", f"/me/sessions/{first}")).status == 200
     assert len((await console.get("/me"))["sessions"]) == 1
+
+
+async def test_guessing_keeps_nobody_out(console, administrate, soon):
+    """Many guesses at a known and at an unknown name get the same words; a right code works in their midst."""
+    await administrate("admins", "add", "ann")
+    code = await code_of(administrate)
+    guesses = [{"name": name, "code": new_code(CODE_DIGITS)} for _ in range(15) for name in ("ann", "nobody")]
+    asking = gather(30, lambda guess: console.ask("POST", "/session", guess), guesses)
+    right = console.ask("POST", "/session", {"name": "ann", "code": code})
+    refused, answer = await gatherResults([Deferred.fromCoroutine(each) for each in (asking, right)])
+    assert answer.status == 200
+    assert {each.status for each in refused} <= {401, 429}
+    told = {(guess["name"], each.content) for guess, each in zip(guesses, refused, strict=True) if each.status == 401}
+    assert len({content for _, content in told}) == 1

@@ -148,6 +148,51 @@ def test_the_frequent_jobs_are_done_by_hand(console, running):
     assert acts == ["suspend", "unsuspend", "name", "remove_avatar", "link", "delete"]
 
 
+CLICKS = """
+    addEventListener("click", (event) => event.detail && (window.clicks = (window.clicks ?? 0) + 1), true)
+"""
+
+
+def clicks(page, done):
+    """How many clicks of the pointer something takes on this page."""
+    page.evaluate("window.clicks = 0")
+    done()
+    return page.evaluate("window.clicks")
+
+
+def test_the_frequent_jobs_take_few_clicks(console, running):
+    """From the page of a player: three to act, one for a choice in a menu included, which the keyboard does here."""
+    visitor = console()
+    visitor.page.add_init_script(CLICKS)
+    page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
+    assert clicks(page, lambda: choose(page, "Suspend …", "spam")) == 2
+    page.wait_for_selector("button:has-text('End the suspension …')")
+    assert clicks(page, lambda: choose(page, "Remove the avatar …", "avatar")) == 2
+    page.wait_for_selector("button:has-text('Remove the avatar')", state="detached")
+    assert clicks(page, lambda: choose(page, "Give back the account …", "takeover")) == 2
+    page.keyboard.press("Escape")
+    (export,) = page.locator("a[download]").all()
+    with page.expect_download():
+        assert clicks(page, export.click) == 1
+    page = visitor.open("/")
+    page.wait_for_selector("#findings")
+    assert "Findings" in page.inner_text("#findings")
+
+
+def test_data_stay_when_nothing_newer_can_be_had(console, running):
+    """The overview keeps its numbers, marked as old, until there are newer ones."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn)
+    page.wait_for_selector("#numbers dl")
+    away = {"status": 503, "headers": {"Error-Code": "unavailable"}, "json": {"error": "service unavailable"}}
+    page.route("**/api/admin/service*", lambda route: route.fulfill(**away))
+    page.wait_for_selector("#numbers .old")
+    assert page.locator("#numbers dl").count() == 1
+    page.unroute("**/api/admin/service*")
+    page.wait_for_selector("#numbers .old", state="detached")
+    visitor.complaints.clear()  # of the 503
+
+
 def test_the_keyboard_is_enough(console, running):
     """The dialog opens on its first field, Escape leaves it, and nothing is done."""
     visitor = console()
