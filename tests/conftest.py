@@ -23,7 +23,6 @@ from solisync.access import passwords
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
-from solisync.settings.table import TABLE
 from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked
@@ -33,7 +32,7 @@ from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import KEPT, QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import launching, reset_ignored_interrupt
-from tests.harness.service import ready, start
+from tests.harness.service import FEWER_CONNECTIONS, POOL_SIZE, ready, start
 
 TEST_SECONDS = 5 * PATIENCE
 CONNECTIONS = """
@@ -41,6 +40,7 @@ CONNECTIONS = """
     WHERE datname = current_database() AND application_name = 'solisync' AND state = 'idle'
 """
 WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
+ALL_CONNECTIONS = {"SOLISYNC_DATABASE_CONNECTIONS": str(POOL_SIZE)}
 
 _numbers = itertools.count(1)
 
@@ -101,6 +101,7 @@ def pytest_configure(config):
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
         forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
+        FEWER_CONNECTIONS.clear()
 
 
 def pytest_collection_modifyitems(config, items):
@@ -308,7 +309,7 @@ def no_old_connections():
 
 @pytest.fixture(scope="session")
 def shared_service(reactor, shared_dsn):
-    settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
+    settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1", **ALL_CONNECTIONS}
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
     pool_of_service = running.service._database.pool  # still filling, it would open files that a test counts
     whole = until(reactor, lambda: pool_of_service.idle == running.service._settings.database_connections)
@@ -335,12 +336,11 @@ def administrate(reactor, shared_dsn):
 def shared_nodes(shared_dsn, reactor, logs):
     with launching(logs) as launch:
         connected = len(run_sql(shared_dsn, CONNECTIONS))
-        running = [launch_service(launch, shared_dsn) for _ in range(2)]
+        running = [launch_service(launch, shared_dsn, **ALL_CONNECTIONS) for _ in range(2)]
         for node in running:
             pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
         # a connection that is still being set up may get into a deadlock with whoever empties all tables
-        size = next(int(setting.default) for setting in TABLE if setting.field == "database_connections")
-        whole = until(reactor, lambda: len(run_sql(shared_dsn, CONNECTIONS)) >= connected + len(running) * size)
+        whole = until(reactor, lambda: len(run_sql(shared_dsn, CONNECTIONS)) >= connected + len(running) * POOL_SIZE)
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
         yield running
         for node in running:
