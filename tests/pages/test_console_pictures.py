@@ -1,0 +1,41 @@
+"""Pictures of the console for docs/console.md, made anew where SCREENSHOTS says."""
+
+import io
+import os
+from pathlib import Path
+
+from tests.checking.uploads import game
+from tests.harness.postgres import run_sql
+from tests.pages.test_console import choose, sign_in
+from tests.pages.visitor import Game, Visitor
+
+NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
+
+
+def test_pictures_of_the_console(chromium, running, site, tmp_path):
+    """The overview and a player, on a wide screen in the light scheme."""
+    from PIL import Image
+
+    target = Path(os.environ.get("SCREENSHOTS") or tmp_path)
+    target.mkdir(exist_ok=True)
+    for number, name in enumerate(NAMES):
+        player = Game(site, name.lower())
+        player.seen_as(name)
+        player.upload(game(number, undo=number > 3))
+    run_sql(running.dsn, "INSERT INTO admins (name) VALUES ('root')")
+    ((eve,),) = run_sql(running.dsn, "SELECT id::text FROM users WHERE username = 'eve'")
+    visitor = Visitor(chromium, running.console, reduced_motion="reduce")
+    visitor.context.set_extra_http_headers({})
+    page = sign_in(visitor, running.dsn, f"/players/{eve}")
+    choose(page, "Lock …", "name")
+    visitor.settle()
+    page.wait_for_selector("text=Unlock")
+    for name, path in (("console-player", f"/players/{eve}"), ("console", "/")):
+        visitor.open(path)
+        page.wait_for_selector("table")
+        page.evaluate("document.activeElement.blur()")
+        image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        image.save(target / f"{name}-wide.webp", quality=72, method=6)
+        assert (target / f"{name}-wide.webp").stat().st_size < 80_000
+    visitor.context.close()
+    assert visitor.complaints == []
