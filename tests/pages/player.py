@@ -32,6 +32,14 @@ KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
   };
 })"""
 KEPT = "JSON.parse(localStorage['solisync.game'])"
+# A game in which no card fits anywhere any more.
+STUCK = (
+    {"seed": 3186, "draw_mode": "DrawThree"},
+    [
+        *(("t4", "f0", 1), None, ("w", "t0", 1), ("t2", "t0", 1), ("t3", "t2", 1)),
+        *(None, None, ("w", "t0", 1), ("w", "t0", 1), ("t3", "t0", 1)),
+    ],
+)
 
 
 def won_game(number=0):

@@ -3,7 +3,7 @@
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.postgres import run_sql
-from tests.pages.player import Hand, keep, won_game
+from tests.pages.player import STUCK, Hand, keep, opened, won_game
 from tests.pages.visitor import SIZES, Game, picture, until
 
 SUSPEND = """
@@ -31,11 +31,11 @@ class Judge:
         self.checks = 0
         self.found = []
 
-    def look(self, visitor, state):
+    def look(self, visitor, state, sizes=SIZES):
         # axe is added to the page by a way that its policy does not forbid, but would be one more global.
         page = visitor.page
         page.evaluate(self.script)
-        for width, height in SIZES.items():
+        for width, height in sizes.items():
             page.set_viewport_size({"width": width, "height": height})
             for scheme, options in SCHEMES:
                 page.emulate_media(color_scheme=scheme)
@@ -61,8 +61,33 @@ def look_at_play(visitor, look):
     replay, moves = won_game(2)
     keep(visitor.page, replay, moves)
     look(visitor, "/play", "won")
+    keep(visitor.page, *STUCK)
+    look(visitor, "/play", "stuck", lambda page: page.wait_for_selector("#stuck:not([hidden])"))
     keep(visitor.page, {**replay, "seed": 1}, [None] * 24)
     look(visitor, "/play", "a game in play")
+
+
+def share(page):
+    """Ask for the link of a win, in a browser that can neither share nor copy it."""
+    page.evaluate("""() => {
+      for (const name of ["share", "clipboard"]) Object.defineProperty(navigator, name, { value: undefined });
+    }""")
+    page.locator("#won-next button", has_text="Share").click(timeout=PATIENCE * 1000)
+    page.wait_for_selector("#won-next input")
+
+
+def look_at_carried_cards(visitor, judge):
+    """A drag, which ends when the window changes."""
+    for size in SIZES.items():
+        visitor.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+        page = opened(visitor, "/play?deal=42&draw=three")
+        page.mouse.move(*Hand(page).centre("t1"))
+        page.mouse.down()
+        page.mouse.move(200, 300)
+        page.wait_for_selector(".carried")
+        judge.look(visitor, "cards are carried", dict([size]))
+        assert page.locator(".carried").count() == 1
+        page.mouse.up()
 
 
 def submitted(form, **fields):
@@ -130,6 +155,7 @@ def test_axe_has_nothing_to_say(visit, running, site, figure):
     look(out, "/replays?mode=Zen&draw=DrawThree", "filtered")
 
     look_at_play(out, look)
+    look_at_carried_cards(out, judge)
 
     look(out, "/account", "refused", submitted("in", name="ann", password="wrong wrong"))
     Game(site, "bob")
@@ -168,6 +194,8 @@ def test_axe_has_nothing_to_say(visit, running, site, figure):
         "self-reported",
         lambda page: (page.click("#tab-reported"), page.wait_for_selector("#reports table")),
     )
+    keep(inside.page, *won_game(2))
+    look(inside, "/play", "a win to share", share)
     look(inside, f"/replays/{replay_id}", "deleting a replay", lambda page: page.click("#delete"))
     look(inside, "/account", "deleting a game", lambda page: page.locator("#games button.danger").first.click())
 

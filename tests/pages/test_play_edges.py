@@ -1,5 +1,6 @@
 """What is rare at a game to play: crashes, taps in mid-flight, late wins, refusals of each call."""
 
+import contextlib
 import json
 from functools import partial
 
@@ -11,7 +12,7 @@ from tests.harness.boards import check
 from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import wins
 from tests.pages.engine import UPLOAD
-from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, won_game
+from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
 from tests.pages.visitor import Game, until
 
 FINISH = """async () => {
@@ -44,6 +45,32 @@ def test_undos_are_found_without_a_right_list_of_their_places(visitor, site):
         verdicts.append(ann.call("GET", f"/api/replays/{replay_id}/verdict"))
     found = {(verdict["status"], verdict["score"], verdict["undos"]) for verdict in verdicts}
     assert found == {("verified", replay["final_score"], told.undos)}
+
+
+def test_a_killed_tab_loses_nothing(visit):
+    """Its process dies in mid-drag; the next tab shows the game, to the move, and plays on."""
+    from playwright.sync_api import Error
+
+    visitor = visit()
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    for _ in range(3):
+        hand.stock()
+    page.mouse.move(*hand.centre("t1"))
+    page.mouse.down()
+    page.mouse.move(200, 300)
+    page.wait_for_selector(".carried")
+    before = kept(page)
+    with page.expect_event("crash"), contextlib.suppress(Error):
+        page.goto("chrome://crash")
+    visitor.page = page = visitor.context.new_page()
+    opened(visitor)
+    until(page, "!document.getElementById('board').inert")
+    after = kept(page)
+    assert {**after, "ms": 0} == {**before, "ms": 0}
+    assert after["ms"] >= before["ms"]
+    Hand(page).stock()
+    until(page, "document.getElementById('moves').textContent === '4 moves'")
 
 
 def test_a_tap_during_a_flight_counts(visitor):
@@ -152,6 +179,26 @@ def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
         stats = Game(site, login=True).call("GET", "/api/sync/pull")["merged"]["stats"]
         assert (stats["games_played"], stats["games_won"]) == (number, number), status
     assert journals(page, f"{JOURNALS}.known.length") == len(REFUSALS)
+
+
+@pytest.mark.parametrize("call", ["sync/pull", "sync/push", "replays"])
+def test_a_deleted_account_is_noticed_at_each_call(visit, call):
+    """Whichever of them is told first, nothing of the account stays here, and nothing is asked again."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    asked = []
+
+    def refuse(route):
+        asked.append(route.request.url)
+        gone = {"Error-Code": "user_not_found"}
+        route.fulfill(status=404, headers=gone, json={"error": "user not found"})
+
+    ann.context.route(f"**/api/{call}", refuse)
+    keep(ann.page, *won_game(2))
+    page = opened(ann)
+    until_journals(page, f"{JOURNALS}.known.length === 1 && !{JOURNALS}.of.ann")
+    ann.settle()
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("way", ["shared", "copied", "shown"])

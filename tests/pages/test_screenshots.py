@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.checking.uploads import game
 from tests.harness.constants import PASSWORD, PATIENCE
-from tests.pages.player import keep, won_game
+from tests.pages.player import STUCK, Hand, keep, opened, won_game
 from tests.pages.visitor import Game, picture, until
 
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
@@ -31,6 +31,40 @@ def new_codes(page):
     page.evaluate("codes.scrollIntoView()")
 
 
+def lose_the_network(visitor):
+    """A win of a page that was loaded before, on the screen."""
+    replay, moves = won_game(2)
+    visitor.context.route("**/api/replays", lambda route: route.abort())
+    visitor.context.route("**/api/sync/**", lambda route: route.abort())
+    keep(visitor.page, replay, moves[:-1], ms=250_000)
+    page = opened(visitor)
+    Hand(page).drag(moves[-1])
+    until(page, "document.getElementById('outbox').textContent.includes('Not connected')")
+
+
+def pictures_of_states(visit, take, **options):
+    """A game that nobody can go on with, or keep, or that is played elsewhere."""
+    guest = visit(**options)
+    keep(guest.page, *STUCK, ms=64_000)
+    take("play-stuck", "/play", visitor=guest)
+    replay, moves = won_game(1)
+    keep(guest.page, replay, moves[:150], ms=192_000)
+    opened(guest)
+    playing, guest.page = guest.page, guest.context.new_page()
+    take(
+        "play-elsewhere",
+        "/play",
+        lambda page: until(page, "document.getElementById('notice').textContent"),
+        visitor=guest,
+    )
+    playing.close()
+    keep(guest.page, replay, moves, ms=312_000)
+    take("play-signed-out", "/play", lambda page: until(page, "result.textContent.includes('Sign in')"), visitor=guest)
+    forgetful = visit(**options)
+    forgetful.context.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } })")
+    take("play-nothing-kept", "/play?deal=42&draw=three", visitor=forgetful)
+
+
 def test_pictures_of_all_pages(visit, site, tmp_path):
     """Each on a wide screen in the light scheme, and on a narrow one in the dark."""
     from PIL import Image
@@ -47,8 +81,8 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
     for width, scheme, kind in ((1280, "light", "wide"), (390, "dark", "narrow")):
         visitor = visit(width=width, scheme=scheme, reduced_motion="reduce")
 
-        def take(name, path, act=None, visitor=visitor, kind=kind):
-            page = visitor.open(path)
+        def take(name, path=None, act=None, visitor=visitor, kind=kind):
+            page = visitor.open(path) if path else visitor.page
             if act:
                 act(page)
                 visitor.settle()
@@ -72,11 +106,14 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         take("play", "/play", lambda page: page.click("#hint"))
         keep(visitor.page, replay, moves, ms=312_000)
         take("play-won", "/play", proved)
+        pictures_of_states(visit, take, width=width, scheme=scheme, reduced_motion="reduce")
         take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")
         take("player", "/players/ann")
         take("account", "/account", lambda page: page.wait_for_selector("#avatar img"))
         take("codes", "/account", new_codes)
-    assert len(list(target.glob("*.webp"))) == 28
+        lose_the_network(visitor)
+        take("play-offline")
+    assert len(list(target.glob("*.webp"))) == 38
     assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000

@@ -47,7 +47,7 @@ function show(flight, pile) {
   byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
   byId("drawn").textContent = `Draw ${game.draw === 3 ? "three" : "one"}`;
   byId("undo").disabled = !game.canUndo;
-  byId("hint").disabled = game.won;
+  byId("hint").disabled = game.won || stuck;
   byId("finish").hidden = !finish(game.position);
   byId("stuck").hidden = !stuck;
   byId("read-out").hidden = true;
@@ -119,6 +119,16 @@ function tick() {
 
 // From one game to the next
 
+/** Say which deal it is. */
+function describe() {
+  const { seed, draw, day } = game;
+  const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
+  byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
+  byId("goal").hidden = !day;
+  byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", the bonus for a fast win included" : ""}`;
+  byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}.`;
+}
+
 /** Begin or take up a game. @param {Game} next */
 function begin(next) {
   game = next;
@@ -126,13 +136,9 @@ function begin(next) {
   byId("board").inert = !seat?.taken;
   keepGame(game);
   show(0);
-  const { seed, draw, day } = game;
-  history.replaceState(null, "", `/play?deal=${seed}&draw=${draw === 3 ? "three" : "one"}`);
-  const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
-  byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
-  byId("goal").hidden = !day;
-  byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", the bonus for a fast win included" : ""}`;
-  byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}. The address of this page is a link to it.`;
+  describe();
+  byId("deal-facts").append(" The address of this page is a link to it.");
+  history.replaceState(null, "", `/play?deal=${game.seed}&draw=${game.draw === 3 ? "three" : "one"}`);
   setTimeout(async () => { // when the cards are there
     const { opened } = await results();
     if (!(await opened(next)) && game === next) newDeal();
@@ -272,6 +278,7 @@ if (!local) notice("This browser keeps nothing: a reload loses the game.");
 const kept = keptGame();
 if (kept) {
   game = kept;
+  describe();
   show(0);
 } else await open();
 const [{ Seat }] = await Promise.all([import("./seat.js"), table.draggable().catch(() => {})]);
