@@ -57,7 +57,7 @@ test-ha: venv  ## test deploy/patroni under load, and make each part fail (needs
 test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)
 	@$(PYTHON) .ci/environment.py pages
 	@$(BIN)/python -m tests.pages
-	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire
+	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire -n 2 --dist worksteal
 
 lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json

@@ -58,13 +58,13 @@ def look_at_play(visitor, look):
     look(visitor, deal, "the board as text", lambda page: page.click("#read"))
     look(visitor, deal, "leaving", lambda page: (Hand(page).stock(), page.click("#new")))
     look(visitor, "/play?deal=01", "no such deal")
-    replay, moves = won_game(2)
-    keep(visitor.page, replay, moves)
-    look(visitor, "/play", "won")
     keep(visitor.page, *STUCK)
     look(visitor, "/play", "stuck", lambda page: page.wait_for_selector("#stuck:not([hidden])"))
+    replay, moves = won_game(2)
     keep(visitor.page, {**replay, "seed": 1}, [None] * 24)
     look(visitor, "/play", "a game in play")
+    keep(visitor.page, replay, moves)
+    look(visitor, "/play", "won", lambda page: page.wait_for_selector("#won:not([hidden])"))
 
 
 def share(page):
