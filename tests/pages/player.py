@@ -166,7 +166,7 @@ def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
         for move in moves
     )
     game = {
-        "id": "3f2c0e9a-0000-4000-8000-000000000001",
+        "id": f"3f2c0e9a-0000-4000-8000-{len(moves):012}",  # another one for another game, or it counts as known
         "deal": str(replay["seed"]),
         "draw": 3 if replay["draw_mode"] == "DrawThree" else 1,
         "day": day,

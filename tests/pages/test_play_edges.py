@@ -54,7 +54,7 @@ def test_a_killed_tab_loses_nothing(visit):
     visitor = visit()
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
-    for _ in range(3):
+    for _ in range(3):  # while the card before still flies
         hand.stock()
     page.mouse.move(*hand.centre("t1"))
     page.mouse.down()

@@ -166,6 +166,8 @@ export class Board {
       || position.down[pile] !== this.shown?.down[pile]);
     /** @type {Map<HTMLElement, DOMRect>} */
     const flying = new Map();
+    /** @type {Set<HTMLElement>} */
+    const turned = new Set(flight ? this.shown?.piles.s.map((card) => this.cards[card].item) : []);
     if (flight) {
       for (const pile of changed) {
         for (const card of position.piles[pile]) {
@@ -180,7 +182,8 @@ export class Board {
       const to = item.getBoundingClientRect();
       if (!from.width || !to.width) continue; // it was, or is, under others
       const way = `${from.left - to.left}px ${from.top - to.top}px`;
-      item.animate([{ translate: way, zIndex: 9 }, { translate: "0px 0px", zIndex: 9 }],
+      const above = { zIndex: 9, pointerEvents: turned.has(item) ? "none" : "auto" }; // the next click is for the stock
+      item.animate([{ translate: way, ...above }, { translate: "0px 0px", ...above }],
         { duration: flight, easing: "cubic-bezier(.3, .7, .3, 1)" });
     }
   }
