@@ -81,9 +81,11 @@ def look_at_carried_cards(visitor, judge):
     for size in SIZES.items():
         visitor.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
         page = opened(visitor, "/play?deal=42&draw=three")
-        page.mouse.move(*Hand(page).centre("t1"))
+        x, y = Hand(page).centre("t6")
+        page.mouse.move(x, y)
         page.mouse.down()
-        page.mouse.move(200, 300)
+        page.mouse.move(x - 30, y + 30)
+        page.mouse.move(x + 60, y + 60)
         page.wait_for_selector(".carried")
         judge.look(visitor, "cards are carried", dict([size]))
         assert page.locator(".carried").count() == 1
