@@ -32,7 +32,7 @@ from tests.harness.entry_points import launch_service
 from tests.harness.http_requests import pool
 from tests.harness.postgres import KEPT, QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import launching, reset_ignored_interrupt
-from tests.harness.service import FEWER_CONNECTIONS, POOL_SIZE, ready, start
+from tests.harness.service import POOL_SIZE, ready, start
 
 TEST_SECONDS = 5 * PATIENCE
 CONNECTIONS = """
@@ -40,7 +40,6 @@ CONNECTIONS = """
     WHERE datname = current_database() AND application_name = 'solisync' AND state = 'idle'
 """
 WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
-ALL_CONNECTIONS = {"SOLISYNC_DATABASE_CONNECTIONS": str(POOL_SIZE)}
 
 _numbers = itertools.count(1)
 
@@ -101,7 +100,6 @@ def pytest_configure(config):
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
         forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
-        FEWER_CONNECTIONS.clear()
 
 
 def pytest_collection_modifyitems(config, items):
@@ -309,7 +307,7 @@ def no_old_connections():
 
 @pytest.fixture(scope="session")
 def shared_service(reactor, shared_dsn):
-    settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1", **ALL_CONNECTIONS}
+    settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
     pool_of_service = running.service._database.pool  # still filling, it would open files that a test counts
     whole = until(reactor, lambda: pool_of_service.idle == running.service._settings.database_connections)
@@ -336,7 +334,7 @@ def administrate(reactor, shared_dsn):
 def shared_nodes(shared_dsn, reactor, logs):
     with launching(logs) as launch:
         connected = len(run_sql(shared_dsn, CONNECTIONS))
-        running = [launch_service(launch, shared_dsn, **ALL_CONNECTIONS) for _ in range(2)]
+        running = [launch_service(launch, shared_dsn) for _ in range(2)]
         for node in running:
             pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
         # a connection that is still being set up may get into a deadlock with whoever empties all tables

@@ -1,6 +1,7 @@
 """What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
 import ast
+import contextlib
 import json
 import os
 import signal
@@ -205,7 +206,10 @@ def test_a_forked_process_that_a_signal_ends_says_so(number):
 
 def sockets(pid):
     """The sockets and pipes that a process has."""
-    names = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    names = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            names.add(os.readlink(file))
     return {name for name in names if name.startswith(("socket:", "pipe:"))}
 
 

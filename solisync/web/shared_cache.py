@@ -21,10 +21,13 @@ class CoalescingCache(Generic[T]):
     One value is kept for each variant that is ever asked for: they are the program's own, never a client's text.
     """
 
+    seconds = SECONDS
+
     def __init__(
-        self, load: Callable[..., Coroutine[Any, Any, T]], *, reactor: ReactorBase, seconds: float = SECONDS
+        self, load: Callable[..., Coroutine[Any, Any, T]], *, reactor: ReactorBase, seconds: float | None = None
     ) -> None:
-        self._seconds = seconds
+        if seconds is not None:
+            self.seconds = seconds
         self._load = load
         self._reactor = reactor
         self._latest: dict[tuple[bool, ...], _Loading[T]] = {}
@@ -34,7 +37,7 @@ class CoalescingCache(Generic[T]):
         now = self._reactor.seconds()
         latest = self._latest.get(variant)
         # the clock may have been set back
-        if latest is None or latest.failed or not latest.began <= now < latest.began + self._seconds:
+        if latest is None or latest.failed or not latest.began <= now < latest.began + self.seconds:
             latest = self._latest[variant] = _Loading(self._load(*variant), now)
         if not latest.ended.called:
             await shielded(latest.ended)

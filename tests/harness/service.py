@@ -17,9 +17,6 @@ from tests.harness.postgres import run_sql
 
 housekeeping.EVERY_SECONDS = 3_600.0  # a round would delete what another test on the same database counts
 history.EVERY_SECONDS = 3_600.0  # likewise, it would add rows
-# Each connection prepares all statements. The services that most tests share have as many as by default, and with
-# --fire all services.
-FEWER_CONNECTIONS = {"SOLISYNC_DATABASE_CONNECTIONS": "4"}
 POOL_SIZE = next(int(setting.default) for setting in TABLE if setting.field == "database_connections")
 
 
@@ -31,7 +28,6 @@ def environment(dsn, **more):
         "SOLISYNC_LISTEN": "tcp:0:interface=127.0.0.1",
         "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
         "SOLISYNC_CHECKERS": "0",  # a test of the checks has its own
-        **FEWER_CONNECTIONS,
         **more,
     }
 

@@ -8,7 +8,7 @@ import pytest
 
 from solisync.access.tokens import Tokens
 from solisync.client import ApiError, TokenPair
-from solisync.web import shared_cache
+from solisync.web.shared_cache import CoalescingCache
 from tests.harness import original_server as there
 from tests.harness.constants import SECRET
 from tests.harness.entry_points import SOLISYNC
@@ -37,7 +37,7 @@ def timed(part):
 @pytest.fixture(autouse=True)
 def lists_are_new(monkeypatch):
     """The service remembers no list of the test before."""
-    monkeypatch.setattr(shared_cache, "SECONDS", 0.0)
+    monkeypatch.setattr(CoalescingCache, "seconds", 0.0)
 
 
 @pytest.fixture
