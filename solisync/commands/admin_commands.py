@@ -24,7 +24,7 @@ ADMIN_COMMANDS = (
     Command(
         "admins sessions",
         admins.sessions,
-        "list the sessions of admins, or end those of one",
+        "list sessions of admins, or end the sessions of one admin",
         (
             argument("name", "only those of this admin", metavar="ADMIN", nargs="?"),
             argument("--end", "end all of them, at once", action="store_true"),

@@ -18,7 +18,7 @@ const REASONS = {
 };
 
 /** @typedef {{label: string, name: string, value?: string, kind?: "text" | "check" | "time", hint?: string}} Field */
-/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean, undo?: () => unknown}} Plan */
+/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean}} Plan */
 
 /** Text of a player, which can't change the direction of what is around it. @param {string | null | undefined} text */
 export const bdi = (text) => h("bdi", {}, text ?? "–");
