@@ -1,7 +1,7 @@
 """Questions that cost the database seconds are answered one after the other, so that players don't wait for them."""
 
-from collections.abc import Awaitable, Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock
 
@@ -21,18 +21,11 @@ class DearQuestions:
     def __init__(self) -> None:
         self._lock = DeferredLock()
 
-    async def ask(self, question: Callable[P, Awaitable[T]], *arguments: P.args, **options: P.kwargs) -> T:
+    async def ask(self, question: Callable[P, Coroutine[Any, Any, T]], *arguments: P.args, **options: P.kwargs) -> T:
         """The answer of `question`; raises Unavailable when WAITING others wait.
 
         Whoever hangs up makes no room for another: the question is asked to its end.
         """
         if len(self._lock.waiting) >= WAITING:
             raise Unavailable(RETRY_SECONDS)
-        return await shielded(Deferred.fromCoroutine(self._in_turn(lambda: question(*arguments, **options))))
-
-    async def _in_turn(self, question: Callable[[], Awaitable[T]]) -> T:
-        await self._lock.acquire()
-        try:
-            return await question()
-        finally:
-            self._lock.release()
+        return await shielded(self._lock.run(lambda: Deferred.fromCoroutine(question(*arguments, **options))))
