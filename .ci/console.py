@@ -1,9 +1,11 @@
 """Run a service with a console for whoever sits at this terminal: `console.py PORT COMMAND…`.
 
 The console has a port of its own on this machine, and an admin `local`, who is removed when the run ends, and before
-the next one adds it again, should this one be killed. Its link has a code that works once.
+the next one adds it again, should this one be killed. Its link has a code that works once. The service ends with this
+process, also when this is killed.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -49,6 +51,23 @@ def ready(port: int) -> bool:
         asking.close()
 
 
+def end_with_this_process(group: int) -> None:
+    """Leave a process behind that ends this group of processes as soon as this process is gone, however it ends.
+
+    It sees the end of a pipe that only this process writes to. Signals of the terminal don't reach it.
+    """
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(reading)
+        return
+    os.setsid()
+    os.close(writing)
+    os.read(reading, 1)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGTERM)
+    os._exit(0)
+
+
 port, command = int(sys.argv[1]), sys.argv[2:]
 if os.environ.get("SOLISYNC_ADMIN_LISTEN"):  # whoever has named a listener has admins too
     os.execvp(command[0], command)  # noqa: S606
@@ -60,6 +79,7 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 added = False
 # in a group of its own: Ctrl-C is for this process first, so that the admin goes while there is a database
 with subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, process_group=0) as service:
+    end_with_this_process(service.pid)
     while service.poll() is None and not wanted:
         if not added and ready(port):
             administrate("remove", ADMIN, "--yes")

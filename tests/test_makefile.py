@@ -46,7 +46,7 @@ class Ready(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200 if self.path == "{READY}" else 404)
         self.end_headers()
-print("console at", os.environ.get("SOLISYNC_ADMIN_LISTEN"), flush=True)
+print("console at", os.environ.get("SOLISYNC_ADMIN_LISTEN"), "run by", os.getppid(), flush=True)
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda number, _: sys.exit(print("ended", file=open(os.environ["HOME"] + "/said", "a"))))
 http.server.HTTPServer(("127.0.0.1", int(os.environ["SOLISYNC_LISTEN"].split(":")[1])), Ready).serve_forever()
@@ -177,6 +177,20 @@ def test_a_terminal_gets_a_console(make, launch, place, how):
             running.popen.send_signal(how)
         wait_for(lambda: "ended" in said.read_text())
     assert said.read_text().endswith(" --json\nadmins remove local --yes\nended\n")
+
+
+def test_a_killed_console_leaves_no_service(make, launch, place):
+    """The service ends with whatever runs it, unasked; the admin stays till next time."""
+    program = place / ".venv" / "bin" / "solisync"
+    program.write_text(ADMINISTERED)
+    with terminal() as (_, theirs):
+        words = "make", "-C", place, f"PYTHON={sys.executable}", "run", f"PORT={free_port()}"
+        running = launch(*words, HOME=place, stdin=theirs)
+        wait_for(lambda: "/#local=K7QF-9M2D" in running.log)
+        (console,) = re.findall(r"run by (\d+)", running.log)
+        os.kill(int(console), signal.SIGKILL)
+        wait_for(lambda: "ended" in (place / "said").read_text())
+    assert (place / "said").read_text().endswith("admins code local --json\nended\n")
 
 
 def test_without_a_terminal_there_is_no_console(make):

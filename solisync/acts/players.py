@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from ..access.rate_limit import buckets_of
-from ..errors import Conflict, DatabaseError
+from ..errors import BadRequest, Conflict, DatabaseError
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
@@ -83,8 +83,10 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
     return Done(changed=True, before=former, after=username)
 
 
-async def delete(transaction: Transaction, player: Player) -> Done:
-    """Delete a player and all that is theirs, as they can themselves."""
+async def delete(transaction: Transaction, player: Player, *, username: str | None = None) -> Done:
+    """Delete a player and all that is theirs, as they can themselves; raises BadRequest unless that is the username."""
+    if username not in (None, player.username):
+        raise BadRequest("bad_field", "username is not that of this player")
     deleted = await accounts.delete(transaction, player.id, buckets_of(player.id))
     return Done(changed=deleted)
 

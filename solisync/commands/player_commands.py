@@ -101,6 +101,7 @@ PLAYER_COMMANDS = (
         export.export,
         "write all data about a player, without password and tokens, as one JSON document",
         (USER,),
+        acts=True,
     ),
     Command(
         "users history",

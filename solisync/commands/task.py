@@ -60,8 +60,12 @@ class Task:
         """What performs acts, as whoever runs the command, for the reason that the command was given."""
         why = Why(self.chosen.reason, self.chosen.note)
         async with self.database() as database:
-            by = Actor("shell", self._login_name())
-            yield Acting(database=database, publish=telling(database), by=by, why=why)
+            yield Acting(database=database, publish=telling(database), by=self.actor, why=why)
+
+    @property
+    def actor(self) -> Actor:
+        """Who runs the command, for the record of acts."""
+        return Actor("shell", self._login_name())
 
     def _login_name(self) -> str:
         """Who runs the command: before sudo, if that has run it."""

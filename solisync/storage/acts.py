@@ -12,7 +12,7 @@ from . import paging
 from .accounts import Player
 from .rows import many, maybe
 
-EXPORT = "export"  # over HTTP, where it is reading: it is in the record, and changes nothing
+EXPORT = "export"  # is in the record, and changes nothing
 SHOWN = 50  # acts on a page of the console
 
 ActorKind = Literal["admin", "shell", "service"]
@@ -124,12 +124,12 @@ def recording(
     return ((RECORD, *who, user_id, replay_id, note, before, after),)
 
 
-async def record(statements: Statements, act: str, user_id: str, *, by: Actor) -> None:
-    """Record what was done with a player and has changed nothing."""
-    steps = recording(
-        act, "player", by=by, reason=None, note=None, user_id=user_id, replay_id=None, before=None, after=None
-    )
-    await statements.run_all(*steps)
+async def record_export(
+    statements: Statements, user_id: str, *, by: Actor, reason: Reason | None = None, note: str | None = None
+) -> None:
+    """Record that somebody carries away what is stored about a player."""
+    who = (by.kind, by.name, EXPORT, "player", reason, by.client, by.request_id)
+    await statements.run(RECORD, *who, user_id, None, note, None, None)
 
 
 async def page(statements: Statements, *, before: int | None, act: str | None, actor: str | None) -> list[RecordedAct]:

@@ -65,9 +65,9 @@ async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rou
     server.sql(
         "CREATE FUNCTION pg_temp_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;"
         f"CREATE TRIGGER stuck BEFORE DELETE ON suspensions FOR EACH ROW WHEN (OLD.user_id = '{stuck}')"
-        " EXECUTE FUNCTION pg_temp_fail();"
-        "CREATE TRIGGER stuck BEFORE DELETE ON refresh_tokens FOR EACH ROW EXECUTE FUNCTION pg_temp_fail()"
-    )
+        " EXECUTE FUNCTION pg_temp_fail()"
+    )  # each lock in a transaction of its own
+    server.sql("CREATE TRIGGER stuck BEFORE DELETE ON refresh_tokens FOR EACH ROW EXECUTE FUNCTION pg_temp_fail()")
     await server.player("gone")
     server.sql("UPDATE refresh_tokens SET expires_at = now() - interval '1 day'")
     server.sql("UPDATE access_cutoffs SET cutoff = 1")

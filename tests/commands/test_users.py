@@ -1,6 +1,7 @@
 """`solisync users`: what it shows, and that it changes no more than it says."""
 
 import json
+import re
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -339,13 +340,15 @@ async def test_deleting_leaves_what_a_player_leaves_who_goes(administrate, serve
 
 
 async def test_an_export_is_the_document_that_the_player_gets(administrate, server):
-    """To the byte, but for the time at which it was made."""
+    """To the byte, but for the time at which it was made, and that it was made."""
     ann = server.client()
     user_id = await play(server.dsn, ann, "ann")
     document = (await ann.export()).decode()
     for user in ("ann", user_id):
-        printed = await administrate("users", "export", user)
-        assert printed.partition(",")[2] == document.partition(",")[2]
+        printed = await administrate("users", "export", user, "--reason", "request")
+        assert json.loads(printed)["moderation"]["acts"][-1]["act"] == "export"
+        unrecorded = re.sub(r'"acts":\[[^]]+\]', '"acts":[]', printed)
+        assert unrecorded.partition(",")[2] == document.partition(",")[2]
         assert json.loads(printed)["exported_at"] > json.loads(document)["exported_at"]
 
 

@@ -5,12 +5,15 @@ from uuid import uuid4
 
 import pytest
 import pytest_twisted
+from twisted.internet.defer import Deferred
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.codes import digest
 from solisync.web.console import signing_in
+from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
+from tests.harness.postgres import connect
 from tests.harness.service import refused
 
 WHY = {"reason": "other", "note": "seen by hand"}
@@ -106,6 +109,22 @@ async def test_deleting_a_player_wants_the_name(console, server, ann):
     assert server.sql("SELECT count(*) FROM users") == [(0,)]
     assert server.sql("SELECT act FROM admin_acts") == [("delete",)]
     assert server.sql("SELECT count(*) FROM admin_notes") == [(0,)]
+
+
+async def test_the_name_is_compared_with_what_is_deleted(console, server, reactor, ann):
+    """A player who is renamed while the deletion waits stays: the admin has not typed that name."""
+    _, player, _ = ann
+    renaming = connect(server.dsn)
+    try:
+        with renaming.cursor() as cursor:
+            cursor.execute("BEGIN; UPDATE users SET username = 'anna' WHERE username = 'ann'")
+            deleting = Deferred.fromCoroutine(act(console, "POST", f"{player}/delete", 400, username="ann"))
+            await until(reactor, lambda: server.sql("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            cursor.execute("COMMIT")
+        assert "username" in (await deleting)["error"]
+    finally:
+        renaming.close()
+    assert server.sql("SELECT username FROM users") == [("anna",)]
 
 
 async def test_several_are_suspended_at_once(console, server, ann):

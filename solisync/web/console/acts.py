@@ -36,7 +36,6 @@ from ...rules.console_acts import (
 )
 from ...rules.ids import is_id
 from ...rules.recovery import new_reset_token, reset_path
-from ...storage import accounts
 from ...storage.acts import Actor
 
 MANY_SECONDS = 10.0  # for suspending several; the rest is for another request
@@ -114,12 +113,7 @@ class Acts:
 
     async def delete(self, user_id: str, body: DeletionBody, actor: Actor) -> Acted:
         """Delete a player, whose name has to be given."""
-        found = await self.database.autocommit(accounts.find, _known(user_id), None)
-        if found is None:
-            raise NotFound("user_not_found")
-        if found.username != body.username:
-            raise BadRequest("bad_field", "username is not that of this player")
-        return await self._player(players.DELETE, user_id, body, actor)
+        return await self._player(players.DELETE, user_id, body, actor, username=body.username)
 
     async def listed(self, replay_id: str, body: ListedBody, actor: Actor) -> Acted:
         """Take a replay off the lists and hold it, or list it again."""

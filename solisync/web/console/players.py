@@ -19,7 +19,7 @@ from ...rules.ids import canonical_uuid, is_id
 from ...rules.saved import read_saved
 from ...storage import accounts, acts, avatars, export, finding, history, listed_replays, moderation, sessions
 from ...storage.accounts import Summary
-from ...storage.acts import EXPORT, Actor
+from ...storage.acts import Actor
 from ...storage.finding import MOST, FoundPlayer
 from ...storage.moderation import CurrentRestrictions
 from ..wire.reply import Reply
@@ -117,7 +117,7 @@ class PlayerViews:
         if start is None:
             raise NotFound("user_not_found")
         if not head_only:
-            await self.database.autocommit(acts.record, EXPORT, user_id, by=actor)
+            await self.database.autocommit(acts.record_export, user_id, by=actor)
             audit("exported", user_id=user_id)
         pieces = _nothing() if head_only else export_document(self.database.autocommit, start)
         disposition = f'attachment; filename="{filename(start.account.username)}"'
