@@ -405,7 +405,8 @@ ALTER TABLE admin_acts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 CREATE TABLE admin_codes (
     admin text NOT NULL COLLATE pg_catalog."C",
     digest bytea NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    refused integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE admin_notes (

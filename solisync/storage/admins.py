@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
-from ..rules.admins import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
+from ..rules.admins import CODE_LIFETIME, CODE_REFUSALS, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
 from .rows import many, maybe
 
 # Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
@@ -41,20 +41,25 @@ PUT_CODE = Query(
     INSERT INTO admin_codes (admin, digest, expires_at)
     SELECT name, $2::bytea, clock_timestamp() + interval '{CODE_LIFETIME.total_seconds():.0f} s'
     FROM admins WHERE name = $1::text
-    ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at
+    ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at, refused = 0
     RETURNING expires_at
     """,  # noqa: S608
     prepared=False,
     row=lambda expires_at: expires_at,
 )
 
-# One statement: of any number of these with one code, exactly one deletes it and begins a session.
+# One statement: of any number of these with one code, exactly one deletes it and begins a session. A wrong code counts
+# against the right one, whoever sends it.
 BEGIN = Query(
     "admin_begin_session",
     f"""
     WITH spent AS (
         DELETE FROM admin_codes
-        WHERE admin = $1::text AND digest = $2::bytea AND expires_at > clock_timestamp() RETURNING admin
+        WHERE admin = $1::text AND digest = $2::bytea AND expires_at > clock_timestamp() AND refused < {CODE_REFUSALS}
+        RETURNING admin
+    ), counted AS (
+        UPDATE admin_codes SET refused = refused + 1
+        WHERE admin = $1::text AND digest <> $2::bytea AND expires_at > clock_timestamp() AND refused < {CODE_REFUSALS}
     )
     INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client, user_agent)
     SELECT admin, $3::bytea, now, now, $4::text, $5::text FROM spent, clock_timestamp() AS now

@@ -3,7 +3,7 @@
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
-from solisync.rules.admins import CODE_DIGITS
+from solisync.rules.admins import CODE_DIGITS, CODE_REFUSALS
 from solisync.rules.codes import digest, new_code
 from solisync.web.console import signing_in
 from tests.harness.concurrency import gather
@@ -80,6 +80,22 @@ async def test_a_session_that_has_ended_lets_nobody_in(console, server, administ
         case "remove":
             await administrate("admins", "remove", "ann")
     assert (await console.ask("GET", "/me")).status == 401
+
+
+async def test_guesses_of_all_peers_count_against_a_code(console, server, administrate, soon):
+    """After too many a right code is refused as well, with the same words; the next code works."""
+    await administrate("admins", "add", "ann")
+    right = {"name": "ann", "code": await code_of(administrate)}
+    for name in ("ann", "nobody", "ann"):
+        assert (await console.ask("POST", "/session", {"name": name, "code": "0" * 26})).status == 401
+    assert server.sql("SELECT refused FROM admin_codes") == [(2,)]
+    server.sql("UPDATE admin_codes SET refused = %s - 1", (CODE_REFUSALS,))
+    last = await console.ask("POST", "/session", {"name": "ann", "code": "0" * 26})
+    refused = await console.ask("POST", "/session", right)
+    assert (last.status, refused.status, refused.content) == (401, 401, last.content)
+    assert server.sql("SELECT refused FROM admin_codes") == [(CODE_REFUSALS,)]
+    again = {"name": "ann", "code": await code_of(administrate)}
+    assert (await console.ask("POST", "/session", again)).status == 200
 
 
 async def test_an_admin_ends_own_sessions_alone(console, server):

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.task import deferLater
 
 from ...errors import NotFound, TooMany, Unauthorized
@@ -22,35 +23,50 @@ REFUSED_AT_ONCE = 10  # of one peer; others are told to come later, so nobody ke
 
 
 class SigningIn:
-    """Sessions of admins. A right code always begins one, whatever else its peer has sent: nobody is locked out."""
+    """Sessions of admins. A right code begins one, whatever else its peer has sent: nobody is locked out.
+
+    Codes are looked up one after the other, so that those who guess keep one connection to the database busy at most.
+    What bounds the guesses of all peers together is counted there, for each code.
+    """
 
     def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
         self._database = database
         self._reactor = reactor
         self._refused: Counter[str] = Counter()
+        self._lookups = DeferredLock()
 
     async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
         """Spend a code for a session."""
-        secret, digits = new_session_secret(), read_code(body.code, CODE_DIGITS)
-        session: AdminSession | None = None
-        if digits is not None:
-            session = await self._database.autocommit(
-                admins.begin, body.name, digest(digits), secret=digest(secret), client=address, user_agent=user_agent
-            )
+        began, secret = self._reactor.seconds(), new_session_secret()
+        session = await self._look_up(body, digest(secret), address, user_agent)
         if session is None:
             audit("admin sign-in refused")
-            await self._wait(address)
+            await self._wait(address, until=began + REFUSED_SECONDS)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         audit("admin signed in", reason=session.admin)
         signed_in = SignedIn(session.admin, session.expires_at)
         return Reply.of(signed_in).with_headers({"Set-Cookie": admin_cookie.holding(secret)})
 
-    async def _wait(self, address: str) -> None:
+    async def _look_up(self, body: SignIn, secret: bytes, client: str, user_agent: str | None) -> AdminSession | None:
+        digits = read_code(body.code, CODE_DIGITS)
+        if digits is None:
+            return None
+        code = digest(digits)
+
+        async def begin() -> AdminSession | None:
+            return await self._database.autocommit(
+                admins.begin, body.name, code, secret=secret, client=client, user_agent=user_agent
+            )
+
+        return await self._lookups.run(lambda: Deferred.fromCoroutine(begin()))
+
+    async def _wait(self, address: str, *, until: float) -> None:
+        """Wait, so that answers don't tell by their time which names there are."""
         if self._refused[address] >= REFUSED_AT_ONCE:
             raise TooMany(1)
         self._refused[address] += 1
         try:
-            await deferLater(self._reactor, REFUSED_SECONDS)
+            await deferLater(self._reactor, max(until - self._reactor.seconds(), 0))
         finally:
             self._refused[address] -= 1
             if not self._refused[address]:
