@@ -1,13 +1,17 @@
 """What an installation consists of, and that it works away from the checkout."""
 
+import re
 import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from solisync import __version__
 from tests.harness.constants import ROOT
@@ -92,3 +96,25 @@ def test_the_scripts_are_installed(wheel):
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
     assert "solisync = solisync.commands.main:main" in text
     assert "solisync-reset-password = solisync.commands.reset_password:main" in text
+
+
+def dependencies(name, extras=frozenset(), seen=None):
+    """Everything that is installed with a package, by canonical names."""
+    seen = {} if seen is None else seen
+    for wanted in map(Requirement, metadata.requires(name) or ()):
+        given = [{"extra": extra} for extra in extras or {""}]
+        canonical = canonicalize_name(wanted.name)
+        if wanted.marker is not None and not any(map(wanted.marker.evaluate, given)):
+            continue
+        if canonical not in seen or not wanted.extras <= seen[canonical]:
+            seen[canonical] = wanted.extras | seen.get(canonical, set())
+            dependencies(wanted.name, wanted.extras, seen)
+    return set(seen)
+
+
+def test_the_licence_of_each_dependency_is_written_down():
+    """docs/licences.md has a row for each package that an installation brings; `make release-check` reads them."""
+    table = (ROOT / "docs" / "licences.md").read_text("utf-8")
+    assert {canonicalize_name(name) for name in re.findall(r"^\| ([a-z0-9.-]+) \| ", table, re.M)} == dependencies(
+        "solisync"
+    )

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from solisync import __version__
 from solisync.diagnosis import database as database_checks
 from solisync.diagnosis import host as host_checks
 from solisync.diagnosis import ports
@@ -50,7 +51,7 @@ async def test_a_healthy_service_is_well(administrate, server):
     database = {"database", "clock", "schema", "rights", "disk", "tables"}
     assert subjects == {"settings", "secret", "port", "proxy", "streams", "bus"} | database
     text = await administrate("doctor", **environ)
-    assert f"solisync 0.1.0 is running on {listen}" in text
+    assert f"solisync {__version__} is running on {listen}" in text
     assert [line.split()[:2] for line in text.lines] == [["ok", record["subject"]] for record in records]
 
 

@@ -1,0 +1,138 @@
+"""Build what a release consists of into dist/, from what is committed, and check it: `release_check.py`.
+
+There: the source distribution, the wheel that is built from it, a bill of materials of an installation (CycloneDX), and
+the digests of the three. The wheel is installed into an environment of its own, away from the checkout, and plays a
+session there on a database of its own. Needs git and a package index; the tools have an environment of their own too.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "build" / "release"
+DIST = ROOT / "dist"
+TOOLS = ("build>=1.6", "cyclonedx-bom>=7.5,<8")
+READY_SECONDS = 60
+
+
+def run(*words: object, **options: object) -> str:
+    """The output of a command; its failure ends the check."""
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, check=False, **options)
+    if done.returncode:
+        sys.exit(f"{done.stdout}release check failed: {Path(str(words[0])).name} ended with {done.returncode}")
+    return done.stdout
+
+
+def check_what_is_written(version: str) -> None:
+    """The changelog begins with a section of this version, which has a date."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    first = re.search(r"^## (.+)$", text, re.M)
+    if first is None or not re.fullmatch(rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", first[1]):
+        sys.exit(f"release check failed: CHANGELOG.md does not begin with the section {version} (year-month-day)")
+
+
+def environment(name: str) -> Path:
+    """A new virtual environment with nothing in it; its Python."""
+    run(sys.executable, "-m", "venv", "--clear", "--without-pip", PLACE / name)
+    return PLACE / name / "bin" / "python"
+
+
+def install(python: Path, *what: object) -> None:
+    """Install packages with their dependencies into the environment of this Python."""
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
+    run(sys.executable, "-m", "pip", f"--python={python}", "install", *quiet, *what)
+
+
+def build(python: Path) -> Path:
+    """Build what is committed into dist/; the wheel."""
+    run("git", "archive", f"--output={PLACE / 'source.tar'}", "HEAD", cwd=ROOT)
+    with tarfile.open(PLACE / "source.tar") as archive:
+        archive.extractall(PLACE / "source", filter="data")
+    shutil.rmtree(DIST, ignore_errors=True)
+    date = run("git", "show", "--no-patch", "--format=%ct", "HEAD", cwd=ROOT).strip()
+    environ = os.environ | {"SOURCE_DATE_EPOCH": date}
+    run(python, "-m", "build", "--outdir", DIST, PLACE / "source", env=environ)
+    (wheel,) = DIST.glob("*.whl")
+    return wheel
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health/ready", timeout=5) as answer:  # noqa: S310
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def smoke(bin: Path, version: str) -> None:
+    """Start the installed service away from the checkout, play a session, and stop it."""
+    said = run(bin / "solisync", "--version", cwd="/").strip()
+    if said != f"solisync {version}":
+        sys.exit(f"release check failed: the installation is {said}")
+    run(bin / "twistd", "solisync", "--help", cwd="/")
+    url = f"http://127.0.0.1:{free_port()}"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SOLISYNC_", "PG", "PYTHON"))}
+    environ = kept | {"JWT_SECRET": secrets.token_hex(32), "DATABASE_URL": ""}
+    words = [bin / "solisync", f"--listen=tcp:{url.rpartition(':')[2]}:interface=127.0.0.1"]
+    log = PLACE / "service.log"
+    with log.open("w") as file:
+        service = subprocess.Popen(
+            [*words, f"--data-dir={PLACE / 'data'}"], cwd="/", env=environ, stdout=file, stderr=file
+        )
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while not is_ready(url):
+            if service.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"{log.read_text()}release check failed: the installed service does not get ready")
+            time.sleep(0.1)
+        print(run(bin / "solisync", "--smoke", url, cwd="/", env=environ).splitlines()[-1])
+    finally:
+        service.send_signal(signal.SIGTERM)
+        service.wait(READY_SECONDS)
+
+
+def main() -> None:
+    """Check everything; the first that is wrong ends it with one line."""
+    version = re.search(r'^__version__ = "(.+)"$', (ROOT / "solisync/__init__.py").read_text("utf-8"), re.M)[1]
+    check_what_is_written(version)
+    if run("git", "status", "--porcelain", cwd=ROOT):
+        sys.exit("release check failed: what is built is what is committed, and something is not")
+    shutil.rmtree(PLACE, ignore_errors=True)
+    PLACE.mkdir(parents=True)
+    print(f"solisync {version}: building, and installing 250 MB in build/release, which takes some minutes", flush=True)
+    tools, installed = environment("tools"), environment("installed")
+    install(tools, "pip", *TOOLS)
+    wheel = build(tools)
+    install(installed, wheel)
+    run(sys.executable, "-m", "pip", f"--python={installed}", "check")
+    smoke(installed.parent, version)
+    bill = DIST / f"solisync-{version}.cdx.json"
+    run(tools.parent / "cyclonedx-py", "environment", "--output-reproducible", "-o", bill, installed)
+    packages = run(installed, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
+    print(run(tools, ROOT / ".ci" / "licences.py", bill, packages, ROOT / "docs" / "licences.md"), end="")
+    files = sorted(DIST.iterdir())
+    digests = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    (DIST / "SHA256SUMS").write_text("".join(digests))
+    print("".join(digests) + f"{len(json.loads(bill.read_text())['components'])} packages; all checks passed")
+
+
+if __name__ == "__main__":
+    main()
