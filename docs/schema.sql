@@ -725,6 +725,8 @@ ALTER TABLE ONLY verdicts
 
 CREATE INDEX account_history_client ON account_history USING btree (client, id) WHERE (client IS NOT NULL);
 
+CREATE INDEX account_history_review ON account_history USING btree (event, id) WHERE (event = ANY (ARRAY['register'::text, 'opted in'::text, 'avatar changed'::text]));
+
 CREATE INDEX account_history_user ON account_history USING btree (user_id, id) WHERE (user_id IS NOT NULL);
 
 CREATE INDEX admin_notes_player ON admin_notes USING btree (user_id, act_id);

@@ -8,18 +8,19 @@ from ..postgres.transaction import Statements
 from ..rules.ids import canonical_uuid
 from ..storage import finding, history
 from ..storage.finding import MOST, FoundPlayer
+from ..web.console.parts_of_names import SECONDS, find_part
 from .output import Column
 from .task import Task
 
-SECONDS = 2.0  # for a part of a name
 COLUMNS = (
     Column("username", 32),
     Column("id", 36),
     Column("created_at", 19),
-    Column("suspended", 9),
-    Column("locked", 6),
+    Column("suspended_since", 19),
+    Column("locked_since", 19),
     Column("display_name", 32),
 )
+ONLY = "only the first {} are listed"
 VISITORS = (Column("username", 32), Column("id", 36), Column("last_at", 19), Column("events", 8, right=True))
 
 
@@ -37,7 +38,7 @@ async def find(task: Task) -> None:
     for each in found[:MOST]:
         write(asdict(each))
     if len(found) > MOST:
-        task.progress.remark(f"only the first {MOST} are listed")
+        task.progress.remark(ONLY.format(MOST))
     elif cut is not None:
         task.progress.remark(cut)
 
@@ -53,7 +54,7 @@ async def _find_visitors(task: Task, text: str) -> None:
     for each in found[:MOST]:
         write(asdict(each))
     if len(found) > MOST:
-        task.progress.remark(f"only the first {MOST} are listed")
+        task.progress.remark(ONLY.format(MOST))
 
 
 async def _find(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
@@ -62,16 +63,12 @@ async def _find(task: Task, statements: Statements, text: str) -> tuple[list[Fou
         return await _find_part(task, statements, text)
     user_id = canonical_uuid(text)
     found = await finding.by_ids(statements, [user_id]) if user_id else []
-    return found or await finding.by_beginning(statements, text), None
+    return found or await finding.by_beginning(statements, text, most=MOST + 1), None
 
 
 async def _find_part(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
-    found: list[FoundPlayer] = []
-    deadline = task.reactor.seconds() + SECONDS
-    async for page in finding.by_part(statements, text, display_names=task.chosen.display_name):
-        found += page.players
-        if len(found) > MOST or page.last is None:
-            break
-        if task.reactor.seconds() > deadline:
-            return found, f"ended after {SECONDS:g} s: there may be more"
-    return found, None
+    wanted = {"display_names": task.chosen.display_name, "most": MOST}
+    found, following = await find_part(statements, task.reactor, text, **wanted)
+    if following is None:
+        return found, None
+    return found, f"ended after {SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)

@@ -21,7 +21,8 @@ async def show(task: Task) -> None:
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
         write = task.output.table(COLUMNS)
-        for entry in await histories.of_player(statements, found.id, most=task.chosen.limit):
+        entries, _ = await histories.of_player(statements, found.id, most=task.chosen.limit)
+        for entry in entries:
             line = asdict(entry)
             write(line if task.output.json else line | {"details": _details(line)})
 

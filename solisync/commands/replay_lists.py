@@ -39,11 +39,8 @@ async def show_list(task: Task) -> None:
                 write(asdict(entry))
             return
         wanted = {"verdict": chosen.verdict, "held": chosen.held, "most": chosen.limit}
-        if chosen.user is None:
-            replays = await listed_replays.newest(statements, **wanted)
-        else:
-            found = await player(statements, chosen.user)
-            replays = await listed_replays.of_player(statements, found.id, **wanted)
+        if chosen.user is not None:
+            wanted["user_id"] = (await player(statements, chosen.user)).id
         write = task.output.table(COLUMNS)
-        for replay in replays:
+        for replay in await listed_replays.page(statements, **wanted):
             write(asdict(replay))

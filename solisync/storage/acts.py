@@ -13,7 +13,6 @@ from .accounts import Player
 from .rows import many, maybe
 
 EXPORT = "export"  # is in the record, and changes nothing
-SHOWN = 50  # acts on a page of the console
 
 ActorKind = Literal["admin", "shell", "service"]
 TargetKind = Literal["player", "replay"]
@@ -132,9 +131,20 @@ async def record_export(
     await statements.run(RECORD, *who, user_id, None, note, None, None)
 
 
-async def page(statements: Statements, *, before: int | None, act: str | None, actor: str | None) -> list[RecordedAct]:
-    """A page of the acts of this name, of this actor, older than that with the id `before`, newest first."""
-    return many(LIST, await statements.run(LIST, before or 2**63 - 1, act, actor, SHOWN + 1))
+async def page(
+    statements: Statements,
+    *,
+    most: int,
+    before: int = paging.LAST_NUMBER,
+    act: str | None = None,
+    actor: str | None = None,
+    user_id: str | None = None,
+) -> list[RecordedAct]:
+    """Up to `most` acts of this name, of this actor, on this player, older than the one with this id; newest first."""
+    wanted = (before, act, actor, most)
+    if user_id is None:
+        return many(LIST, await statements.run(LIST, *wanted))
+    return many(LIST_OF_PLAYER, await statements.run(LIST_OF_PLAYER, *wanted, user_id))
 
 
 def listed(
@@ -143,9 +153,7 @@ def listed(
     """The acts of this name, of this actor, on this player and their replays, newest first, in pages."""
 
     async def read(after: RecordedAct | None) -> list[RecordedAct]:
-        wanted = (after.id if after else 2**63 - 1, act, actor, paging.PAGE)
-        if user_id is None:
-            return many(LIST, await statements.run(LIST, *wanted))
-        return many(LIST_OF_PLAYER, await statements.run(LIST_OF_PLAYER, *wanted, user_id))
+        before = after.id if after else paging.LAST_NUMBER
+        return await page(statements, most=paging.PAGE, before=before, act=act, actor=actor, user_id=user_id)
 
     return paging.pages(read, paging.PAGE)

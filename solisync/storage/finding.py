@@ -3,10 +3,13 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.ids import NIL
+from ..rules.list_position import ListPosition
+from . import paging
 from .rows import many, one
 
 MOST = 50  # players found
@@ -15,19 +18,22 @@ PAGE = 20_000  # names among which a part is looked for at once: some millisecon
 
 @dataclass(frozen=True, slots=True)
 class FoundPlayer:
-    """A player, with the name on the leaderboard and what operators have done."""
+    """A player, with the name on the leaderboard, and since when operators keep them out, or from changes."""
 
     username: str
     id: str
     created_at: datetime
     display_name: str | None
-    suspended: bool
-    locked: bool
+    suspended_since: datetime | None
+    locked_since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class NamePage:
-    """Some names that were looked through, up to `last`, and the players among them who have the part."""
+    """Some names that were looked through, up to `last`, and the first players among them who have the part.
+
+    `last` is a username, or of names on the leaderboard the id of a player. The players are in that order.
+    """
 
     last: str | None
     players: list[FoundPlayer]
@@ -40,24 +46,26 @@ class _Page:
 
 
 _FOUND = """
-    SELECT username, users.id, created_at, display_name, suspensions.user_id IS NOT NULL AS suspended,
-        profile_locks.user_id IS NOT NULL AS locked
+    SELECT username, users.id, created_at, display_name, suspensions.since AS suspended_since,
+        profile_locks.since AS locked_since
     FROM found JOIN users ON users.id = found.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     LEFT JOIN suspensions ON suspensions.user_id = users.id
     LEFT JOIN profile_locks ON profile_locks.user_id = users.id
-    ORDER BY lower(username), username
 """
 
-# In a username no character comes after "~".
+# In a username no character comes after "~". The comparison of two columns alone would not lead into the index.
 BEGINNING = Query(
     "admin_find_beginning",
     f"""
     WITH found AS MATERIALIZED (
-        SELECT id FROM users WHERE lower(username) >= lower($1::text) AND lower(username) < lower($1::text) || '~'
-        ORDER BY lower(username) LIMIT $2::int
+        SELECT id FROM users
+        WHERE lower(username) >= greatest(lower($1::text), lower($2::text))
+            AND lower(username) < lower($1::text) || '~'
+            AND (lower(username), username) > (lower($2::text), $2::text)
+        ORDER BY lower(username), username LIMIT $3::int
     )
-    {_FOUND}
+    {_FOUND} ORDER BY lower(username), username
     """,  # noqa: S608
     prepared=False,
     row=FoundPlayer,
@@ -65,7 +73,7 @@ BEGINNING = Query(
 
 OF_IDS = Query(
     "admin_find_ids",
-    f"WITH found AS (SELECT unnest($1::text[]::uuid[]) AS id) {_FOUND}",
+    f"WITH found AS (SELECT unnest($1::text[]::uuid[]) AS id) {_FOUND} ORDER BY lower(username), username",
     prepared=False,
     row=FoundPlayer,
 )
@@ -73,40 +81,40 @@ OF_IDS = Query(
 # In the order of the index of usernames, which has all that is needed but the ids.
 USERNAMES = Query(
     "admin_find_in_usernames",
-    f"""
+    """
     WITH page AS MATERIALIZED (
         SELECT username FROM users WHERE username > $1::text ORDER BY username LIMIT $3::int
     )
     SELECT (SELECT max(username) FROM page) AS last, ARRAY(
         SELECT id::text FROM users WHERE username = ANY (ARRAY(
             SELECT username FROM page WHERE strpos(lower(username), lower($2::text)) > 0
-            ORDER BY username LIMIT {MOST + 1}
+            ORDER BY username LIMIT $4::int
         ))
     ) AS ids
-    """,  # noqa: S608
+    """,
     prepared=False,
     row=_Page,
 )
 
 DISPLAY_NAMES = Query(
     "admin_find_in_display_names",
-    f"""
+    """
     WITH page AS MATERIALIZED (
         SELECT user_id, display_name FROM leaderboard WHERE user_id > $1::uuid ORDER BY user_id LIMIT $3::int
     )
     SELECT (SELECT user_id::text FROM page ORDER BY user_id DESC LIMIT 1) AS last, ARRAY(
         SELECT user_id::text FROM page WHERE strpos(lower(display_name), lower($2::text)) > 0
-        ORDER BY user_id LIMIT {MOST + 1}
+        ORDER BY user_id LIMIT $4::int
     ) AS ids
-    """,  # noqa: S608
+    """,
     prepared=False,
     row=_Page,
 )
 
 
-async def by_beginning(statements: Statements, text: str) -> list[FoundPlayer]:
-    """The players whose usernames begin so, whatever the case, by name: up to MOST, and one more if there is."""
-    return many(BEGINNING, await statements.run(BEGINNING, text, MOST + 1))
+async def by_beginning(statements: Statements, text: str, *, most: int, after: str = "") -> list[FoundPlayer]:
+    """Up to `most` players whose usernames begin so, whatever the case, by name; those who come after this name."""
+    return many(BEGINNING, await statements.run(BEGINNING, text, after, most))
 
 
 async def by_ids(statements: Statements, ids: list[str]) -> list[FoundPlayer]:
@@ -114,12 +122,18 @@ async def by_ids(statements: Statements, ids: list[str]) -> list[FoundPlayer]:
     return many(OF_IDS, await statements.run(OF_IDS, ids))
 
 
-async def by_part(statements: Statements, text: str, *, display_names: bool) -> AsyncIterator[NamePage]:
-    """Look for a part of usernames, or of the names on the leaderboard, whatever the case, page by page to the end."""
-    query, last = (DISPLAY_NAMES, NIL) if display_names else (USERNAMES, "")
+async def by_part(
+    statements: Statements, text: str, *, display_names: bool, most: int, after: str | None = None
+) -> AsyncIterator[NamePage]:
+    """Look for a part of usernames, or of the names on the leaderboard, whatever the case, page by page to the end.
+
+    It begins after the name, or the id, of what an earlier page had as its last. No page has more than `most` players.
+    """
+    query, last = (DISPLAY_NAMES, after or NIL) if display_names else (USERNAMES, after or "")
+    order = attrgetter("id" if display_names else "username")
     while True:
-        page = one(query, await statements.run(query, last, text, PAGE))
-        yield NamePage(page.last, await by_ids(statements, page.ids) if page.ids else [])
+        page = one(query, await statements.run(query, last, text, PAGE, most))
+        yield NamePage(page.last, sorted(await by_ids(statements, page.ids), key=order) if page.ids else [])
         if page.last is None:
             return
         last = page.last
@@ -129,17 +143,21 @@ RESTRICTED = Query(
     "admin_restricted",
     f"""
     WITH found AS (
-        SELECT user_id AS id FROM suspensions WHERE $1::text = 'suspended'
-        UNION ALL SELECT user_id FROM profile_locks WHERE $1::text = 'locked'
-        LIMIT {MOST + 1}
+        SELECT id, restricted.since FROM (
+            SELECT user_id AS id, since FROM suspensions WHERE $1::text = 'suspended'
+            UNION ALL SELECT user_id, since FROM profile_locks WHERE $1::text = 'locked'
+        ) AS restricted
+        WHERE (since, id) < ($2::timestamptz, $3::uuid) ORDER BY since DESC, id DESC LIMIT $4::int
     )
-    {_FOUND}
+    {_FOUND} ORDER BY found.since DESC, users.id DESC
     """,  # noqa: S608
     prepared=False,
     row=FoundPlayer,
 )
 
 
-async def restricted(statements: Statements, state: str) -> list[FoundPlayer]:
-    """Players who are "suspended" or "locked", by name: up to MOST, and one more if there is."""
-    return many(RESTRICTED, await statements.run(RESTRICTED, state))
+async def restricted(
+    statements: Statements, state: str, *, most: int, before: ListPosition | None = None
+) -> list[FoundPlayer]:
+    """Up to `most` players who are "suspended" or "locked", since before this; the last first."""
+    return many(RESTRICTED, await statements.run(RESTRICTED, state, *(before or paging.END), most))

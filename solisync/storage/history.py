@@ -8,7 +8,9 @@ from typing import Literal
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..process.audit import Happened
-from .rows import many
+from ..rules.list_position import ListPosition
+from .paging import END, LAST_NUMBER
+from .rows import many, maybe
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Occurrence:
 class HistoryLine:
     """A line of the history of a player."""
 
+    id: int
     at: datetime
     event: str
     reason: str | None
@@ -43,8 +46,12 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class ChangedProfile:
-    """A player who has changed what others see, and what it is now; `avatar` is its extension."""
+    """A player who has changed what others see, and what it is now; `avatar` is its extension.
 
+    `event` is the number of the line in the history.
+    """
+
+    event: int
     at: datetime
     username: str
     id: str
@@ -57,6 +64,7 @@ class ChangedProfile:
 class RegisteredPlayer:
     """A player who has registered, from which address, and what others see of them now."""
 
+    event: int
     at: datetime
     username: str
     id: str
@@ -97,45 +105,71 @@ PRUNE = Statement(
 OF_PLAYER = Query(
     "admin_history",
     """
-    SELECT happened_at AS at, event, reason, client, times FROM account_history
-    WHERE user_id = $1::uuid ORDER BY id DESC LIMIT $2::int
+    SELECT id, happened_at AS at, event, reason, client, times FROM account_history
+    WHERE user_id = $1::uuid AND id < $2::bigint ORDER BY id DESC LIMIT $3::int
     """,
     prepared=False,
     row=HistoryLine,
 )
 
+AMONG = 100_000  # the latest lines of an address
+CHANGES = 10_000  # the latest of one kind, among which those are looked for that still show
+
 OF_CLIENT = Query(
     "admin_players_of_client",
-    """
+    f"""
     SELECT users.id, username, last_at, events
     FROM (
-        SELECT user_id, max(happened_at) AS last_at, sum(times) AS events FROM account_history
-        WHERE client = $1::text AND user_id IS NOT NULL GROUP BY user_id
+        SELECT user_id, max(happened_at) AS last_at, sum(times) AS events
+        FROM (
+            SELECT user_id, happened_at, times FROM account_history
+            WHERE client = $1::text ORDER BY id DESC LIMIT {AMONG}
+        ) AS latest
+        WHERE user_id IS NOT NULL GROUP BY user_id
+        HAVING (max(happened_at), user_id) < ($2::timestamptz, $3::uuid)
+        ORDER BY last_at DESC, user_id DESC LIMIT $4::int
     ) AS visit JOIN users ON users.id = user_id
-    ORDER BY last_at DESC, username LIMIT $2::int
-    """,
+    ORDER BY last_at DESC, users.id DESC
+    """,  # noqa: S608
     prepared=False,
     row=Visitor,
 )
 
 
-LATEST = 100_000  # rows that are read for a list of all players
+def _changed(event: str, column: str) -> Query[ChangedProfile]:
+    """Of a player who has done it several times, the last time counts: their later lines are found by an index."""
+    return Query(
+        f"admin_changed_{column}",
+        f"""
+        SELECT changed.id AS event, happened_at AS at, username, users.id, display_name, visible,
+            avatar_extension AS avatar
+        FROM (
+            SELECT id, user_id, happened_at FROM account_history
+            WHERE event = '{event}' AND id < $1::bigint ORDER BY id DESC LIMIT {CHANGES}
+        ) AS changed
+        JOIN users ON users.id = changed.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+        WHERE {column} IS NOT NULL AND NOT EXISTS (
+            SELECT FROM account_history AS later
+            WHERE later.user_id = changed.user_id AND later.id > changed.id AND later.event = '{event}'
+        )
+        ORDER BY changed.id DESC LIMIT $2::int
+        """,  # noqa: S608
+        prepared=False,
+        row=ChangedProfile,
+    )
 
-CHANGED = Query(
-    "admin_changed_profiles",
+
+Change = Literal["opted in", "avatar changed"]
+NAMED, PICTURED = _changed("opted in", "display_name"), _changed("avatar changed", "avatar_extension")
+
+END_OF_CHANGES = Query(
+    "admin_end_of_changes",
     f"""
-    SELECT at, username, users.id, display_name, visible, avatar_extension AS avatar
-    FROM (
-        SELECT user_id, max(happened_at) AS at, max(id) AS last
-        FROM (SELECT id, user_id, event, happened_at FROM account_history ORDER BY id DESC LIMIT {LATEST}) AS latest
-        WHERE event = $1::text GROUP BY user_id
-    ) AS changed
-    JOIN users ON users.id = changed.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-    WHERE CASE $1::text WHEN 'avatar changed' THEN avatar_extension ELSE display_name END IS NOT NULL
-    ORDER BY last DESC LIMIT $2::int
+    SELECT id FROM account_history
+    WHERE event = $1::text AND id < $2::bigint ORDER BY id DESC LIMIT 1 OFFSET {CHANGES - 1}
     """,  # noqa: S608
     prepared=False,
-    row=ChangedProfile,
+    row=int,
 )
 
 
@@ -158,37 +192,51 @@ async def prune(statements: Statements, *, days: int, most: int) -> int:
     return len(await statements.run(PRUNE, days, most))
 
 
-async def of_player(statements: Statements, user_id: str, *, most: int) -> list[HistoryLine]:
-    """The latest of what happened to a player, the last first."""
-    return many(OF_PLAYER, await statements.run(OF_PLAYER, user_id, most))
+async def of_player(statements: Statements, user_id: str, *, most: int, before: int = LAST_NUMBER) -> list[HistoryLine]:
+    """Up to `most` lines of what happened to a player, before that of this number, the last first."""
+    return many(OF_PLAYER, await statements.run(OF_PLAYER, user_id, before, most))
 
 
-async def of_client(statements: Statements, client: str, *, most: int) -> list[Visitor]:
-    """The players to whom something happened from this address, the last first."""
-    return many(OF_CLIENT, await statements.run(OF_CLIENT, client, most))
+async def of_client(
+    statements: Statements, client: str, *, most: int, before: ListPosition | None = None
+) -> list[Visitor]:
+    """Up to `most` players to whom something happened from this address, for the last time before this, the last first.
+
+    The latest AMONG lines of the address count.
+    """
+    return many(OF_CLIENT, await statements.run(OF_CLIENT, client, *(before or END), most))
 
 
 async def changed(
-    statements: Statements, event: Literal["opted in", "avatar changed"], *, most: int
+    statements: Statements, event: Change, *, most: int, before: int = LAST_NUMBER
 ) -> list[ChangedProfile]:
-    """The players of the LATEST events who did this, and still have what they chose, the last first."""
-    return many(CHANGED, await statements.run(CHANGED, event, most))
+    """Up to `most` players who did this before, and still have what they chose, the last first.
+
+    The CHANGES latest of these are looked at.
+    """
+    query = NAMED if event == "opted in" else PICTURED
+    return many(query, await statements.run(query, before, most))
 
 
-# The index of ids has the newest at its end.
+async def end_of_changes(statements: Statements, event: Change, before: int) -> int | None:
+    """The number of the last line at which `changed` looks, if there are as many."""
+    return maybe(END_OF_CHANGES, await statements.run(END_OF_CHANGES, event, before))
+
+
 REGISTERED = Query(
     "admin_registered",
-    f"""
-    SELECT happened_at AS at, username, users.id, display_name, visible, avatar_extension AS avatar, client
-    FROM (SELECT * FROM account_history ORDER BY id DESC LIMIT {LATEST}) AS latest
-    JOIN users ON users.id = latest.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-    WHERE event = 'register' ORDER BY latest.id DESC LIMIT $1::int
-    """,  # noqa: S608
+    """
+    SELECT account_history.id AS event, happened_at AS at, username, users.id, display_name, visible,
+        avatar_extension AS avatar, client
+    FROM account_history
+    JOIN users ON users.id = account_history.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    WHERE event = 'register' AND account_history.id < $1::bigint ORDER BY account_history.id DESC LIMIT $2::int
+    """,
     prepared=False,
     row=RegisteredPlayer,
 )
 
 
-async def registered(statements: Statements, *, most: int) -> list[RegisteredPlayer]:
-    """The newest players of the LATEST events, and where they came from, the last first."""
-    return many(REGISTERED, await statements.run(REGISTERED, most))
+async def registered(statements: Statements, *, most: int, before: int = LAST_NUMBER) -> list[RegisteredPlayer]:
+    """Up to `most` players who registered before, and where they came from, the last first."""
+    return many(REGISTERED, await statements.run(REGISTERED, before, most))

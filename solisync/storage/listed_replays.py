@@ -6,7 +6,9 @@ from datetime import datetime
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
-from .rows import many
+from ..rules.list_position import ListPosition
+from .paging import END
+from .rows import many, maybe
 
 AMONG = 10_000  # the newest replays, or a player's
 
@@ -54,15 +56,29 @@ _SHOWN = f"""
     SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
         coalesce(status, 'pending') AS verdict, reason, unlisted IS NULL AS listed, coalesce(held, false) AS held
     FROM (
-        SELECT * FROM replays WHERE {{}} ORDER BY received_at DESC, id DESC LIMIT {AMONG}
+        SELECT * FROM replays WHERE {{}} ORDER BY {{}} LIMIT {AMONG}
     ) AS replays
     JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     WHERE ($1::text IS NULL OR coalesce(status, 'pending') = $1::text) AND (NOT $2::boolean OR held)
     ORDER BY replays.received_at DESC, replays.id DESC LIMIT $3::int
 """  # noqa: S608
 
-NEWEST = Query("admin_newest_replays", _SHOWN.format("true"), prepared=False, row=FoundReplay)
-OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format("user_id = $4::uuid"), prepared=False, row=FoundReplay)
+_ALL = ("(received_at, id) < ($4::timestamptz, $5::uuid)", "received_at DESC, id DESC")
+# So that no other index than that of the player fits, as in own_replays.
+_OF_PLAYER = (
+    "(user_id, received_at, id) < ($6::uuid, $4::timestamptz, $5::uuid) AND user_id >= $6::uuid",
+    "user_id DESC, received_at DESC, id DESC",
+)
+NEWEST = Query("admin_newest_replays", _SHOWN.format(*_ALL), prepared=False, row=FoundReplay)
+OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format(*_OF_PLAYER), prepared=False, row=FoundReplay)
+
+_END = f"""
+    SELECT received_at AS time, id FROM replays
+    WHERE {{}} AND $1::text IS NULL AND $2::boolean IS NULL AND $3::int IS NULL
+    ORDER BY {{}} LIMIT 1 OFFSET {AMONG - 1}
+"""  # noqa: S608
+END_OF_NEWEST = Query("admin_end_of_newest_replays", _END.format(*_ALL), prepared=False, row=ListPosition)
+END_OF_PLAYER = Query("admin_end_of_replays_of_player", _END.format(*_OF_PLAYER), prepared=False, row=ListPosition)
 
 UNPROVED = Query(
     "admin_unproved_entries",
@@ -106,16 +122,33 @@ SAME_GAME = Query(
 )
 
 
-async def newest(statements: Statements, *, verdict: str | None, held: bool, most: int) -> list[FoundReplay]:
-    """The newest replays among AMONG, those with this verdict, those that are `held`."""
-    return many(NEWEST, await statements.run(NEWEST, verdict, held, most))
-
-
-async def of_player(
-    statements: Statements, user_id: str, *, verdict: str | None, held: bool, most: int
+async def page(
+    statements: Statements,
+    *,
+    most: int,
+    user_id: str | None = None,
+    verdict: str | None = None,
+    held: bool = False,
+    before: ListPosition | None = None,
 ) -> list[FoundReplay]:
-    """The newest replays of a player, likewise."""
-    return many(OF_PLAYER, await statements.run(OF_PLAYER, verdict, held, most, user_id))
+    """Up to `most` replays, of this player, with this verdict, those that are `held`; older than this, newest first.
+
+    The newest AMONG of those that are older are looked at.
+    """
+    wanted = (verdict, held, most, *(before or END))
+    if user_id is None:
+        return many(NEWEST, await statements.run(NEWEST, *wanted))
+    return many(OF_PLAYER, await statements.run(OF_PLAYER, *wanted, user_id))
+
+
+async def end_of_page(
+    statements: Statements, *, user_id: str | None = None, before: ListPosition | None = None
+) -> ListPosition | None:
+    """The last replay at which `page` looks, if there are as many."""
+    place = (None, None, None, *(before or END))
+    if user_id is None:
+        return maybe(END_OF_NEWEST, await statements.run(END_OF_NEWEST, *place))
+    return maybe(END_OF_PLAYER, await statements.run(END_OF_PLAYER, *place, user_id))
 
 
 async def unproved(statements: Statements) -> list[UnprovedEntry]:

@@ -14,6 +14,7 @@ PAGE = 1_000
 
 FIRST_TIME = datetime(1, 1, 2, tzinfo=UTC)  # a day that has one before it in every time zone
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+LAST_NUMBER = 2**63 - 1  # no row of a table that numbers its rows has it
 END = ListPosition(datetime(9999, 12, 30, tzinfo=UTC), LAST_ID)  # likewise, with a day after it
 
 T = TypeVar("T")

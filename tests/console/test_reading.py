@@ -31,7 +31,7 @@ async def test_a_player_is_found(console, server, ann):
     for query in ("q=AN", "q=nn&where=part", f"q={user_id}", "q=hearts&where=display_name", "state=locked"):
         found = await console.get(f"/players?{query}")
         assert [player["username"] for player in found["players"]] == ["ann"], query
-        assert found["more"] is False
+        assert found["next"] is None
     (visitor,) = (await console.get("/players?q=203.0.113.7&where=address"))["visitors"]
     assert (visitor["username"], visitor["events"]) == ("ann", 1)
     for query in ("q=zz", "state=suspended", f"q={NOBODY}"):
@@ -113,7 +113,7 @@ async def test_the_record_is_read_page_by_page(console, server, ann):
     assert (len(first["acts"]), len(rest["acts"]), rest["next"]) == (50, 11, None)
     assert first["acts"][0]["username"] == "ann"
     assert len((await console.get("/acts?actor=admin:root&act=lock"))["acts"]) == 1
-    for query in ("act=fun", "before=-1", "before=x"):
+    for query in ("act=fun", "before=-1", "before=x", "player=x"):
         assert (await console.ask("GET", f"/acts?{query}")).status == 400
 
 

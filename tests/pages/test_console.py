@@ -179,6 +179,32 @@ def test_the_frequent_jobs_take_few_clicks(console, running):
     assert "Findings" in page.inner_text("#findings")
 
 
+def test_lists_are_turned_page_by_page(console, running):
+    """Older and back, with the keyboard; a reload, and coming back to the page, keep the place."""
+    run_sql(
+        running.dsn,
+        "INSERT INTO admin_acts (actor_kind, actor, act, target) SELECT 'shell', 'bob', 'lock', 'player'"
+        " FROM generate_series(1, 120)",
+    )
+    page = sign_in(console(), running.dsn, "/acts")
+    rows = page.locator("tbody tr")
+    assert rows.count() == 50
+    page.click("text=Older")
+    page.wait_for_selector("text=Page 2")
+    assert page.evaluate("document.activeElement.textContent") == "Newer"
+    page.get_by_role("button", name="Older").press("Enter")
+    page.wait_for_selector("text=Page 3")
+    assert rows.count() == 20
+    assert page.get_by_role("button", name="Older").count() == 0
+    page.reload()
+    page.wait_for_selector("text=Page 3")
+    page.goto("/service")
+    page.go_back()
+    page.wait_for_selector("text=Page 3")
+    page.click("text=Newer")
+    page.wait_for_selector("text=Page 2")
+
+
 def test_data_stay_when_nothing_newer_can_be_had(console, running):
     """The overview keeps its numbers, marked as old, until there are newer ones."""
     visitor = console()

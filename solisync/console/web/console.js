@@ -112,6 +112,31 @@ export function show(load) {
   return again;
 }
 
+/**
+ * A list that is shown page by page. Which page that is stays with the entry in the history of the browser, so that one
+ * comes back to it. `load` gets the end of a query, and gives what is shown and where the next page begins.
+ * @param {string} name @param {(query: string) => Promise<[Node[], string | null]>} load @param {"before" | "after"} [parameter]
+ */
+export function pages(name, load, parameter = "before") {
+  const place = h("div", { class: "pages" });
+  /** @param {string[]} cursors of the pages up to this one, but the first @param {boolean} [turned] */
+  const turn = async (cursors, turned) => {
+    history.replaceState({ ...history.state, [name]: cursors }, "");
+    const last = cursors.at(-1);
+    await fill(place, async () => {
+      const [shown, next] = await load(last ? `&${parameter}=${encodeURIComponent(last)}` : "");
+      const [back, on] = parameter === "before" ? ["Newer", "Older"] : ["Back", "More"];
+      const buttons = [last && turner(back, cursors.slice(0, -1)), next && turner(on, [...cursors, next])].filter(Boolean);
+      return buttons.length ? [...shown, h("nav", { class: "acts", "aria-label": `Pages: ${name}` }, ...buttons, h("span", { class: "quiet" }, `Page ${cursors.length + 1}`))] : shown;
+    });
+    if (turned) place.querySelector("nav")?.scrollIntoView({ block: "nearest" });
+    if (turned) /** @type {HTMLElement | null} */ (place.querySelector("nav button"))?.focus({ preventScroll: true });
+  };
+  const turner = (/** @type {string} */ text, /** @type {string[]} */ cursors) => h("button", { type: "button", click: () => turn(cursors, true) }, text);
+  turn(history.state?.[name] ?? []);
+  return place;
+}
+
 /** Fill a place that is filled again and again: where that fails, what it has stays, marked as old. @param {HTMLElement} place @param {() => Promise<(Node | string)[]>} load */
 export async function keep(place, load) {
   try {

@@ -2,7 +2,7 @@
 /** A player: who, what has happened, and what can be done. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, confirm, factList, ownId, replayLink, section, show, when } from "./console.js";
+import { actButton, bdi, confirm, factList, ownId, pages, replayLink, section, show, when } from "./console.js";
 import { byId, counted, h, score } from "./page.js";
 
 const P = `/players/${ownId()}`;
@@ -49,8 +49,23 @@ function acts(player, again) {
   );
 }
 
+/** The replays, page by page. */
+const replayPages = () =>
+  pages("Replays", async (page) => {
+    const { replays, next } = await read(`${P}/replays?${page}`);
+    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Lists"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, each.held ? "held" : each.listed ? "listed" : "hidden"]), "The player has no replays.")], next];
+  });
+
+/** Events and acts, page by page. */
+const historyPages = () =>
+  pages("History", async (page) => {
+    const { history, next } = await read(`${P}/history?${page}`);
+    return [[section("History", ["What", "When", "From, or by", "Why, and what has changed"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ?? each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "Nothing has been kept of what happened.")], next];
+  });
+
 const again = show(async () => {
-  const [player, { sessions }, { replays }, { history }] = await Promise.all(["", "/sessions", "/replays", "/history"].map((part) => read(P + part)));
+  const lists = [replayPages(), historyPages()];
+  const [player, { sessions }] = await Promise.all(["", "/sessions"].map((part) => read(P + part)));
   byId("title").replaceChildren(bdi(player.username));
   document.title = `${player.username} – solisync console`;
   const facts = factList([
@@ -75,7 +90,6 @@ const again = show(async () => {
     facts,
     acts(player, again),
     section("Sessions", ["Browser or game", "Begun", "Used"], sessions.map((/** @type {any} */ each) => [bdi(each.user_agent), when(each.begun_at), when(each.used_at)]), "The player is not signed in anywhere."),
-    section("Replays", ["Replay", "Received", "Score", "Verdict", "Lists"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, each.held ? "held" : each.listed ? "listed" : "hidden"]), "The player has no replays."),
-    section("History", ["What", "When", "From, or by", "Why, and what has changed"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ?? each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "Nothing has been kept of what happened."),
+    ...lists,
   ];
 });

@@ -2,8 +2,8 @@
 /** Finding players, and suspending several. */
 
 import { read } from "./api.js";
-import { actButton, bdi, playerLink, section, when } from "./console.js";
-import { byId, counted, fill, h } from "./page.js";
+import { actButton, bdi, pages, playerLink, section, when } from "./console.js";
+import { byId, counted, h } from "./page.js";
 
 const WHERE = { name: "Beginning of the name, or id", part: "Part of the name", display_name: "Part of the display name", address: "Address" };
 
@@ -18,7 +18,7 @@ byId("place").removeAttribute("aria-busy");
 text.focus();
 
 /** @param {any} answer */
-function shown({ players, visitors, more }) {
+function shown({ players, visitors, next }) {
   if (visitors.length) {
     return [section("Players from there", ["Player", "Events", "Last"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "Nothing has happened from this address lately.")];
   }
@@ -35,27 +35,31 @@ function shown({ players, visitors, more }) {
     playerLink(each.id, each.username),
     bdi(each.display_name),
     when(each.created_at),
-    each.suspended ? h("span", { class: "state" }, "suspended") : each.locked ? h("span", { class: "state" }, "locked") : "",
+    each.suspended_since ? h("span", { class: "state" }, "suspended") : each.locked_since ? h("span", { class: "state" }, "locked") : "",
     h("input", { type: "checkbox", "aria-label": `Choose ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),
   ]);
-  const list = section("Players", ["Player", "Display name", "Registered", "State", "Choose"], rows, "Nobody was found.");
-  return [list, bar, ...(more ? [h("p", { class: "quiet" }, "There are more. Look for something longer.")] : [])];
+  const list = section("Players", ["Player", "Display name", "Registered", "State", "Choose"], rows, next ? "Nobody up to here; not all names have been looked through." : "Nobody was found.");
+  return [list, bar];
 }
 
-const search = () =>
-  fill(found, async () => {
-    const state = asked.get("state");
-    if (!state && !text.value.trim()) return [h("p", { class: "quiet" }, "Type the beginning of a name.")];
-    const answer = await read(`/players?${state ? new URLSearchParams({ state }) : new URLSearchParams({ q: text.value.trim(), where: where.value })}`);
-    const exact = answer.players?.filter((/** @type {any} */ each) => each.username === text.value.trim() || each.id === text.value.trim());
-    if (!state && exact?.length === 1 && answer.players.length === 1) location.href = `/players/${exact[0].id}`;
-    return shown(answer);
-  });
+function search() {
+  const state = asked.get("state");
+  const words = text.value.trim();
+  if (!state && !words) return found.replaceChildren(h("p", { class: "quiet" }, "Type the beginning of a name."));
+  const query = state ? new URLSearchParams({ state }) : new URLSearchParams({ q: words, where: where.value });
+  const load = async (/** @type {string} */ page) => {
+    const answer = await read(`/players?${query}${page}`);
+    const [only, ...others] = answer.players;
+    if (!state && !page && only && !others.length && [only.username, only.id].includes(words)) location.href = `/players/${only.id}`;
+    return /** @type {[Node[], string | null]} */ ([shown(answer), answer.next]);
+  };
+  found.replaceChildren(pages("Players", load, "after"));
+}
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   asked.delete("state");
-  history.replaceState(null, "", `/players?${new URLSearchParams({ q: text.value.trim(), where: where.value })}`);
+  history.replaceState({}, "", `/players?${new URLSearchParams({ q: text.value.trim(), where: where.value })}`);
   search();
 });
 search();

@@ -2,8 +2,8 @@
 /** What is new of what others see: names, avatars, players, entries that no replay proves. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, playerLink, replayLink, section, show, when } from "./console.js";
-import { h, score } from "./page.js";
+import { actButton, bdi, pages, playerLink, replayLink, section, when } from "./console.js";
+import { byId, h, score } from "./page.js";
 
 const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproved bests" };
 
@@ -11,22 +11,32 @@ const kind = /** @type {keyof typeof KINDS} */ (new URLSearchParams(location.sea
 
 const tabs = h("nav", { "aria-label": "What is new" }, ...Object.entries(KINDS).map(([value, text]) => h("a", { href: `/review?kind=${value}`, class: "button", "aria-current": value === kind && "page" }, text)));
 
-/** @param {any} each @param {() => unknown} again */
-const rename = (each, again) => actButton({ title: `Rename the entry of ${each.username}`, text: "On the leaderboard and all boards.", verb: "Rename", method: "PUT", path: `/players/${each.id}/entry`, reason: "name", fields: [{ label: "Display name", name: "display_name", value: "A player" }] }, again);
+/** @param {any} each */
+const rename = (each) => actButton({ title: `Rename the entry of ${each.username}`, text: "On the leaderboard and all boards.", verb: "Rename", method: "PUT", path: `/players/${each.id}/entry`, reason: "name", fields: [{ label: "Display name", name: "display_name", value: "A player" }] }, again);
 
-/** @param {any} each @param {() => unknown} again */
-const remove = (each, again) => actButton({ title: `Remove the avatar of ${each.username}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove", method: "POST", path: `/players/${each.id}/avatar/remove`, reason: "avatar" }, again);
+/** @param {any} each */
+const remove = (each) => actButton({ title: `Remove the avatar of ${each.username}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove", method: "POST", path: `/players/${each.id}/avatar/remove`, reason: "avatar" }, again);
 
-const again = show(async () => {
-  const { profiles, players, entries } = await read(`/review?kind=${kind}`);
+/** @param {any} answer */
+function shown({ profiles, players, entries }) {
   switch (kind) {
     case "avatars":
-      return [tabs, profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}`, loading: "lazy" }), playerLink(each.id, each.username), remove(each, again)))) : h("p", { class: "quiet" }, "Nobody has uploaded an avatar lately.")];
+      return [profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}`, loading: "lazy" }), playerLink(each.id, each.username), remove(each)))) : h("p", { class: "quiet" }, "Nobody has uploaded an avatar lately.")];
     case "players":
-      return [tabs, section("New players", ["Player", "From", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), bdi(each.display_name), when(each.at)]), "Nobody has registered lately.")];
+      return [section("New players", ["Player", "From", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), bdi(each.display_name), when(each.at)]), "Nobody has registered lately.")];
     case "entries":
-      return [tabs, section("Bests that no replay proves", ["Player", "Display name", "Score", "Since", "Replay that claims it"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, bdi(each.username)), bdi(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Every best among the first hundred is proved by a replay.")];
+      return [section("Bests that no replay proves", ["Player", "Display name", "Score", "Since", "Replay that claims it"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, bdi(each.username)), bdi(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Every best among the first hundred is proved by a replay.")];
     default:
-      return [tabs, section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), bdi(each.display_name), when(each.at), rename(each, again)]), "No player has chosen a name lately.")];
+      return [section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), bdi(each.display_name), when(each.at), rename(each)]), "No player has chosen a name lately.")];
   }
-});
+}
+
+function again() {
+  const list = pages(KINDS[kind], async (page) => {
+    const answer = await read(`/review?kind=${kind}${page}`);
+    return [shown(answer), answer.next];
+  });
+  byId("place").replaceChildren(tabs, list);
+  byId("place").removeAttribute("aria-busy");
+}
+again();

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
+from typing import Any
 
 from twisted.internet.base import ReactorBase
 
@@ -12,9 +14,13 @@ from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...storage import acts, admins, checks, counts, history, listed_replays, schema
 from ...storage.acts import EXPORT
-from .parameters import chosen, number, one_text
-from .players import SHOWN
+from ...storage.history import Change
+from . import replay_lists
+from .pages_of_lists import cut, page_size, row_number
+from .parameters import chosen, one_text, user
 from .shapes import Admins, Overview, RecordedActs, Review
+
+_id, _event = attrgetter("id"), attrgetter("event")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,30 +49,44 @@ class Overviews:
             queues=await checks.waiting(statements),
         )
 
-    async def review(self, kind: list[str]) -> Review:
+    async def review(self, kind: list[str], before: list[str], limit: list[str]) -> Review:
         """What players have lately done that others see."""
         match chosen(kind, "kind", ("names", "avatars", "players", "entries", "replays")):
             case "avatars":
-                return Review(profiles=await self.database.autocommit(history.changed, "avatar changed", most=SHOWN))
+                return await self.database.autocommit(_changed, "avatar changed", row_number(before), page_size(limit))
             case "players":
-                return Review(players=await self.database.autocommit(history.registered, most=SHOWN))
+                wanted, size = {"before": row_number(before)}, page_size(limit)
+                registered = await self.database.autocommit(history.registered, most=size + 1, **wanted)
+                players, following = cut(registered, size, _event)
+                return Review(players=players, next=following)
             case "entries":
                 return Review(entries=await self.database.autocommit(listed_replays.unproved))
             case "replays":
-                newest = await self.database.autocommit(listed_replays.newest, verdict=None, held=False, most=SHOWN)
-                return Review(replays=newest)
-        return Review(profiles=await self.database.autocommit(history.changed, "opted in", most=SHOWN))
+                newest = await self.database.autocommit(replay_lists.page, replay_lists.read([], [], before, limit))
+                return Review(replays=newest.replays, next=newest.next)
+        return await self.database.autocommit(_changed, "opted in", row_number(before), page_size(limit))
 
-    async def acts(self, act: list[str], actor: list[str], before: list[str]) -> RecordedActs:
+    async def acts(
+        self, act: list[str], actor: list[str], player: list[str], before: list[str], limit: list[str]
+    ) -> RecordedActs:
         """The record, page by page."""
-        names = [*(each.name for each in ACTS), EXPORT]
-        wanted = {"act": chosen(act, "act", names), "actor": one_text(actor, "actor") or None}
-        page = await self.database.autocommit(
-            lambda statements: acts.page(statements, before=number(before, "before"), **wanted)
-        )
-        more = len(page) > acts.SHOWN
-        return RecordedActs(page[: acts.SHOWN], page[acts.SHOWN - 1].id if more else None)
+        size, names = page_size(limit), [*(each.name for each in ACTS), EXPORT]
+        wanted: dict[str, Any] = {
+            "act": chosen(act, "act", names),
+            "actor": one_text(actor, "actor") or None,
+            "user_id": user(player, "player"),
+            "before": row_number(before),
+        }
+        return RecordedActs(*cut(await self.database.autocommit(acts.page, most=size + 1, **wanted), size, _id))
 
     async def admins(self) -> Admins:
         """Everybody who may sign in."""
         return Admins(await self.database.autocommit(admins.listed))
+
+
+async def _changed(statements: Statements, event: Change, before: int, size: int) -> Review:
+    """A page of the players who did this. One that looked at many, and found few, still has a next one."""
+    found = await history.changed(statements, event, most=size + 1, before=before)
+    end = await history.end_of_changes(statements, event, before) if len(found) <= size else None
+    profiles, following = cut(found, size, _event, end)
+    return Review(profiles=profiles, next=following)

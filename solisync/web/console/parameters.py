@@ -1,8 +1,10 @@
 """Parameters in the queries of the console's routes; each raises BadRequest for what it doesn't take."""
 
+import re
 from collections.abc import Sequence
 
 from ...errors import BadRequest
+from ...rules.ids import canonical_uuid
 
 TEXT_MAX = 100  # code points to look for
 
@@ -28,10 +30,18 @@ def flag(values: list[str], name: str) -> bool:
     return chosen(values, name, ("true", "false")) == "true"
 
 
-def number(values: list[str], name: str) -> int | None:
-    """A whole number, or None."""
+def number(values: list[str], name: str, least: int, most: int) -> int:
+    """A whole number of this range."""
+    if len(values) == 1 and re.fullmatch(r"\d{1,19}", values[0], re.ASCII) and least <= int(values[0]) <= most:
+        return int(values[0])
+    raise BadRequest("bad_query", f"{name} must be a whole number from {least} to {most}")
+
+
+def user(values: list[str], name: str) -> str | None:
+    """The id of a player, or None."""
     if not values:
         return None
-    if len(values) > 1 or not (values[0].isascii() and values[0].isdigit() and len(values[0]) <= 18):
-        raise BadRequest("bad_query", f"{name} must be a whole number")
-    return int(values[0])
+    user_id = canonical_uuid(values[0])
+    if len(values) > 1 or user_id is None:
+        raise BadRequest("bad_query", f"{name} must be an id")
+    return user_id

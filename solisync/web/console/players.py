@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from twisted.internet.base import ReactorBase
@@ -16,22 +17,20 @@ from ...rules.accounts import avatar_url
 from ...rules.avatars import media_type
 from ...rules.export import filename
 from ...rules.ids import canonical_uuid, is_id
+from ...rules.list_position import ListPosition, read_position
 from ...rules.saved import read_saved
-from ...storage import accounts, acts, avatars, export, finding, history, listed_replays, moderation, sessions
+from ...storage import accounts, acts, avatars, export, finding, history, moderation, sessions
 from ...storage.accounts import Summary
 from ...storage.acts import Actor
-from ...storage.finding import MOST, FoundPlayer
+from ...storage.finding import FoundPlayer
 from ...storage.moderation import CurrentRestrictions
 from ..wire.reply import Reply
-from . import histories
+from . import histories, replay_lists
 from .dear import DearQuestions
-from .parameters import chosen, flag, one_text
+from .pages_of_lists import cut, page_size
+from .parameters import chosen, one_text, user
+from .parts_of_names import find_part
 from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
-
-FIND_SECONDS = 2.0  # for a part of a name
-HISTORY = 100
-SHOWN = 50
-VERDICTS = ("pending", "verified", "refuted", "undecided", "unreadable")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,37 +41,44 @@ class PlayerViews:
     reactor: ReactorBase
     dear: DearQuestions
 
-    async def find(self, q: list[str], where: list[str], state: list[str]) -> FoundPlayers:
+    async def find(
+        self, q: list[str], where: list[str], state: list[str], after: list[str], limit: list[str]
+    ) -> FoundPlayers:
         """Players by the beginning of the name, by a part of a name, by address, or by what operators have done."""
         text, kept_out = one_text(q, "q"), chosen(state, "state", ("suspended", "locked"))
+        size = page_size(limit)
         if kept_out is not None:
-            return _page(await self.database.autocommit(finding.restricted, kept_out))
+            place = read_position(after, "after")
+            restricted = await self.database.autocommit(finding.restricted, kept_out, most=size + 1, before=place)
+            since = attrgetter(f"{kept_out}_since")
+            return FoundPlayers(*cut(restricted, size, lambda each: ListPosition(since(each), each.id).text))
         match chosen(where, "where", ("name", "part", "display_name", "address")):
             case "address":
-                address = parse_address(text)
-                if address is None:
-                    raise BadRequest("bad_query", "q must be an address")
-                found = await self.database.autocommit(history.of_client, bucket(address), most=MOST + 1)
-                return FoundPlayers([], len(found) > MOST, found[:MOST])
-            case "part" | "display_name" as part if text:
-                return await self._find_part(text, display_names=part == "display_name")
+                return await self._find_visitors(text, read_position(after, "after"), size)
+            case "part" if text:
+                return await self._find_part(text, False, one_text(after, "after"), size)
+            case "display_name" if text:
+                return await self._find_part(text, True, user(after, "after"), size)
+        name = one_text(after, "after")
         user_id = canonical_uuid(text)
         by_id = await self.database.autocommit(finding.by_ids, [user_id]) if user_id else []
-        return _page(by_id or await self.database.autocommit(finding.by_beginning, text))
+        found = by_id or await self.database.autocommit(finding.by_beginning, text, most=size + 1, after=name)
+        return FoundPlayers(*cut(found, size, attrgetter("username")))
 
-    async def _find_part(self, text: str, *, display_names: bool) -> FoundPlayers:
-        return await self.dear.ask(self.database.autocommit, self._read_parts, text, display_names)
+    async def _find_visitors(self, text: str, before: ListPosition | None, size: int) -> FoundPlayers:
+        address = parse_address(text)
+        if address is None:
+            raise BadRequest("bad_query", "q must be an address")
+        found = await self.database.autocommit(history.of_client, bucket(address), most=size + 1, before=before)
+        visitors, following = cut(found, size, lambda each: ListPosition(each.last_at, each.id).text)
+        return FoundPlayers([], following, visitors)
 
-    async def _read_parts(self, statements: Statements, text: str, display_names: bool) -> FoundPlayers:
-        found: list[FoundPlayer] = []
-        deadline = self.reactor.seconds() + FIND_SECONDS
-        async for page in finding.by_part(statements, text, display_names=display_names):
-            found += page.players
-            if page.last is None:
-                break
-            if len(found) > MOST or self.reactor.seconds() > deadline:
-                return FoundPlayers(found[:MOST], True)
-        return FoundPlayers(found[:MOST], len(found) > MOST)
+    async def _find_part(self, text: str, display_names: bool, after: str | None, size: int) -> FoundPlayers:
+        async def find(statements: Statements) -> tuple[list[FoundPlayer], str | None]:
+            wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
+            return await find_part(statements, self.reactor, text, **wanted)
+
+        return FoundPlayers(*await self.dear.ask(self.database.autocommit, find))
 
     async def show(self, user_id: str) -> PlayerFacts:
         """A player in numbers."""
@@ -85,13 +91,12 @@ class PlayerViews:
             raise NotFound("user_not_found")
         return PlayerSessions(found)
 
-    async def replays(self, user_id: str, verdict: list[str], held: list[str]) -> FoundReplays:
+    async def replays(
+        self, user_id: str, verdict: list[str], held: list[str], before: list[str], limit: list[str]
+    ) -> FoundReplays:
         """The newest replays of a player."""
-        status, only_held = chosen(verdict, "verdict", VERDICTS), flag(held, "held")
-        found = await self.database.autocommit(
-            listed_replays.of_player, _known(user_id), verdict=status, held=only_held, most=SHOWN
-        )
-        return FoundReplays(found)
+        wanted = replay_lists.read(verdict, held, before, limit)
+        return await self.database.autocommit(replay_lists.page, wanted, _known(user_id))
 
     async def avatar(self, user_id: str) -> Reply:
         """The avatar of a player, whoever may see it otherwise."""
@@ -105,11 +110,12 @@ class PlayerViews:
         policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
         return Reply(body=image.image, content_type=media_type(extension), headers=policy)
 
-    async def history(self, user_id: str) -> PlayerHistory:
+    async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
         """What has happened to a player."""
+        size, place = page_size(limit), histories.read_place(before)
         await self.show(user_id)
-        entries = await self.database.autocommit(lambda given: histories.of_player(given, user_id, most=HISTORY))
-        return PlayerHistory(entries)
+        entries, following = await self.database.autocommit(histories.of_player, user_id, most=size, before=place)
+        return PlayerHistory(entries, None if following is None else str(following))
 
     async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
         """All that is stored about a player, as players get it themselves."""
@@ -175,10 +181,6 @@ def _known(user_id: str) -> str:
     if not is_id(user_id):
         raise NotFound("user_not_found")
     return user_id
-
-
-def _page(found: list[FoundPlayer]) -> FoundPlayers:
-    return FoundPlayers(found[:MOST], len(found) > MOST)
 
 
 async def _nothing() -> AsyncGenerator[bytes, None]:

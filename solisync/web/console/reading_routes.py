@@ -7,6 +7,7 @@ from msgspec import Meta
 from ..route import Content, Route
 from .inspections import Inspections
 from .overview import Overviews
+from .pages_of_lists import Place, Size
 from .players import PlayerViews
 from .replays import ReplayViews
 from .route import get
@@ -30,7 +31,8 @@ Verdict = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
 NO_PLAYER = ("user_not_found",)
 NO_REPLAY = ("replay_not_found",)
 IMAGES = ("image/png", "image/jpeg", "image/webp")
-CHOSEN_REPLAYS = {"verdict": Verdict, "held": bool}
+OLDER = {"before": Place, "limit": Size}
+CHOSEN_REPLAYS = {"verdict": Verdict, "held": bool, **OLDER}
 
 
 def reading_routes(
@@ -53,6 +55,8 @@ def _players(players: PlayerViews) -> tuple[Route, ...]:
                 "q": Annotated[str, Meta(max_length=100, description="what to look for")],
                 "where": Literal["name", "part", "display_name", "address"],
                 "state": Literal["suspended", "locked"],
+                "after": Place,
+                "limit": Size,
             },
             answer=FoundPlayers,
         ),
@@ -79,7 +83,7 @@ def _players(players: PlayerViews) -> tuple[Route, ...]:
             players.replays,
             name="player_replays",
             tag="players",
-            summary="The newest replays of a player",
+            summary="The replays of a player, the newest first",
             query=CHOSEN_REPLAYS,
             answer=FoundReplays,
             errors=NO_PLAYER,
@@ -99,6 +103,7 @@ def _players(players: PlayerViews) -> tuple[Route, ...]:
             name="player_history",
             tag="players",
             summary="What has happened to a player, and what operators have done",
+            query=OLDER,
             answer=PlayerHistory,
             errors=NO_PLAYER,
         ),
@@ -121,7 +126,7 @@ def _replays(replays: ReplayViews) -> tuple[Route, ...]:
             replays.newest,
             name="find_replays",
             tag="replays",
-            summary="The newest replays",
+            summary="Replays, the newest first",
             query=CHOSEN_REPLAYS,
             answer=FoundReplays,
         ),
@@ -161,7 +166,7 @@ def _overviews(overviews: Overviews, inspections: Inspections) -> tuple[Route, .
             name="review",
             tag="service",
             summary="What is new of what others see",
-            query={"kind": Literal["names", "avatars", "players", "entries", "replays"]},
+            query={"kind": Literal["names", "avatars", "players", "entries", "replays"], **OLDER},
             answer=Review,
         ),
         get(
@@ -202,7 +207,7 @@ def _overviews(overviews: Overviews, inspections: Inspections) -> tuple[Route, .
             name="acts",
             tag="service",
             summary="What operators have done",
-            query={"act": str, "actor": str, "before": int},
+            query={"act": str, "actor": str, "player": str, **OLDER},
             answer=RecordedActs,
         ),
         get(

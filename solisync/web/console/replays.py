@@ -9,8 +9,7 @@ from ...postgres.transaction import Statements
 from ...rules.ids import is_id
 from ...storage import listed_replays, replays, verdicts
 from ..wire.reply import Reply
-from .parameters import chosen, flag
-from .players import SHOWN, VERDICTS
+from . import replay_lists
 from .shapes import FoundReplays, ReplayFacts
 
 
@@ -20,12 +19,9 @@ class ReplayViews:
 
     database: Database
 
-    async def newest(self, verdict: list[str], held: list[str]) -> FoundReplays:
-        """The newest replays, of those that were received last."""
-        status, only_held = chosen(verdict, "verdict", VERDICTS), flag(held, "held")
-        return FoundReplays(
-            await self.database.autocommit(listed_replays.newest, verdict=status, held=only_held, most=SHOWN)
-        )
+    async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
+        """Replays of everybody, the newest first."""
+        return await self.database.autocommit(replay_lists.page, replay_lists.read(verdict, held, before, limit))
 
     async def show(self, replay_id: str) -> ReplayFacts:
         """A replay with its verdict."""

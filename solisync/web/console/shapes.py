@@ -14,16 +14,17 @@ from ...storage.finding import FoundPlayer
 from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
 from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
 from ...storage.schema import AppliedMigration
+from .pages_of_lists import Next
 
 
 class FoundPlayers(Struct, frozen=True):
-    """Players, up to 50; `more` says whether there may be others.
+    """A page of players, by name, or those that operators keep out, the last first.
 
     By an address, they are `visitors`: players to whom something has happened from there, the last first.
     """
 
     players: list[FoundPlayer]
-    more: bool
+    next: Next
     visitors: list[Visitor] = []
 
 
@@ -70,21 +71,23 @@ class HistoryEntry(Struct, frozen=True, kw_only=True):
 
 
 class PlayerHistory(Struct, frozen=True):
-    """The latest of it, the last first."""
+    """A page of it, the last first."""
 
     history: list[HistoryEntry]
+    next: Next
 
 
 class PlayerSessions(Struct, frozen=True):
-    """The live sessions of a player, last used first."""
+    """The live sessions of a player, all of them, last used first."""
 
     sessions: list[Session]
 
 
 class FoundReplays(Struct, frozen=True):
-    """Replays, the newest first."""
+    """A page of replays, the newest first; there may be a next page although this one is short, or empty."""
 
     replays: list[FoundReplay]
+    next: Next
 
 
 class ReplayFacts(Struct, frozen=True, kw_only=True):
@@ -115,12 +118,13 @@ class ReplayFacts(Struct, frozen=True, kw_only=True):
 
 
 class Review(Struct, frozen=True):
-    """What is new, of the kind that was asked for; the others are empty."""
+    """A page of what is new, of the kind that was asked for; the others are empty. Of `entries` there is one page."""
 
     profiles: list[ChangedProfile] = []
     players: list[RegisteredPlayer] = []
     entries: list[UnprovedEntry] = []
     replays: list[FoundReplay] = []
+    next: Next = None
 
 
 class Overview(Struct, frozen=True, kw_only=True):
@@ -161,10 +165,10 @@ class SettingValues(Struct, frozen=True):
 
 
 class RecordedActs(Struct, frozen=True):
-    """Acts, the last first; `next` is for `before`, null where there are no older ones."""
+    """A page of acts, the last first."""
 
     acts: list[RecordedAct]
-    next: int | None
+    next: Next
 
 
 class Admins(Struct, frozen=True):

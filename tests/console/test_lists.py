@@ -1,0 +1,138 @@
+"""Pages of the console's lists: docs/console.md "Lists"."""
+
+import pytest
+import pytest_twisted
+
+from solisync.storage import history, listed_replays
+from solisync.web.console import parts_of_names
+
+HAPPENED = """
+    INSERT INTO account_history (happened_at, user_id, event, client, times)
+    SELECT now() - n * interval '1 s', id, event, '203.0.113.7', 1
+    FROM users, generate_series(1, %s) AS n, unnest(ARRAY['register', 'opted in', 'avatar changed']) AS event
+    ORDER BY n DESC, username DESC
+"""
+FILLED = """
+    INSERT INTO users (id, username, password_hash, created_at, avatar_extension)
+    SELECT gen_random_uuid(), CASE n % 2 WHEN 0 THEN 'p' ELSE 'P' END || n, 'x', now(), 'png'
+    FROM generate_series(10, 16) AS n;
+    INSERT INTO leaderboard (user_id, display_name, visible, recorded_at)
+    SELECT id, 'Queen ' || username, true, now() FROM users;
+    INSERT INTO replays (id, user_id, received_at, body, size, mode, draw_mode, time_seconds, final_score, recorded_at)
+    SELECT gen_random_uuid(), id, now() - n * interval '1 s', '', 0, 'Zen', 'DrawOne', '1', '1', '2026-01-01'
+    FROM users, generate_series(1, 7) AS n WHERE username = 'p10';
+    INSERT INTO suspensions SELECT id, now() - row_number() OVER () * interval '1 s', NULL, NULL, true FROM users;
+    INSERT INTO profile_locks SELECT id, now() FROM users;
+    INSERT INTO admin_acts (actor_kind, actor, act, target) SELECT 'shell', 'bob', 'lock', 'player'
+    FROM generate_series(1, 7);
+    INSERT INTO admin_notes (act_id, user_id) SELECT admin_acts.id, users.id FROM admin_acts, users
+    WHERE username = 'p10'
+"""
+
+
+@pytest_twisted.async_fixture
+async def player(console, server):
+    """Seven of everything, and an admin who has signed in; gives the id of the player who has most of it."""
+    await console.sign_in("root")
+    server.sql(FILLED)
+    server.sql(HAPPENED, (1,))
+    ((user_id,),) = server.sql("SELECT id::text FROM users WHERE username = 'p10'")
+    return user_id
+
+
+LISTS = [
+    ("/players?q=p", "players", "after"),
+    ("/players?q=1&where=part", "players", "after"),
+    ("/players?q=queen&where=display_name", "players", "after"),
+    ("/players?q=203.0.113.7&where=address", "visitors", "after"),
+    ("/players?state=suspended", "players", "after"),
+    ("/players?state=locked", "players", "after"),
+    ("/players/{id}/replays?", "replays", "before"),
+    ("/players/{id}/replays?verdict=pending", "replays", "before"),
+    ("/players/{id}/history?", "history", "before"),
+    ("/replays?", "replays", "before"),
+    ("/review?kind=names", "profiles", "before"),
+    ("/review?kind=avatars", "profiles", "before"),
+    ("/review?kind=players", "players", "before"),
+    ("/review?kind=replays", "replays", "before"),
+    ("/acts?", "acts", "before"),
+    ("/acts?player={id}", "acts", "before"),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "cursor"), LISTS)
+async def test_pages_add_up_to_the_list(console, player, path, name, cursor):
+    """Each row is on one page, in the order of the whole; the last page says so; no cursor or size is made up."""
+    path = path.format(id=player)
+    whole = await console.get(path)
+    assert whole["next"] is None
+    rows, page = [], {"next": ""}
+    while page["next"] is not None:
+        place = f"&{cursor}={page['next']}" if page["next"] else ""
+        page = await console.get(f"{path}&limit=3{place}")
+        assert 0 < len(page[name]) <= 3
+        rows += page[name]
+    assert len(rows) >= 7
+    assert rows == whole[name]
+    for query in ("limit=0", "limit=101", "limit=x", "limit=1&limit=2", f"{cursor}=%00", f"{cursor}=1&{cursor}=1"):
+        assert (await console.ask("GET", f"{path}&{query}")).status == 400, query
+
+
+async def test_history_pages_keep_events_whose_times_are_out_of_order(console, server, player):
+    """What was stored later may have happened before: no page leaves out or repeats a line."""
+    server.sql("UPDATE account_history SET happened_at = now() + (id % 3) * interval '1 minute'")
+    server.sql(HAPPENED, (4,))
+    rows, place = [], ""
+    while place is not None:
+        page = await console.get(f"/players/{player}/history?limit=2{place and '&before=' + place}")
+        rows += page["history"]
+        place = page["next"]
+    assert len(rows) == 7 + 3 + 3 * 4
+    assert sum(row["by"] is not None for row in rows) == 7
+
+
+async def test_a_player_who_changed_often_is_listed_once(console, server, player):
+    """With the latest time, on whatever page that is."""
+    server.sql(HAPPENED, (3,))
+    first = await console.get("/review?limit=4")
+    rest = await console.get(f"/review?limit=4&before={first['next']}")
+    names = [each["username"] for each in first["profiles"] + rest["profiles"]]
+    assert len(names) == len(set(names)) == 7
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("module", "bound", "path", "name"),
+    [
+        (listed_replays, "AMONG", "/replays?verdict=verified", "replays"),
+        (history, "CHANGES", "/review?kind=names", "profiles"),
+    ],
+)
+async def test_a_search_that_ends_early_goes_on(console, server, player, monkeypatch, module, bound, path, name):
+    """After a bounded number of rows a page says where the next one begins, although it may have found nothing."""
+    server.sql("DELETE FROM leaderboard")
+    for query in [value for value in vars(module).values() if hasattr(value, "sql")]:
+        text = query.sql.replace(f"LIMIT {getattr(module, bound)}", "LIMIT 3")
+        text = text.replace(f"OFFSET {getattr(module, bound) - 1}", "OFFSET 2")
+        if text != query.sql:
+            monkeypatch.setattr(module, _name(module, query), type(query)(**vars(query) | {"sql": text}))
+    pages, place = 0, ""
+    while place is not None:
+        page = await console.get(f"{path}&limit=2{place and '&before=' + place}")
+        assert page[name] == []
+        place, pages = page["next"], pages + 1
+    assert pages == 3
+
+
+def _name(module, query):
+    return next(name for name, value in vars(module).items() if value is query)
+
+
+async def test_a_part_is_looked_for_on_the_next_page(console, player, monkeypatch):
+    """A search that has used its seconds says where it has come to; the next one begins there."""
+    monkeypatch.setattr(parts_of_names, "SECONDS", -1.0)
+    for where in ("part", "display_name"):
+        first = await console.get(f"/players?q=1&where={where}")
+        assert first["next"] is not None
+        rest = await console.get(f"/players?q=1&where={where}&after={first['next']}")
+        assert (len(first["players"]), rest["players"], rest["next"]) == (7, [], None)
