@@ -17,7 +17,7 @@ from solisync.rules.sessions import RefreshRecord
 from tests.harness.constants import PREVIOUS_SECRET
 from tests.harness.constants import SECRET as CURRENT_SECRET
 from tests.harness.service import refused, start
-from tests.harness.strategies import costly
+from tests.harness.strategies import costly, texts
 from tests.harness.tokens import access_token, refresh_token
 
 SECRET = b"s" * 32
@@ -159,7 +159,7 @@ def signed_any(claims):
     return jwt.api_jws.encode(json.dumps(claims).encode(), SECRET, "HS256")
 
 
-@given(st.text(max_size=300))
+@given(texts(max_size=300))
 def test_no_text_is_worse_than_refused(text):
     """Reading a token raises Unauthorized or nothing."""
     with pytest.raises(Unauthorized):
@@ -169,7 +169,7 @@ def test_no_text_is_worse_than_refused(text):
 @given(
     st.dictionaries(
         st.sampled_from(["sub", "exp", "kind", "jti", "nbf", "iat", "aud", "iss", "x"]),
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2),
+        st.none() | st.booleans() | st.integers() | st.floats() | texts() | st.lists(st.integers(), max_size=2),
     )
 )
 def test_no_signed_claims_are_worse_than_refused(claims):
@@ -223,7 +223,7 @@ CLAIMS = st.dictionaries(
     | st.booleans()
     | st.integers()
     | st.floats()
-    | st.text(),
+    | texts(),
 )
 CONTENTS = (
     (CLAIMS | st.builds(lambda more: GOOD | more, CLAIMS)).map(lambda claims: json.dumps(claims).encode())
@@ -249,7 +249,7 @@ TOKENS = st.builds(
     CONTENTS.map(part) | st.text("ABCab019-_=+/. ", max_size=9),
     st.sampled_from([SECRET, b"p" * 32, b"t" * 32, b""]),
 )
-FORGED = st.builds(lambda token, at, text: token[:at] + text + token[at + 1 :], TOKENS, st.integers(0, 300), st.text())
+FORGED = st.builds(lambda token, at, text: token[:at] + text + token[at + 1 :], TOKENS, st.integers(0, 300), texts())
 
 
 class WithoutShortWay(Tokens):

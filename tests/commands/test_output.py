@@ -18,7 +18,7 @@ from tests.harness.entry_points import BEGIN, SOLISYNC
 from tests.harness.forking import start_process
 from tests.harness.postgres import connect
 from tests.harness.processes import clean_environment, run, terminal
-from tests.harness.strategies import costly
+from tests.harness.strategies import costly, texts
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@given(st.text())
+@given(texts())
 def test_text_for_people_is_printable(text):
     """Whatever it was, it is one line without a character that a terminal obeys; and plain text is as it was."""
     assert harmless(text).isprintable()

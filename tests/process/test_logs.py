@@ -9,7 +9,6 @@ import time
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger, formatEvent
 from twisted.python.failure import Failure
@@ -23,6 +22,7 @@ from tests.harness.payloads import replay
 from tests.harness.postgres import connect, truncate
 from tests.harness.processes import run
 from tests.harness.service import ready, refused
+from tests.harness.strategies import texts
 
 
 def logged(style, emit):
@@ -42,7 +42,7 @@ def audited(process):
     return [(line["event"], line.get("user_id")) for line in lines_of(process) if line["source"] == "solisync.audit"]
 
 
-@given(text=st.text())
+@given(text=texts())
 def test_a_json_line_is_one_line_whatever_is_in_it(text):
     """No text breaks out of its line, and all of it comes back."""
     line = logged("json", lambda log: log.info("{reason}", reason=text))
@@ -51,7 +51,7 @@ def test_a_json_line_is_one_line_whatever_is_in_it(text):
     assert json.loads(line)["reason"] == text
 
 
-@given(text=st.text())
+@given(text=texts())
 def test_a_text_line_cannot_be_forged(text):
     """Each further line of a message is indented, and no control character is left in it."""
     written = logged("text", lambda log: log.warn("{reason}", reason=text))

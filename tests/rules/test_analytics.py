@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from solisync.errors import BadRequest
 from solisync.rules.analytics import UndecodedBatch, canonical_uuid, contains_nul, splittable, validate
 from solisync.rules.surrogates import without_lone_surrogates
+from tests.harness.strategies import texts
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ID = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
@@ -175,7 +176,7 @@ def test_a_name_is_trimmed(user, name):
     assert judged(event(), user=json.dumps(user).encode()).name == name
 
 
-@given(st.text(max_size=40))
+@given(texts(max_size=40))
 def test_other_text_is_no_uuid(text):
     """Only the known spellings are taken for a UUID."""
     assert canonical_uuid(text) is None

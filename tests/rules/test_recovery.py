@@ -4,10 +4,10 @@ import re
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from solisync.rules.codes import digest, read_code
 from solisync.rules.recovery import CODE_DIGITS, CODES, new_codes, new_reset_token
+from tests.harness.strategies import texts
 
 CODE = "7K3M-0QWE-1TYP-2S4D"
 READ = CODE.replace("-", "")
@@ -38,7 +38,7 @@ def test_anything_else_is_no_code(typed):
     assert read_code(typed, CODE_DIGITS) is None
 
 
-@given(st.text())
+@given(texts())
 def test_no_text_is_an_error(typed):
     """Whatever somebody types is a code or none."""
     code = read_code(typed, CODE_DIGITS)

@@ -21,7 +21,7 @@ from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import connect, run_sql, truncate
-from tests.harness.strategies import examples
+from tests.harness.strategies import examples, texts
 
 NOW = "2026-11-20T12:00:00Z"
 PATH = "/api/analytics"
@@ -367,8 +367,8 @@ odd = st.sampled_from(
     ["\0", "\ud800", "😀" * 20, "x" * 65, "2026-11-20T12:00:00Z", "0001-01-01T00:00:00+02:00", "game_won"]
 )
 documents = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | odd | st.uuids().map(str),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats() | texts(max_size=20) | odd | st.uuids().map(str),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts(max_size=5), inner, max_size=4),
     max_leaves=8,
 )
 strange_events = st.fixed_dictionaries(

@@ -2,9 +2,9 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from solisync.web.conditional import matches
+from tests.harness.strategies import texts
 
 ETAG = '"abc"'
 
@@ -26,7 +26,7 @@ def test_a_client_that_has_something_else_gets_the_answer(field):
     assert not matches(field, ETAG)
 
 
-@given(st.text(max_size=200))
+@given(texts(max_size=200))
 def test_any_text_is_survived(field):
     """Whatever a client sends, the answer is yes or no, and never yes without the tag."""
     assert not matches(field, ETAG) or ETAG in field or field.strip() == "*"

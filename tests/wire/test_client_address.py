@@ -18,6 +18,7 @@ from solisync.access.client_address import (
 )
 from tests.harness.http_requests import new_address
 from tests.harness.service import start
+from tests.harness.strategies import texts
 from tests.wire.bench import Bench
 from tests.wire.sockets import Wire
 
@@ -66,7 +67,7 @@ spellings = st.one_of(addresses, addresses.map(lambda text: f"[{text}]:80" if ":
 
 
 @given(
-    st.lists(st.one_of(spellings, st.text(max_size=30))), spellings, st.lists(st.sampled_from(["10.1.2.3", "fd00::2"]))
+    st.lists(st.one_of(spellings, texts(max_size=30))), spellings, st.lists(st.sampled_from(["10.1.2.3", "fd00::2"]))
 )
 def test_what_a_client_writes_itself_changes_nothing(forged, real, proxies):
     """Whatever stands to the left of the address that our own proxy wrote is not looked at."""
@@ -75,7 +76,7 @@ def test_what_a_client_writes_itself_changes_nothing(forged, real, proxies):
     assert client_address("10.0.0.1", [*forged, ", ".join([real, *proxies])], PROXIES) == parse_address(real)
 
 
-@given(st.lists(st.text()), st.one_of(st.none(), addresses))
+@given(st.lists(texts()), st.one_of(st.none(), addresses))
 def test_any_text_is_survived(forwarded, peer):
     """No header makes the reading of it fail, and the result is always something to count by."""
     assert bucket(client_address(peer, forwarded, PROXIES))
