@@ -29,6 +29,7 @@ from tests.harness.canaries import leaked
 from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import launch_service
+from tests.harness.files_in_memory import keep_files_in_memory
 from tests.harness.http_requests import pool
 from tests.harness.postgres import KEPT, QUICK, copy_cluster, run_sql, truncate
 from tests.harness.processes import launching, reset_ignored_interrupt
@@ -100,6 +101,8 @@ def pytest_configure(config):
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
         forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
+    else:
+        keep_files_in_memory()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -4,6 +4,8 @@ Line numbers of scripts stay as they are in the files, for messages of browsers.
 """
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from .documents import MEDIA_TYPES
@@ -22,7 +24,8 @@ _TEXT_OR_COMMENT = re.compile(
 _LINE_END = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
-def page_files(folder: Path) -> dict[str, bytes]:
+@cache  # since the console has files of the players' pages too
+def page_files(folder: Path) -> Mapping[str, bytes]:
     """The scripts, styles and pictures in a folder, by their names, as browsers get them."""
     return {file.name: _served(file) for file in sorted(folder.iterdir()) if file.suffix in MEDIA_TYPES}
 

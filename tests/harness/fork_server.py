@@ -22,11 +22,15 @@ REACTOR = "twisted.internet.reactor"
 
 
 def import_service():
-    """Import what the programs will; the reactor is each one's own, since it holds descriptors."""
+    """Import what the programs will, and read the pages' files; the reactor is each one's own: it holds descriptors."""
     sys.modules[REACTOR] = types.ModuleType(REACTOR)  # imported by klein for its `run`, which the service never calls
     try:
         for name in ("commands.main", "commands.reset_password", "service", "supervisor", "tap", "worker"):
             importlib.import_module(f"solisync.{name}")
+        from solisync.web.documents import FOLDER
+        from solisync.web.page_files import page_files
+
+        page_files(FOLDER / "web")
         for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
             importlib.import_module(f"twisted.{name}")
     finally:

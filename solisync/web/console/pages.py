@@ -40,7 +40,7 @@ def page_routes() -> tuple[Route, ...]:
     """The pages and the files in them, which are read now."""
     layout = Template((CONSOLE / "layout.html").read_text("utf-8"))
     shared = {name: content for name, content in page_files(FOLDER / "web").items() if name in SHARED}
-    files = shared | page_files(CONSOLE / "web")
+    files = {**shared, **page_files(CONSOLE / "web")}
     replies = {name: both_ways(name, content, FILE_HEADERS | ALONE) for name, content in files.items()}
 
     async def file(name: str, if_none_match: str | None, gzip: bool) -> Reply:
