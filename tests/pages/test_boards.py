@@ -50,7 +50,7 @@ def test_the_days_board(visitor, site, running):
     page.click("#earlier")
     page.wait_for_url("**/daily/*")
     visitor.settle()
-    assert "Nobody" in page.inner_text("#winners")
+    assert "No entries yet" in page.inner_text("#winners")
     page.click("#later")
     page.wait_for_url(f"**/daily/{today['date']}")
     assert "Today’s deal" in visitor.open("/").inner_text("#wins")
