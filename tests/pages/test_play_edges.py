@@ -24,6 +24,7 @@ FINISH = """async () => {
   await settle();
 }"""
 WAITS = "document.getElementById('waiting').textContent"
+RESULT = "document.getElementById('result').textContent"
 
 
 def test_undos_are_found_without_a_right_list_of_their_places(visitor, site):
@@ -150,28 +151,35 @@ REFUSALS = {
 }
 
 
-def refuse(answer, route):
+def refusal(status, wait=600):
+    code, error, _ = REFUSALS[status]
+    return {"status": status, "headers": {"Error-Code": code, "Retry-After": str(wait)}, "json": {"error": error}}
+
+
+def refuse(answer, asked, route):
+    asked.append(route.request.url)
     route.fulfill(**answer)
 
 
 @pytest.mark.parametrize("call", ["pull", "push"])
 def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
-    """Each refusal of a pull and of a push: the game waits here, and is counted once."""
+    """Each refusal of a pull and of a push: the game waits here, is not sent before its time, and is counted once."""
     ann = visit()
     ann.register()
     page = ann.page
-    for number, (status, (code, error, words)) in enumerate(REFUSALS.items(), 1):
-        answer = {"status": status, "headers": {"Error-Code": code, "Retry-After": "600"}, "json": {"error": error}}
+    for number, (status, (_, _, words)) in enumerate(REFUSALS.items(), 1):
+        asked = []
         page = opened(ann)
         ann.settle()
         if call == "pull":  # which is once a load
             page.goto("/replays")
-        ann.context.route(f"**/api/sync/{call}", partial(refuse, answer))
+        ann.context.route(f"**/api/sync/{call}", partial(refuse, refusal(status), asked))
         if call == "pull":
             opened(ann)
         page.evaluate(FINISH)
         until(page, f"{WAITS}.includes('1 game waits here')")
         assert words in page.inner_text("#waiting"), status
+        assert len(asked) == (2 if status == 401 else 1)  # the second one with a new token
         ann.context.unroute(f"**/api/sync/{call}")
         page.goto("/replays")
         page = opened(ann)  # a new page tries again
@@ -223,3 +231,86 @@ def test_a_win_can_be_shared(visit, site, way):
     else:
         (link,) = until(page, "window.shared.length && window.shared")
     assert link == site + page.get_attribute("#won-next a", "href")
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_a_refused_deal_of_the_day_is_said(visitor, site, status):
+    """There is another deal to play meanwhile, and the day's at the next attempt."""
+    asked = []
+    visitor.context.route("**/api/daily-challenge", partial(refuse, refusal(status, 1), asked))
+    page = opened(visitor, "/play?daily")
+    assert REFUSALS[status][2] in page.inner_text("#notice")
+    assert kept(page)["day"] is None
+    assert len(asked) == 1
+    visitor.context.unroute("**/api/daily-challenge")
+    if status != 401:  # which asks to sign in
+        until(page, "!document.querySelector('#notice button').disabled")
+        page.click("#notice button")
+        page.wait_for_selector("#goal:not([hidden])")
+        assert kept(page)["deal"] == str(Game(site).call("GET", "/api/daily-challenge")["seed"])
+
+
+@pytest.mark.parametrize("status", [429, 503, 404])
+def test_a_refused_verdict_is_said(visit, status):
+    """It is asked for again, not before its time, or not at all when the replay is gone."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    asked = []
+    gone = {"status": 404, "headers": {"Error-Code": "replay_not_found"}, "json": {"error": "replay not found"}}
+    answer = gone if status == 404 else refusal(status, 600 if status == 429 else 1)
+    ann.context.route("**/verdict", partial(refuse, answer, asked))
+    keep(ann.page, *won_game(2))
+    page = opened(ann)
+    words = "This replay has been deleted." if status == 404 else "The result could not be read yet."
+    until(page, f"{RESULT}.includes('{words}')", PATIENCE)
+    ann.context.unroute("**/verdict")
+    if status == 503:
+        until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
+    else:
+        ann.settle()
+        assert words in page.inner_text("#result")
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_refused_boards_are_said(visit, status):
+    """The win is verified all the same."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    ann.context.route("**/api/boards/**", partial(refuse, refusal(status), []))
+    replay, moves = won_game(2)
+    keep(ann.page, replay, moves, day=DAY)
+    page = opened(ann)
+    until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
+    until(page, f"{RESULT}.includes('Your place on the board could not be read.')")
+    until(page, "document.getElementById('day-board').textContent === 'Who has won it could not be read.'")
+
+
+def test_a_win_waits_for_the_player_whose_session_has_ended(visit, site):
+    """It says for whom, and is uploaded once that player has signed in again."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(2)
+    keep(ann.page, replay, moves[:-1])
+    page = opened(ann)
+    ann.settle()
+    for call in ("replays", "session/refresh"):
+        ann.context.route(f"**/api/{call}", partial(refuse, refusal(401), []))
+    Hand(page).drag(moves[-1])
+    until(page, f"{RESULT}.includes('It waits in this browser for ann.')")
+    for call in ("replays", "session/refresh"):
+        ann.context.unroute(f"**/api/{call}")
+    ann.sign_in()
+    opened(ann)
+    until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
+    assert len(Game(site, login=True).call("GET", "/api/me/replays")["replays"]) == 1
+
+
+def test_a_link_to_another_deal_leaves_a_win(visitor):
+    """The win is entered, even if the page was left before that; the other deal is there to be played."""
+    keep(visitor.page, *won_game(2))
+    page = opened(visitor, "/play?deal=42&draw=one")
+    until_journals(page, f"{JOURNALS}.of['']?.wins.length === 1")
+    visitor.settle()
+    assert kept(page)["deal"] == "42"
+    assert page.is_hidden("#won")

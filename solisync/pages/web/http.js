@@ -12,6 +12,11 @@ export class Refusal extends Error {
     this.code = code;
     this.wait = wait;
   }
+
+  /** Whether another attempt may succeed later. */
+  get passes() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
 }
 
 /** @param {() => Storage} open */

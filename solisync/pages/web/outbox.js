@@ -57,7 +57,7 @@ async function upload(name) {
     const { id, body } = win;
     refusedWins.add(id);
     const answer = await ask("POST", "/api/replays", { body: json(body), as: name }).catch((error) => {
-      if (passes(error)) refusedWins.delete(id);
+      if (error.passes) refusedWins.delete(id);
       throw error;
     });
     const replay = (await answer.json()).id;
@@ -78,9 +78,6 @@ const refused = (name, error) =>
     else if (error.status === 400) Object.assign(journal, { sent: null, base: null });
   });
 
-/** Whether an attempt can succeed by waiting. @param {Refusal} error */
-const passes = ({ status }) => status === 0 || status === 429 || status >= 500;
-
 /** Send everything, unless it must wait; what is in the way is `trouble`, of which an event "outbox" tells. */
 export async function settle(forced = false) {
   const name = username();
@@ -96,8 +93,8 @@ export async function settle(forced = false) {
         await work(name);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        if (!passes(error)) await refused(name, error);
-        const until = passes(error) ? Date.now() + 1000 * (error.wait || AGAIN_S) : Infinity;
+        if (!error.passes) await refused(name, error);
+        const until = error.passes ? Date.now() + 1000 * (error.wait || AGAIN_S) : Infinity;
         trouble = { error, until };
         if (error.status !== 400) break;
       }

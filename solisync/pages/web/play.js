@@ -178,9 +178,8 @@ async function again() {
   if (await left()) deal({ seed, draw, day });
 }
 
-/** The deal that the address asks for; null if it asks for none, or for none that there is. @returns {Promise<Wanted | null>} */
-async function linked() {
-  const query = new URLSearchParams(location.search);
+/** The deal that an address asks for; null if it asks for none, or for none that there is. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
+async function linked(query) {
   const words = /** @type {Record<string, 1 | 3>} */ ({ one: 1, three: 3 });
   const draw = query.has("draw3") ? 3 : words[query.get("draw") ?? ""] ?? chosen.draw;
   if (query.has("daily")) {
@@ -194,17 +193,18 @@ async function linked() {
   return seed ? { seed, draw, day: null } : null;
 }
 
-/** Take up the game that was kept, or the deal of the address. */
-async function open() {
+/** Take up the game that was kept, or the deal of an address. */
+async function open(query = new URLSearchParams(location.search)) {
   const kept = keptGame();
   let wanted = null;
   try {
-    wanted = await linked();
+    wanted = await linked(query);
   } catch (error) {
-    refuse(byId("notice"), error, () => (notice(""), open()));
+    refuse(byId("notice"), error, () => (notice(""), open(query))); // the address is another one by then
   }
-  const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !/draw/.test(location.search))));
-  if (kept) begin(kept);
+  const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
+  if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // if the page was left before it was
+  else if (kept) begin(kept);
   if (same) return;
   if (!wanted) await newDeal();
   else if (await left()) deal(wanted);

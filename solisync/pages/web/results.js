@@ -10,12 +10,13 @@ import { byId, clock, counted, countDown, h, say, sentence, tell } from "./page.
 
 const outbox = () => import("./outbox.js");
 const BOARD_HOURS = 36;
+const NAMELESS = " to be seen on the boards.";
 
 /** @type {Game} */
 let game;
 /** @type {Record<string, () => void>} */
 let next = {};
-/** @type {any} the verdict on the upload of this game */
+/** @type {any} the verdict on the upload of this game, or with `error` why it could not be read */
 let verdict = null;
 let rank = "";
 /** Ask for the verdict now. */
@@ -73,18 +74,33 @@ function showWin(shown) {
 
 const signIn = (/** @type {string} */ text) => h("a", { href: "/account?next=/play", class: "button main" }, text);
 
-/** How the upload of this game stands. @param {any} all */
-function uploadOf(all) {
+/** Where a win is that has not been uploaded. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
+function whereKept(all, trouble) {
+  const name = username();
+  const owner = Object.keys(all.of).find((each) => all.of[each].wins.some((/** @type {any} */ { id }) => id === game.id));
+  if (owner === undefined) return all.known.includes(game.id) ? ["It is not kept any more."] : ["Being kept …"];
+  const { length } = all.of[owner].games;
+  const others = length > 1 ? `, with ${counted(length - 1, "other game")}` : "";
+  if (owner !== name) return [`It waits in this browser${owner && ` for ${owner}`}${others}.`, !name && signIn("Sign in to keep it")];
+  if (!trouble) return ["Being uploaded …"];
+  if (trouble.until === Infinity) return ["It is kept in this browser, and is not uploaded yet."];
+  return [`It is kept in this browser, and is uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`];
+}
+
+function verdictInWords() {
+  const { status = "pending", error } = verdict ?? {};
+  if (status === "pending") return `Being checked …${error ? " The result could not be read yet. This page asks again." : ""}`;
+  if (error) return sentence(error);
+  return status === "verified" ? "✓ Verified: these moves win this deal with just this score." : "The check could not confirm this game.";
+}
+
+/** How the upload of this game stands. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
+function uploadOf(all, trouble) {
   const replay = all.uploaded[game.id];
-  if (!replay && !username()) {
-    const { length } = journalOf(all, GUEST).games;
-    return [h("p", {}, `It waits in this browser${length > 1 ? `, with ${counted(length - 1, "other game")}` : ""}.`), h("p", {}, signIn("Sign in to keep it"))];
-  }
-  if (!replay) return [h("p", {}, "Being uploaded …")];
+  if (!replay) return whereKept(all, trouble).map((told) => told && h("p", {}, told));
   if (!verdict) void judge(game, replay, 2);
-  const told = !verdict || verdict.status === "pending" ? "Being checked …"
-    : verdict.status === "verified" ? "✓ Verified: these moves win this deal with just this score." : "The check could not confirm this game.";
-  return [h("p", {}, told), rank && h("p", {}, rank)];
+  const choose = rank === NAMELESS && h("a", { href: "/leaderboard" }, "Choose a name on the leaderboard");
+  return [h("p", {}, verdictInWords()), rank && h("p", {}, choose, rank)];
 }
 
 /** What the player has reached, as far as the server has answered. @param {any} all */
@@ -96,7 +112,7 @@ function progressOf(all) {
   return h("p", {}, `${counted(stats.games_won, "win")} of ${counted(stats.games_played, "game")}, level ${progress.level}${row}.`);
 }
 
-/** Put content into a place unless it says the same already: what is pressed must not be replaced. @param {string} id @param {(Node | string)[]} content */
+/** Put content into a place unless it says the same already: what is pressed must not be replaced. @param {string} id @param {(Node | string | false)[]} content */
 function put(id, content) {
   const frame = h("div", {}, ...content);
   const place = byId(id);
@@ -112,8 +128,9 @@ const render = () => (rendered = rendered.then(show, show));
 
 async function show() {
   const all = await journals();
+  const { trouble } = username() ? await outbox().catch(() => ({ trouble: null })) : { trouble: null };
   if (game?.won) {
-    put("result", [...uploadOf(all), progressOf(all)]);
+    put("result", [...uploadOf(all, trouble), progressOf(all)]);
     const replay = all.uploaded[game.id];
     put("won-next", [
       ...(replay ? [
@@ -124,7 +141,7 @@ async function show() {
       h("button", { type: "button", click: () => next.again() }, "Same deal"),
     ]);
   }
-  await renderOutbox(all);
+  renderOutbox(all, trouble);
 }
 
 /** Share a link by what the device has for that, or else copy it. @param {string} path */
@@ -142,12 +159,11 @@ async function share(path) {
   }
 }
 
-/** What waits to be sent, or to be given to the player. @param {any} all */
-async function renderOutbox(all) {
+/** What waits to be sent, or to be given to the player. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
+function renderOutbox(all, trouble) {
   const name = username();
   const guest = journalOf(all, GUEST);
   put("offer", name && guest.games.length ? [offer(name, guest)] : []);
-  const { trouble } = name ? await outbox().catch(() => ({ trouble: null })) : { trouble: null };
   const { wins, games } = journalOf(all, name ?? GUEST);
   const kept = trouble && wins.length + games.length;
   const told = put("waiting", kept ? [waiting(trouble.error, wins, games.length)] : []);
@@ -175,10 +191,10 @@ function offer(name, { wins, games }) {
 /** @param {Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
 function waiting(error, wins, games) {
   const late = wins.some(({ day }) => day) ? ` A win of a day’s deal is on its board if it arrives within ${BOARD_HOURS} hours of the start of that day (UTC).` : "";
-  const what = wins.length ? counted(wins.length, "win") : counted(games, "game");
-  const why = error.status === 0 ? "Not connected" : sentence(error).replace(/[.]$/, "");
+  const count = wins.length || games;
+  const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} here.${late}`;
   const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
-  return h("p", {}, `${why}: ${what} waits here.${late} `, full);
+  return h("p", {}, error.status ? `${waits} ${sentence(error)} ` : `Not connected: ${waits}`, full);
 }
 
 /** Hear of something once it happens, if somebody is signed in (docs/live.md). @param {string} name @param {() => Promise<unknown>} again @param {(event: any) => boolean} concerns @param {object} [more] */
@@ -195,24 +211,29 @@ function followDay() {
   if (game.day) hear(board, showDay, ({ data }) => data?.board === board, { boards: [board] }).catch(() => {});
 }
 
-/** Ask for the verdict as soon as there is one, and until then ever less often; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
+/** Ask for the verdict as soon as there is one, and until then ever less often, but not before the server wants to be asked; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
 async function judge(judged, replay, seconds) {
   verdict = { status: "pending" };
   hear("verdict", async () => ask(), ({ event }) => event === "verdict").catch(() => {});
-  while (judged === game && verdict.status === "pending") {
+  while (verdict.status === "pending") {
+    const wait = verdict.error?.wait ?? 0;
     await new Promise((resolve) => {
-      ask = () => resolve(undefined);
-      setTimeout(resolve, seconds * 1000);
+      ask = () => wait || resolve(undefined);
+      setTimeout(resolve, Math.max(seconds, wait) * 1000);
     });
     seconds = Math.min(seconds * 1.6, 60);
-    const told = await read(`/api/replays/${replay}/verdict`).catch(() => verdict);
-    if (judged === game) verdict = told;
+    const refused = (/** @type {Refusal} */ error) => ({ status: error.passes ? "pending" : "refused", error });
+    const told = await read(`/api/replays/${replay}/verdict`).catch(refused);
+    if (judged !== game) return;
+    verdict = told;
+    if (told.error) render();
   }
-  if (judged !== game) return;
   render();
   if (verdict.status !== "verified") return;
   say("Verified");
-  rank = await rankOf(replay).catch(() => "");
+  const told = await rankOf(replay).catch(() => "Your place on the board could not be read.");
+  if (judged !== game) return;
+  rank = told;
   render();
   showDay();
 }
@@ -225,7 +246,7 @@ async function rankOf(replay) {
   const own = entries.find((/** @type {any} */ entry) => entry.own);
   const where = day ? "on the board of the day" : "on the board of this deal";
   if (!own && day && Date.now() > Date.parse(day.date) + BOARD_HOURS * 3600_000) return "This win came too late for the board of the day.";
-  if (!own) return "Choose a name on the leaderboard to be seen on the boards.";
+  if (!own) return NAMELESS;
   if (own.replay_id !== replay) return `Your best game ${where} is another one: place ${own.rank}, ${counted(own.score, "point")}.`;
   return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
 }
@@ -239,11 +260,12 @@ async function showDay() {
     return;
   }
   const { entries } = await readOwn(`/api/boards/daily/${day.date}?limit=100`).catch(() => ({ entries: null }));
-  if (!entries || game.day !== day) return;
+  if (game.day !== day) return;
+  place.hidden = false;
+  if (!entries) return void (place.textContent = "Who has won it could not be read.");
   const three = entries.filter((/** @type {any} */ entry) => entry.draw_mode === "DrawThree").length;
   const many = entries.length === 100 ? "at least 100 players" : counted(entries.length, "player");
   place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "Nobody on the boards has won it yet.";
-  place.hidden = false;
 }
 
 /** Show what waits, and from now on what becomes of it. @param {Record<string, () => void>} actions `deal`, `again` */
