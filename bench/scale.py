@@ -1,6 +1,6 @@
 """`make bench-scale`: the constants of docs/scaling.md: bytes of a row in each table, and pushes a second.
 
-Replays are won games, checked by solisync's own engine; their verdicts and timelines are stored as a checker would.
+Replays are won games, checked by solisync's own engine; their verdicts are stored as a checker would.
 """
 
 import argparse
@@ -8,10 +8,10 @@ import gzip
 import json
 import random
 import time
-import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,8 +19,9 @@ from uuid import uuid4
 import psycopg2
 from psycopg2.extras import execute_values
 
+from solisync.checking.messages import compressed_timeline
 from solisync.housekeeping import BATCH
-from solisync.klondike import ENGINE_VERSION, check, make_timeline
+from solisync.klondike import ENGINE_VERSION, Verdict, check
 from solisync.rules.boards import boards_of
 from solisync.storage import analytics
 
@@ -84,7 +85,7 @@ def sizes(dsn: str, world: World, replays: int) -> dict[str, float]:
     return found
 
 
-Game = tuple[str, dict[str, Any], int, bytes]
+Game = tuple[str, dict[str, Any], Verdict, bytes]
 
 
 def pruned(dsn: str) -> float:
@@ -104,7 +105,7 @@ def pruned(dsn: str) -> float:
 
 
 def _games() -> list[Game]:
-    """Won games: the replay as it is uploaded, its fields, undos, and the compressed timeline."""
+    """Won games: the replay as it is uploaded, its fields, the verdict, and the digest of its timeline."""
     games = []
     for path in sorted(GAMES.glob("wins_*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -112,10 +113,9 @@ def _games() -> list[Game]:
                 replay = json.loads(line)["replay"]
                 body = json.dumps(replay, separators=(",", ":"))
                 verdict = check(body.encode())
-                timeline = make_timeline(body.encode(), verdict)
+                timeline = compressed_timeline(body.encode(), verdict)
                 assert timeline is not None
-                assert verdict.undos is not None
-                games.append((body, replay, verdict.undos, zlib.compress(timeline)))
+                games.append((body, replay, verdict, sha256(timeline).digest()))
     return games
 
 
@@ -125,7 +125,8 @@ _REPLAYS = """
     VALUES %s
 """
 _VERDICTS = """
-    INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, timeline, boards)
+    INSERT INTO verdicts
+        (replay_id, status, ruleset, undos, score, moves, checked_at, engine, undo_places, timeline_digest, boards)
     VALUES %s
 """
 
@@ -135,7 +136,7 @@ def _store_replays(cursor: Any, players: Sequence[str], count: int, games: Seque
     uploaded, checked = [], []
     for player in players:
         for _ in range(count):
-            body, replay, undos, timeline = chance.choice(games)
+            body, replay, verdict, digest = chance.choice(games)
             mode = replay["mode"] if isinstance(replay["mode"], str) else "Difficulty"
             # deals of games are each somebody's own, but for that of the day
             seed, received_at = chance.randrange(2**64), now - timedelta(seconds=chance.randrange(365 * 86_400))
@@ -143,11 +144,12 @@ def _store_replays(cursor: Any, players: Sequence[str], count: int, games: Seque
             shown = (mode, replay["draw_mode"], str(score), str(replay["time_seconds"]), str(seed), "2026-01-01")
             uploaded.append((name, player, received_at, body, len(body), *shown))
             boards = boards_of(mode=mode, draw_mode=replay["draw_mode"], seed=seed, received_at=received_at)
-            facts = ("2026-05-19", undos, score, len(replay["moves"]), now, ENGINE_VERSION)
-            checked.append((name, "verified", *facts, timeline, boards))
+            facts = ("2026-05-19", verdict.undos, score, len(replay["moves"]), now, ENGINE_VERSION)
+            places = list(verdict.undo_places) or None
+            checked.append((name, "verified", *facts, places, digest, boards))
     execute_values(cursor, _REPLAYS, uploaded)
     cursor.execute("DELETE FROM replay_checks")
-    execute_values(cursor, _VERDICTS, checked)
+    execute_values(cursor, _VERDICTS, checked, template=f"({'%s, ' * 8}%s::smallint[], %s, %s)")
 
 
 def _store_the_rest(cursor: Any, players: Sequence[str]) -> None:

@@ -622,6 +622,8 @@ CREATE TABLE verdicts (
     timeline bytea,
     timeline_etag text GENERATED ALWAYS AS ((('"'::text || encode(sha256(timeline), 'hex'::text)) || '"'::text)) STORED,
     boards text[],
+    undo_places smallint[],
+    timeline_digest bytea,
     CONSTRAINT verdicts_check CHECK (((status = 'verified'::text) = (num_nulls(ruleset, undos, score, moves) = 0))),
     CONSTRAINT verdicts_status_check CHECK ((status = ANY (ARRAY['verified'::text, 'refuted'::text, 'undecided'::text, 'unreadable'::text])))
 );
@@ -780,6 +782,8 @@ CREATE INDEX users_folded ON users USING btree (lower(username));
 CREATE INDEX verdicts_not_verified ON verdicts USING btree (engine) WHERE (status <> 'verified'::text);
 
 CREATE INDEX verdicts_older_ruleset ON verdicts USING btree (engine, replay_id) WHERE (ruleset <> '2026-05-19'::text);
+
+CREATE INDEX verdicts_with_timeline ON verdicts USING btree (replay_id) WHERE (timeline IS NOT NULL);
 
 CREATE INDEX verdicts_without_undo_places ON verdicts USING btree (replay_id) WHERE ((ruleset = '2026-05-19'::text) AND (engine < 2));
 

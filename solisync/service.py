@@ -7,6 +7,7 @@
     ├── Housekeeping       deletes expired rows
     ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
+    ├── Timelines          makes timelines, in a process that starts when somebody asks for one
     ├── Site               HTTP for admins (solisync.web.console.build), on a listener of its own, if it has one
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
@@ -34,6 +35,7 @@ from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
+from .checking.timelines import Timelines
 from .events.live import Live
 from .events.openings import Openings
 from .history import History
@@ -116,13 +118,14 @@ def make_service(
     own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name]
+    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name, Timelines.name]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
     recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
     live = Live(settings, reactor, database=database, metrics=metrics, now=now, times=times)
+    timelines = Timelines(database=database, reactor=reactor, metrics=metrics)
     history = History(
         database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
     )
@@ -134,6 +137,7 @@ def make_service(
         passwords=hashing,
         metrics=metrics,
         live=live,
+        timelines=timelines,
         observer=history.observe,
         schema=migrations[-1].number,
         now=now,
@@ -143,7 +147,14 @@ def make_service(
     admin_site = None
     if settings.admin_listen is not None:
         admin_site = make_console(
-            settings, reactor, database=database, metrics=metrics, live=live, passwords=hashing, now=now
+            settings,
+            reactor,
+            database=database,
+            metrics=metrics,
+            live=live,
+            timelines=timelines,
+            passwords=hashing,
+            now=now,
         )
     return Solisync(
         settings=settings,
@@ -175,6 +186,7 @@ def make_service(
             changed=recent.invalidate,
             bus=live.bus,
         ),
+        timelines=timelines,
         live=live,
         site=site,
         admin_site=admin_site,

@@ -11,6 +11,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from .checking.queue_worker import Checking
+from .checking.timelines import Timelines
 from .errors import ConnectionFailed, TransactionAborted
 from .events.live import Live
 from .history import History
@@ -52,6 +53,7 @@ class Solisync(Daemon):
         housekeeping: Housekeeping,
         history: History,
         checking: Checking,
+        timelines: Timelines,
         live: Live,
         site: Site,
         admin_site: Site | None,
@@ -71,6 +73,7 @@ class Solisync(Daemon):
         self._housekeeping = housekeeping
         self._history = history
         self._checking = checking
+        self._timelines = timelines
         self._live = live
         self._site = site
         self._admin_site = admin_site
@@ -120,6 +123,7 @@ class Solisync(Daemon):
         await streams_ended
         drained = [Deferred.fromCoroutine(site.connections.drain(self._settings.stop_seconds)) for site in sites]
         await gatherResults(drained)
+        self._timelines.stop()
         with suppress(TimeoutError):
             await shielded(checking).addTimeout(CHECKING_STOP_SECONDS, self._reactor)
         await self._history.stop(HISTORY_STOP_SECONDS)

@@ -12,7 +12,7 @@ from solisync import __version__, history
 from solisync.access import passwords
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
 from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
-from solisync.checking import checker
+from solisync.checking import checker, confinement, timeline_maker, timelines
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.events import openings
@@ -142,7 +142,10 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "opting in and out": f"{OPT_IN.most} in {OPT_IN.seconds} s for each player,",
         "streams of live events": f"{PER_PLAYER} of one player and {openings.MOST} openings in {openings.SECONDS:g} s",
         "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
-        "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {checker.MEMORY_BYTES // MIB} MiB,",
+        "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {confinement.MEMORY_BYTES // MIB} MiB,",
+        "making a timeline": f"{timeline_maker.CPU_SECONDS} s of processor time and"
+        f" {confinement.MEMORY_BYTES // MIB} MiB, in a process of its own; one at a time, {timelines.WAITING} waiting,"
+        f" then 503; {timelines.KEPT_BYTES // MIB} MiB are remembered",
         "one account": f"{quota} MiB of replays",
     }
     for what, figure in figures.items():

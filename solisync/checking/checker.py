@@ -6,36 +6,30 @@ because root's files may be readable for root alone. While it searches for undos
 a replay has come that is to be checked literally, and checks that first.
 """
 
-import ctypes
-import gc
 import os
-import pwd
 import resource
 import select
 import signal
 import sys
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from ..klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, make_timeline
-from .messages import READY, Answer, Frames, Job, frame
+from ..klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally
+from .confinement import allow, confine
+from .messages import READY, Answer, Frames, Job, compressed_timeline, frame
 
 LOWEST_PRIORITY = 19
 CPU_SECONDS = 5
 SEARCH_SECONDS = 4.8  # the rest is for what the search does between two looks at the clock, and for the timeline
-MEMORY_BYTES = 256 * 2**20
 KEPT_BYTES = 64 * 2**20  # a process that has more after a search ends, because Python gives little back
 
 _READ_BYTES = 65_536
-_PR_SET_NO_NEW_PRIVS = 38
-_NOBODY = 65_534  # where no user has that name
 _OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
 
 
@@ -79,7 +73,7 @@ class Checker:
         return verdict, time.process_time() - began - interrupted
 
     def _bounded(self, work: Callable[[], Verdict]) -> Verdict:
-        _allow(CPU_SECONDS)
+        allow(CPU_SECONDS)
         self._stoppable = True
         try:
             return work()
@@ -105,7 +99,7 @@ class Checker:
         now = time.process_time()
         if now > began + 0.001:
             self._deadline += now - began
-            _allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
+            allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
         self._stoppable = True
         return 1 - (self._deadline - now) / SEARCH_SECONDS
 
@@ -114,19 +108,19 @@ class Checker:
         while len(self._jobs) > 1:
             job = self._jobs[1]
             began = time.process_time()
-            _allow(CPU_SECONDS)
+            allow(CPU_SECONDS)
             verdict = check_literally(job.body)  # a MemoryError is for the search, which has most of the memory
             del self._jobs[1]
             self._answer(job, verdict, time.process_time() - began)
 
     def _answer(self, job: Job, verdict: Verdict, cpu_seconds: float) -> None:
-        timeline = make_timeline(job.body, verdict)
+        timeline = compressed_timeline(job.body, verdict)
         answer = Answer(
             search=job.search,
-            verdict=replace(verdict, undo_places=()),
+            verdict=verdict,
             engine=ENGINE_VERSION,
-            timeline=None if timeline is None else zlib.compress(timeline, 9),
-            # the clock goes back by up to a tick when _allow sets a limit: Linux then counts by samples
+            timeline_digest=None if timeline is None else sha256(timeline).digest(),
+            # the clock goes back by up to a tick when allow sets a limit: Linux then counts by samples
             cpu_seconds=max(cpu_seconds, 0.0),
         )
         self._send(msgspec.msgpack.encode(answer))
@@ -150,42 +144,9 @@ def _memory() -> int:
         return 0
 
 
-def _allow(seconds: float) -> None:
-    """Have the kernel send SIGXCPU after so many seconds more of processor time, rounded up, as it counts them.
-
-    That is by samples, which on a busy machine may be more than the time that a process is told of.
-    """
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
-
-
-def _give_up_privileges() -> None:
-    """Never gain any by running a program, and be nobody instead of root, as far as the platform allows."""
-    with suppress(AttributeError):  # only Linux has it
-        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if os.geteuid():
-        return
-    try:
-        user = pwd.getpwnam("nobody")
-        uid, gid = user.pw_uid, user.pw_gid
-    except KeyError:
-        uid = gid = _NOBODY
-    with suppress(OSError):  # a container's root may lack the capability, or its namespace this user
-        os.setgroups([])
-        os.setgid(gid)
-        os.setuid(uid)
-
-
 def main(priority: int = LOWEST_PRIORITY) -> None:
     """Work at this priority, a nice value, until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service to act on
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, max(priority, os.getpriority(os.PRIO_PROCESS, 0)))
-    for limit, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CORE, 0)):
-        with suppress(OSError, ValueError):  # not every platform can
-            resource.setrlimit(limit, (most, most))
-    _give_up_privileges()
-    gc.disable()  # there are no cycles, and many tuples to look through
+    confine(priority)
     with suppress(BrokenPipeError):
         Checker().run()
     # Freeing a search's memory object by object may exceed the limit of processor time, and a signal is not an orderly

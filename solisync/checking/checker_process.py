@@ -1,7 +1,5 @@
 """A checker process, seen from the service."""
 
-import os
-import signal
 import sys
 
 import msgspec
@@ -10,31 +8,24 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessDone
 from twisted.python.failure import Failure
 
-from ..process.child import Child
-from .messages import Answer, Frames, Job, frame
+from .messages import Answer, Job
+from .replay_reader import ReplayReader
 
 COMMAND = (sys.executable, "-P", "-m", "solisync.checking.checker")
 
-_WORDS_BYTES = 2_000  # of what it writes on standard error, the last is kept
 
-
-class CheckerProcess(Child):
-    """Starts with its creation, and ends by `kill` or by itself; `ready` when it takes jobs.
+class CheckerProcess(ReplayReader):
+    """Checks replays.
 
     `retired` is true when it has ended by itself and in order, having become too large: then it has not begun with the
     jobs that it has not answered.
     """
 
     def __init__(self, reactor: ReactorBase, command: tuple[str, ...] = COMMAND) -> None:
-        super().__init__()
         self.retired = False
-        self._frames = Frames()
         self._decode = msgspec.msgpack.Decoder(Answer).decode
         self._asked: dict[bool, Deferred[Answer | None]] = {}
-        self._words = b""
-        # Nothing of the service's environment, in which there may be secrets: only where the program's modules are.
-        environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        self.start(reactor, command, environment, {0: "w", 1: "r", 2: "r"})
+        super().__init__(reactor, command)
 
     def check(self, body: bytes, *, search: bool) -> Deferred[Answer | None]:
         """Have a replay checked, one of each kind at a time; None when the process ends before it has an answer."""
@@ -43,39 +34,13 @@ class CheckerProcess(Child):
             answer.callback(None)
             return answer
         self._asked[search] = answer
-        self.transport.writeToChild(0, frame(msgspec.msgpack.encode(Job(search, body))))
+        self.send(Job(search, body))
         return answer
 
-    def kill(self) -> None:
-        """End it at once: it has nothing to lose."""
-        try:
-            self.signal(signal.SIGKILL)
-        except PermissionError:  # it is nobody's, and this process is root's but lacks the capability CAP_KILL
-            self.transport.closeStdin()
-
-    @property
-    def last_words(self) -> str:
-        """The last line on its standard error."""
-        return self._words.decode("utf-8", "replace").strip().rpartition("\n")[2]
-
-    def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Pass answers on; what it writes on standard error is why it is about to end."""
-        if childFD == 2:
-            self._words = (self._words + data)[-_WORDS_BYTES:]
-            return
-        try:
-            for payload in self._frames.feed(data):
-                self._receive(payload)
-        except (ValueError, msgspec.MsgspecError, KeyError) as error:
-            self._words += f"\nit sent something other than an answer: {error}".encode()
-            self.kill()
-
-    def _receive(self, payload: bytes) -> None:
-        if payload:
-            answer = self._decode(payload)
-            self._asked.pop(answer.search).callback(answer)
-        else:
-            self.get_ready()
+    def receive(self, payload: bytes) -> None:
+        """Pass an answer on."""
+        answer = self._decode(payload)
+        self._asked.pop(answer.search).callback(answer)
 
     def processEnded(self, reason: Failure) -> None:
         """Tell all who wait that no answer will come."""

@@ -1,11 +1,15 @@
-"""What the service and a checker process tell each other: frames of MessagePack on the standard input and output."""
+"""What the service tells processes that read replays, and they tell it: frames of MessagePack on pipes.
 
+The pipes are the standard input and output of these processes.
+"""
+
+import zlib
 from collections.abc import Iterator
 from struct import Struct as Layout
 
 import msgspec
 
-from ..klondike import Verdict
+from ..klondike import Verdict, make_timeline
 
 FRAME_MAX = 16 * 2**20
 READY = b""  # the first frame that a checker sends
@@ -26,9 +30,23 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     search: bool
     verdict: Verdict
     engine: int
-    timeline: bytes | None
-    """Compressed by zlib."""
+    timeline_digest: bytes | None
+    """SHA-256 of the compressed timeline."""
     cpu_seconds: float
+
+
+class Playback(msgspec.Struct, frozen=True):
+    """A replay of which a timeline is to be made, and the verdict on it."""
+
+    body: bytes
+    verdict: Verdict
+
+
+class PlayedBack(msgspec.Struct, frozen=True):
+    """The timeline of a Playback, compressed by zlib. None where there is none: it is too long, or has a `problem`."""
+
+    timeline: bytes | None
+    problem: str | None = None
 
 
 class Frames:
@@ -55,6 +73,12 @@ class Frames:
             payload = bytes(self._buffer[_LENGTH.size : end])
             del self._buffer[:end]
             yield payload
+
+
+def compressed_timeline(body: bytes, verdict: Verdict) -> bytes | None:
+    """The timeline of a replay, compressed by zlib; None and errors as `make_timeline` has them."""
+    timeline = make_timeline(body, verdict)
+    return None if timeline is None else zlib.compress(timeline, 9)
 
 
 def frame(payload: bytes) -> bytes:

@@ -191,7 +191,7 @@ class Checking:
                 claim,
                 answer.verdict,
                 engine=answer.engine,
-                timeline=answer.timeline,
+                timeline_digest=answer.timeline_digest,
                 boards=boards if answer.verdict.status is Status.VERIFIED else None,
                 changed=boards if replay.verified or answer.verdict.status is Status.VERIFIED else (),
             )
@@ -217,7 +217,7 @@ class Checking:
         verdict: Verdict,
         *,
         engine: int,
-        timeline: bytes | None = None,
+        timeline_digest: bytes | None = None,
         boards: list[str] | None = None,
         changed: Sequence[str] = (),
     ) -> None:
@@ -225,7 +225,7 @@ class Checking:
         notices: list[Notice] = [VerdictStored(claim.user_id, claim.replay_id, verdict.status.value)]
         if shown := streamed_boards(changed):
             notices.append(BoardsChanged(shown))
-        steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=boards)
+        steps = checks.settling(claim, verdict, engine=engine, timeline_digest=timeline_digest, boards=boards)
         await self._patiently(lambda: self._database.transact(self._settle, steps, notices))
         self._metrics.verdicts.labels(verdict.status.value).inc()
 

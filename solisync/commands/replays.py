@@ -81,7 +81,8 @@ async def show(task: Task) -> None:
         if found is None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
         facts = asdict(found)
-        del facts["body"], facts["timeline"]
+        for name in ("body", "undo_places", "stored_timeline"):
+            del facts[name]
         same = await listed_replays.same_game(statements, found.id)
         facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
         task.output.facts(facts)
@@ -98,7 +99,9 @@ def _draw(task: Task, replay: CheckedReplay) -> None:
         recording = read_recording(replay.body.encode())
     except UnreadableError:
         return
-    undos = () if replay.timeline is None else undo_places(zlib.decompress(replay.timeline))
+    undos = replay.undo_places or ()
+    if replay.stored_timeline is not None:
+        undos = undo_places(zlib.decompress(replay.stored_timeline))
     for text in draw_game(recording, replay.ruleset, undos):
         task.output.text(f"\n{text}\n")
         if not task.chosen.boards:

@@ -90,6 +90,7 @@ class Metrics:
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")
         self.events = counter("analytics_events", "Analytics events received.", "outcome")
         self.verdicts = counter("replay_verdicts", "Verdicts on replays.", "status")
+        self.timelines = counter("timelines", "Timelines answered, made anew or from memory.", "source")
         self.check_cpu = counter("replay_check_cpu_seconds", "Processor time of checks of replays.")
         self.checks_waiting = gauge("replay_checks_waiting", "Replays that wait to be checked.", "queue", mode=MAX)
         self.checks_oldest = gauge("replay_checks_oldest_seconds", "How long the oldest upload has waited.", mode=MAX)
@@ -119,6 +120,8 @@ class Metrics:
             self.events.labels(outcome)
         for outcome in ("sent", "dropped"):
             self.bus_batches.labels(outcome)
+        for source in ("made", "remembered"):
+            self.timelines.labels(source)
         for kind in ("dropped", "missed", "unknown", "database", "error"):
             self.live_faults.labels(kind)
         for reason in (*get_args(EndReason), "left", "unread"):

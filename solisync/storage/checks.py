@@ -127,14 +127,16 @@ SETTLE = Statement(
         RETURNING replay_id
     )
     INSERT INTO verdicts AS known
-        (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline, boards)
+        (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline_digest, undo_places,
+            boards)
     SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
-        decode($10::text, 'base64'), $11::text[]
+        decode($10::text, 'base64'), $11::smallint[], $12::text[]
     FROM settled WHERE NOT EXISTS (SELECT FROM proved)
     ON CONFLICT (replay_id) DO UPDATE SET
         status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
         score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,
-        timeline = excluded.timeline, boards = excluded.boards
+        timeline = NULL, timeline_digest = excluded.timeline_digest, undo_places = excluded.undo_places,
+        boards = excluded.boards
     WHERE known.engine <= excluded.engine
     """,
 )
@@ -182,18 +184,19 @@ async def search(statements: Statements, claim: Claim) -> None:
 
 
 def settling(
-    claim: Claim, verdict: Verdict, *, engine: int, timeline: bytes | None, boards: list[str] | None
+    claim: Claim, verdict: Verdict, *, engine: int, timeline_digest: bytes | None, boards: list[str] | None
 ) -> tuple[Call, ...]:
     """Store the verdict and end the check, unless the claim has gone to another.
 
-    `timeline` is compressed by zlib; `boards` are those on which a verified replay stands.
+    `boards` are those on which a verified replay stands.
     """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
-    encoded = None if timeline is None else b2a_base64(timeline, newline=False).decode("ascii")
+    digest = None if timeline_digest is None else b2a_base64(timeline_digest, newline=False).decode("ascii")
+    places = list(verdict.undo_places) or None
     reason = None if verdict.reason is None else verdict.reason.value
     return (
         (LOCK, claim.user_id),
-        (SETTLE, claim.replay_id, claim.until, verdict.status.value, reason, *facts, encoded, boards),
+        (SETTLE, claim.replay_id, claim.until, verdict.status.value, reason, *facts, digest, places, boards),
     )
 
 

@@ -9,6 +9,7 @@ from ..rules.leaderboard import ENTRIES
 from ..rules.list_position import ListPosition
 from .paging import END
 from .rows import many, maybe
+from .verdicts import etag_of
 
 AMONG = 10_000  # the newest replays, or a player's
 
@@ -107,16 +108,17 @@ UNPROVED = Query(
 # The order of the board leads to the replays of the same score.
 SAME_GAME = Query(
     "admin_same_game",
-    """
+    f"""
     SELECT other.replay_id, username, other.received_at
     FROM verdicts JOIN replays ON replays.id = verdicts.replay_id
     JOIN board_evidence AS other ON board = 'deal/' || seed || '/' || draw_mode AND ranked AND deficit = -score
         AND other.user_id <> replays.user_id
-    JOIN verdicts AS judged ON judged.replay_id = other.replay_id AND judged.timeline_etag = verdicts.timeline_etag
+    JOIN verdicts AS judged ON judged.replay_id = other.replay_id
+        AND {etag_of("judged")} = {etag_of("verdicts")}
     JOIN users ON users.id = other.user_id
     WHERE verdicts.replay_id = $1::uuid
     ORDER BY other.received_at, other.replay_id LIMIT 50
-    """,
+    """,  # noqa: S608
     prepared=False,
     row=SameGame,
 )

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
+from ..klondike import Status, Verdict
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.verdicts import VerdictAnswer
@@ -32,18 +34,56 @@ class CheckedReplay:
     moves: int | None
     checked_at: datetime | None
     engine: int | None
-    timeline: bytes | None
+    undo_places: tuple[int, ...] | None
+    stored_timeline: bytes | None
     queue: str | None
     attempts: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTimeline:
-    """A timeline, compressed by zlib, and its strong ETag with the quotes around it; both None where there is none."""
+class TimelineTag(NamedTuple):
+    """The strong ETag of the timeline of a replay, with the quotes around it; None where it can't be played back."""
 
-    compressed: bytes | None
     etag: str | None
 
+
+@dataclass(frozen=True, slots=True)
+class PlaybackSource:
+    """What the timeline of a verified replay is made of; or the timeline that is `stored`, compressed by zlib.
+
+    Older versions stored timelines; then `body` and `undo_places` are None.
+    """
+
+    etag: str
+    stored: bytes | None
+    body: bytes | None
+    ruleset: str
+    undos: int
+    score: int
+    moves: int
+    undo_places: tuple[int, ...] | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict, with the places of undos."""
+        return Verdict(
+            status=Status.VERIFIED,
+            ruleset=self.ruleset,
+            undos=self.undos,
+            score=self.score,
+            moves=self.moves,
+            undo_places=self.undo_places or (),
+        )
+
+
+def etag_of(table: str) -> str:
+    """SQL for the entity tag of a timeline; `table` is verdicts, or another name for it.
+
+    A stored timeline counts before the digest, because an older node may have stored it later.
+    """
+    return f"""coalesce({table}.timeline_etag, '"' || encode({table}.timeline_digest, 'hex') || '"')"""
+
+
+_ETAG = etag_of("verdicts")
 
 VERDICT = Query(
     "verdict",
@@ -54,17 +94,24 @@ VERDICT = Query(
     row=VerdictAnswer,
 )
 
-TIMELINE_ETAG = Query(
-    "timeline_etag", "SELECT timeline_etag FROM verdicts WHERE replay_id = $1::uuid", row=lambda etag: etag
+TIMELINE_TAG = Query(
+    "timeline_tag",
+    f"""
+    SELECT CASE WHEN status = 'verified' THEN {_ETAG} END AS etag
+    FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
+    """,  # noqa: S608
+    row=TimelineTag,
 )
 
-TIMELINE = Query(
-    "timeline",
-    """
-    SELECT timeline AS compressed, timeline_etag AS etag
-    FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
-    """,
-    row=converted(StoredTimeline, compressed=bytes),
+PLAYBACK_SOURCE = Query(
+    "playback_source",
+    f"""
+    SELECT {_ETAG} AS etag, timeline AS stored, CASE WHEN timeline IS NULL THEN body END AS body,
+        ruleset, undos, score, moves, CASE WHEN timeline IS NULL THEN undo_places END AS undo_places
+    FROM replays JOIN verdicts ON verdicts.replay_id = replays.id
+    WHERE replays.id = $1::uuid AND status = 'verified' AND {_ETAG} IS NOT NULL
+    """,  # noqa: S608
+    row=converted(PlaybackSource, stored=bytes, body=str.encode, undo_places=tuple),
 )
 
 SHOW = Query(
@@ -72,14 +119,15 @@ SHOW = Query(
     """
     SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
         recorded_at, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine,
-        timeline, CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
+        undo_places, timeline AS stored_timeline,
+        CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
     FROM replays JOIN users ON users.id = replays.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
     WHERE replays.id = $1::uuid
     """,
     prepared=False,
-    row=converted(CheckedReplay, timeline=bytes),
+    row=converted(CheckedReplay, undo_places=tuple, stored_timeline=bytes),
 )
 
 
@@ -88,14 +136,14 @@ async def verdict(statements: Statements, replay_id: str) -> VerdictAnswer | Non
     return maybe(VERDICT, await statements.run(VERDICT, replay_id))
 
 
-async def timeline(statements: Statements, replay_id: str) -> StoredTimeline | None:
-    """The timeline of a replay; None when there is no such replay."""
-    return maybe(TIMELINE, await statements.run(TIMELINE, replay_id))
+async def timeline_tag(statements: Statements, replay_id: str) -> TimelineTag | None:
+    """The entity tag of the timeline of a replay; None when there is no such replay."""
+    return maybe(TIMELINE_TAG, await statements.run(TIMELINE_TAG, replay_id))
 
 
-async def timeline_etag(statements: Statements, replay_id: str) -> str | None:
-    """The ETag of the timeline of a replay, if it has one."""
-    return maybe(TIMELINE_ETAG, await statements.run(TIMELINE_ETAG, replay_id))
+async def playback_source(statements: Statements, replay_id: str) -> PlaybackSource | None:
+    """What the timeline of a replay is made of; None when it can't be played back, or there is no such replay."""
+    return maybe(PLAYBACK_SOURCE, await statements.run(PLAYBACK_SOURCE, replay_id))
 
 
 async def show(statements: Statements, replay_id: str) -> CheckedReplay | None:

@@ -9,6 +9,7 @@ from ..access.large_bodies import LargeBodies
 from ..access.passwords import Passwords
 from ..access.rate_limit import RateLimiter
 from ..access.tokens import Tokens
+from ..checking.timelines import Timelines
 from ..events.live import Live
 from ..postgres.database import Database
 from ..process.audit import Happened
@@ -33,6 +34,7 @@ def make_site(
     passwords: Passwords,
     metrics: Metrics,
     live: Live,
+    timelines: Timelines,
     observer: Callable[[Happened], None],
     schema: int,
     now: Callable[[], datetime],
@@ -63,6 +65,7 @@ def make_site(
         large_bodies=large_bodies,
         metrics=metrics,
         live=live,
+        timelines=timelines,
         schema=schema,
         now=now,
         new_id=new_id,

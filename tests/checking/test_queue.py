@@ -48,9 +48,9 @@ class Queue:
             claims.append(claim.replay_id)
         return claims
 
-    async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline=None):
+    async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline_digest=None):
         async def settle(transaction):
-            steps = checks.settling(claim, verdict, engine=engine, timeline=timeline, boards=None)
+            steps = checks.settling(claim, verdict, engine=engine, timeline_digest=timeline_digest, boards=None)
             await transaction.commit_with(*steps)
 
         await self.database.transact(settle)
@@ -199,7 +199,7 @@ async def test_deleting_never_waits_for_a_check(server, queue):
     server.sql("DELETE FROM replays WHERE id = %s", (bobs,))
     assert waiting(server) == set()
     for claim in claims:
-        await queue.settle(claim, VERIFIED, timeline=b"x")
+        await queue.settle(claim, VERIFIED, timeline_digest=b"x")
     assert verdicts(server) == {}
 
 
@@ -229,7 +229,7 @@ async def test_a_verdict_stands_until_the_next(server, queue):
     assert verdicts(server) == {replay_id: "refuted"}
     assert waiting(server) == set()
     await queue.run(rechecks.enqueue, [replay_id], again=True)
-    await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline=b"x")
+    await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline_digest=b"x")
     assert verdicts(server) == {replay_id: "verified"}
 
 
@@ -237,7 +237,7 @@ async def test_a_check_without_a_result_takes_no_proof_away(server, queue):
     """A verified replay whose next check runs out of budget stays verified, and the newer engine is done with it."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
-    await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=1, timeline=b"x")
+    await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=1, timeline_digest=b"x")
     assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 1
     await queue.settle(await queue.claim(), UNDECIDED, engine=2)
     assert verdicts(server) == {replay_id: "verified"}
@@ -277,9 +277,9 @@ async def test_what_an_older_engine_verified_without_reading_undo_places_is_chec
     bodies = [PLACED, ESCAPED, "{}", *["{}"] * rechecks.BODIES]
     placed, escaped, *plain = [insert(server, ann, body=body)[0] for body in bodies]
     for _ in bodies:
-        await queue.settle(await queue.claim(), VERIFIED, engine=1, timeline=b"x")
+        await queue.settle(await queue.claim(), VERIFIED, engine=1, timeline_digest=b"x")
     (latest,) = insert(server, ann, body=PLACED)
-    await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline=b"x")
+    await queue.settle(await queue.claim(), VERIFIED, engine=2, timeline_digest=b"x")
     done = [await queue.run(rechecks.enqueue_outdated, engine=3, most=9) for _ in range(3)]
     assert (done[0], sum(done), done[-1]) == (rechecks.BODIES, len(bodies), 0)
     assert waiting(server) == {placed, escaped}
@@ -294,7 +294,7 @@ async def test_a_verdict_that_is_confirmed_locks_no_player(server, queue):
     """A write of the player that goes on meanwhile, of whatever length, holds up neither side."""
     [(ann, _, _)] = players(server.dsn, 1)
     insert(server, ann)
-    await queue.settle(await queue.claim(), VERIFIED, engine=1, timeline=b"x")
+    await queue.settle(await queue.claim(), VERIFIED, engine=1, timeline_digest=b"x")
     with closing(connect(server.dsn)) as holding, holding.cursor() as cursor:
         cursor.execute("BEGIN; SELECT FROM users WHERE id = %s FOR UPDATE", (ann,))
         assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 1

@@ -8,6 +8,7 @@ from twisted.internet.base import ReactorBase
 from ...access.large_bodies import LargeBodies
 from ...access.passwords import Passwords
 from ...access.rate_limit import RateLimiter
+from ...checking.timelines import Timelines
 from ...events.live import Live
 from ...postgres.database import Database
 from ...process.metrics import Metrics
@@ -31,6 +32,7 @@ def make_console(
     database: Database,
     metrics: Metrics,
     live: Live,
+    timelines: Timelines,
     passwords: Passwords,
     now: Callable[[], datetime],
 ) -> Site:
@@ -45,7 +47,7 @@ def make_console(
             signing_in=SigningIn(database=database, reactor=reactor),
             acts=Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
             players=PlayerViews(database=database, reactor=reactor, dear=dear),
-            replays=ReplayViews(database=database),
+            replays=ReplayViews(database=database, timelines=timelines),
             overviews=Overviews(database=database, reactor=reactor, now=now),
             inspections=Inspections(settings=settings, database=database, reactor=reactor, dear=dear),
         ),

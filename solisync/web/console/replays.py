@@ -3,6 +3,7 @@
 import zlib
 from dataclasses import asdict, dataclass
 
+from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
@@ -18,6 +19,7 @@ class ReplayViews:
     """Lists replays, and shows all that there is about one."""
 
     database: Database
+    timelines: Timelines
 
     async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
         """Replays of everybody, the newest first."""
@@ -36,12 +38,13 @@ class ReplayViews:
 
     async def timeline(self, replay_id: str) -> Reply:
         """Each step of a verified replay."""
-        found = await self.database.autocommit(verdicts.timeline, _known(replay_id))
+        found = await self.database.autocommit(verdicts.timeline_tag, _known(replay_id))
         if found is None:
             raise NotFound("replay_not_found")
-        if found.compressed is None:
+        if found.etag is None:
             raise Conflict("not_playable", "replay can not be played back")
-        return Reply(body=zlib.decompress(found.compressed))
+        timeline = self.timelines.remembered(found.etag) or await self.timelines.make(replay_id, found.etag)
+        return Reply(body=zlib.decompress(timeline.compressed))
 
 
 async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
@@ -49,7 +52,8 @@ async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
     if found is None or owner is None:
         raise NotFound("replay_not_found")
     shown = asdict(found)
-    del shown["body"], shown["timeline"]
+    for name in ("body", "undo_places", "stored_timeline"):
+        del shown[name]
     return ReplayFacts(**shown, user_id=owner, same_game=await listed_replays.same_game(statements, replay_id))
 
 

@@ -9,6 +9,7 @@ from ...access.large_bodies import LargeBodies
 from ...access.passwords import Passwords
 from ...access.rate_limit import RateLimiter
 from ...access.tokens import Tokens
+from ...checking.timelines import Timelines
 from ...events.live import Live
 from ...events.openings import Openings
 from ...postgres.database import Database
@@ -16,6 +17,7 @@ from ...process.metrics import Metrics
 from ...rules.health import Features
 from ...rules.replay_lists import Recent
 from ...settings.settings import ServingSettings
+from ..one_at_a_time import OneAtATime
 from ..shared_cache import CoalescingCache
 from .accounts import Accounts
 from .analytics import Analytics
@@ -54,6 +56,7 @@ class Resources:
         large_bodies: LargeBodies,
         metrics: Metrics,
         live: Live,
+        timelines: Timelines,
         schema: int,
         now: Callable[[], datetime],
         new_id: Callable[[], str],
@@ -101,7 +104,11 @@ class Resources:
         self.replays = Replays(
             database=database, board=board, recent=recent, bus=live.bus, quota_bytes=quota, now=now, new_id=new_id
         )
-        self.verdicts = Verdicts(database=database)
+        self.verdicts = Verdicts(
+            database=database,
+            timelines=timelines,
+            turns=OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(Timelines.name).inc()),
+        )
         self.boards = Boards(database=database)
         self.analytics = Analytics(database=database, metrics=metrics, now=now)
         self.health = Health(

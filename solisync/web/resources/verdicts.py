@@ -3,11 +3,13 @@
 import zlib
 from dataclasses import dataclass
 
+from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
 from ...postgres.database import Database
 from ...rules.ids import is_id
 from ...storage import verdicts
 from ..conditional import matches
+from ..one_at_a_time import OneAtATime
 from ..wire.reply import Reply
 
 REVALIDATED = {"Cache-Control": "no-cache"}
@@ -16,9 +18,14 @@ KEPT = {"Cache-Control": "public, max-age=300"}
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Shows what the checks of replays have found; solisync.checking makes them."""
+    """Shows what the checks of replays have found; solisync.checking makes them, and the timelines.
+
+    Each address has `turns`: one timeline at a time is made for it, so that others wait for no more than that one.
+    """
 
     database: Database
+    timelines: Timelines
+    turns: OneAtATime
 
     async def show(self, *, replay_id: str) -> Reply:
         """The verdict on a replay."""
@@ -27,17 +34,16 @@ class Verdicts:
             raise NotFound("replay_not_found")
         return Reply.of(found).with_headers(REVALIDATED)
 
-    async def timeline(self, *, replay_id: str, if_none_match: str | None) -> Reply:
+    async def timeline(self, *, address: str, replay_id: str, if_none_match: str | None) -> Reply:
         """Each step of a verified replay."""
-        if not is_id(replay_id):
-            raise NotFound("replay_not_found")
-        if if_none_match is not None:
-            etag = await self.database.autocommit(verdicts.timeline_etag, replay_id)
-            if etag is not None and matches(if_none_match, etag):
-                return Reply.not_modified({**KEPT, "ETag": etag})
-        found = await self.database.autocommit(verdicts.timeline, replay_id)
+        found = await self.database.autocommit(verdicts.timeline_tag, replay_id) if is_id(replay_id) else None
         if found is None:
             raise NotFound("replay_not_found")
-        if found.compressed is None or found.etag is None:
+        if found.etag is None:
             raise Conflict("not_playable", "replay can not be played back")
-        return Reply(body=zlib.decompress(found.compressed), headers={**KEPT, "ETag": found.etag})
+        if matches(if_none_match, found.etag):
+            return Reply.not_modified({**KEPT, "ETag": found.etag})
+        timeline = self.timelines.remembered(found.etag)
+        if timeline is None:
+            timeline = await self.turns.run(address, self.timelines.make, replay_id=replay_id, etag=found.etag)
+        return Reply(body=zlib.decompress(timeline.compressed), headers={**KEPT, "ETag": timeline.etag})

@@ -108,7 +108,7 @@ def replays(resources: Resources) -> tuple[Route, ...]:
             tag="replays",
             summary="Get each step of a verified replay, to play it back",
             answer=Timeline,
-            errors=("replay_not_found", "not_playable"),
+            errors=("replay_not_found", "not_playable", "rate_limited"),
         ),
         get(
             "/api/boards/verified",

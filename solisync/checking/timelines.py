@@ -1,0 +1,183 @@
+"""Makes timelines when somebody asks for one, in a process of its own, and remembers them (docs/verification.md)."""
+
+from collections import OrderedDict
+from typing import Any, NamedTuple, TypeVar
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, DeferredLock, TimeoutError
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import Conflict, NotFound, Unavailable
+from ..postgres.database import Database
+from ..process.metrics import Metrics
+from ..process.shielded import shielded
+from ..storage import verdicts
+from ..storage.verdicts import PlaybackSource
+from .messages import Playback
+from .timeline_process import COMMAND, TimelineProcess
+
+KEPT_BYTES = 4 * 2**20  # of compressed timelines, some two thousand
+WAITING = 50  # timelines that may wait to be made; one takes milliseconds
+SECONDS = 5.0  # for a timeline, and for the start of the process
+IDLE_SECONDS = 600.0  # after which the process ends, until somebody asks again
+
+
+T = TypeVar("T")
+
+
+class KeptTimeline(NamedTuple):
+    """A timeline, compressed by zlib, and its entity tag with the quotes around it."""
+
+    etag: str
+    compressed: bytes
+
+
+class Timelines:
+    """Timelines, compressed by zlib, by their entity tags.
+
+    One is made at a time, and only one is read from the database meanwhile, so that uploads of 1 MiB don't add up. Who
+    asks for a timeline that is being made waits for that one.
+    """
+
+    name = "timelines"
+    _log = Logger()
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        reactor: ReactorBase,
+        metrics: Metrics,
+        command: tuple[str, ...] = COMMAND,
+        kept_bytes: int = KEPT_BYTES,
+        waiting: int = WAITING,
+    ) -> None:
+        self._database = database
+        self._reactor = reactor
+        self._metrics = metrics
+        self._command = command
+        self._most_kept = kept_bytes
+        self._most_waiting = waiting
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept_bytes = 0
+        self._making: dict[str, Deferred[Any]] = {}
+        self._lock = DeferredLock()
+        self._process: TimelineProcess | None = None
+        self._idle: IDelayedCall | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the process; no timeline is made any more."""
+        self._stopped = True
+        self._end()
+
+    def remembered(self, etag: str) -> KeptTimeline | None:
+        """The timeline with this entity tag, if it is in memory."""
+        found = self._kept.get(etag)
+        if found is None:
+            return None
+        self._kept.move_to_end(etag)
+        self._metrics.timelines.labels("remembered").inc()
+        return KeptTimeline(etag, found)
+
+    async def make(self, replay_id: str, etag: str) -> KeptTimeline:
+        """The timeline of a replay, whose entity tag was this a moment ago; made anew, unless it is being made.
+
+        Raises NotFound when the replay is gone, Conflict when it has no timeline, and Unavailable when too many wait,
+        or the process fails.
+        """
+        making = self._making.get(etag)
+        if making is None:
+            if len(self._lock.waiting) >= self._most_waiting:
+                raise Unavailable
+            making = self._lock.run(lambda: Deferred.fromCoroutine(self._make(replay_id)))
+            self._making[etag] = making
+            making.addBoth(self._settle, etag)
+        outcome: KeptTimeline | Failure
+        (outcome,) = await shielded(making)
+        if isinstance(outcome, Failure):
+            outcome.raiseException()
+        return outcome
+
+    def _settle(self, outcome: KeptTimeline | Failure, etag: str) -> tuple[KeptTimeline | Failure]:
+        """The outcome for all who wait, in a tuple: of a Deferred that fails, only the first would hear."""
+        del self._making[etag]
+        return (outcome,)
+
+    async def _make(self, replay_id: str) -> KeptTimeline:
+        source = await self._database.autocommit(verdicts.playback_source, replay_id)
+        if source is None:
+            raise NotFound("replay_not_found")
+        timeline = source.stored
+        if timeline is None:
+            timeline = await self.play(source)
+            self._metrics.timelines.labels("made").inc()
+        if timeline is None:
+            raise Conflict("not_playable", "replay can not be played back")
+        self._keep(source.etag, timeline)
+        return KeptTimeline(source.etag, timeline)
+
+    async def play(self, source: PlaybackSource) -> bytes | None:
+        """Make a timeline from its source, in the process; None if that is impossible, which is logged."""
+        assert source.body is not None
+        process = await self._ready()
+        played = await self._within(SECONDS, process, process.make(Playback(source.body, source.verdict)))
+        if played is None:
+            raise self._failure(process)
+        if played.problem is not None:
+            self._log.error("a verified replay can't be played back: {why}", why=played.problem)
+        return played.timeline
+
+    async def _ready(self) -> TimelineProcess:
+        """The process, started if there is none."""
+        if self._stopped:
+            raise Unavailable
+        if self._process is None or self._process.ended.called:
+            try:
+                self._process = TimelineProcess(self._reactor, self._command)
+            except OSError as error:
+                self._log.error("can't start a process for timelines: {why}", why=error.strerror)
+                raise Unavailable from None
+        process = self._process
+        self._wait_for_idleness()
+        if not await self._within(SECONDS, process, process.ready):
+            raise self._failure(process)
+        return process
+
+    async def _within(self, seconds: float, process: TimelineProcess, work: Deferred[T]) -> T | None:
+        """The outcome of `work`; None after so many seconds, and then the process is killed."""
+        try:
+            return await shielded(work).addTimeout(seconds, self._reactor)
+        except TimeoutError:
+            process.kill()
+            return None
+
+    def _failure(self, process: TimelineProcess) -> Unavailable:
+        if not self._stopped:
+            self._log.error("the process for timelines has failed: {why}", why=process.last_words or "no answer")
+        process.kill()
+        self._process = None
+        return Unavailable()
+
+    def _wait_for_idleness(self) -> None:
+        """End the process when nobody has asked for a timeline for IDLE_SECONDS from now on."""
+        if self._idle is not None and self._idle.active():
+            self._idle.reset(IDLE_SECONDS)
+        else:
+            self._idle = self._reactor.callLater(IDLE_SECONDS, self._end)
+
+    def _end(self) -> None:
+        if self._idle is not None and self._idle.active():
+            self._idle.cancel()
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def _keep(self, etag: str, timeline: bytes) -> None:
+        """Remember a timeline, and forget those that nobody has asked for the longest."""
+        self._kept_bytes += len(timeline) - len(self._kept.pop(etag, b""))
+        self._kept[etag] = timeline
+        while self._kept_bytes > self._most_kept:
+            self._kept_bytes -= len(self._kept.popitem(last=False)[1])

@@ -1,0 +1,164 @@
+"""Timelines are made when somebody asks for one (docs/verification.md "The timeline")."""
+
+import os
+import signal
+from hashlib import sha256
+from unittest.mock import Mock
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred, gatherResults
+
+from solisync.checking.messages import compressed_timeline
+from solisync.checking.timeline_process import TimelineProcess
+from solisync.checking.timelines import Timelines
+from solisync.errors import Unavailable
+from solisync.klondike import ENGINE_VERSION, check, make_timeline
+from solisync.postgres.database import Database
+from tests.checking.uploads import command_line, encoded, endless, game, upload
+from tests.harness.processes import children
+from tests.klondike.vectors import wins
+
+STORE = """
+    INSERT INTO verdicts
+        (replay_id, status, ruleset, undos, score, moves, checked_at, engine, undo_places, timeline_digest)
+    VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s::smallint[], %s)
+"""
+
+
+def makers():
+    """The processes of this one that make timelines."""
+    return {child for child in children(os.getpid()) if b"timeline_maker" in command_line(child)}
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The timelines that processes are asked for from now on; nothing is remembered from before."""
+    asked = []
+    make = TimelineProcess.make
+
+    def count(process, playback):
+        asked.append(playback)
+        return make(process, playback)
+
+    monkeypatch.setattr(TimelineProcess, "make", count)
+    return asked
+
+
+def unlike(*numbers, mode):
+    """Games of which no other test here asks for the timelines: the shared service may remember those."""
+    return [encoded(game(number, mode=mode)) for number in numbers]
+
+
+async def settled(server, client, body):
+    """Upload a replay, and store the verdict on it as a checker would; its id, and the entity tag of its timeline."""
+    replay_id, verdict = await upload(server, client, body), check(body)
+    digest = sha256(compressed_timeline(body, verdict)).digest()
+    facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, ENGINE_VERSION)
+    server.sql(STORE, (replay_id, verdict.status.value, *facts, list(verdict.undo_places) or None, digest))
+    return replay_id, f'"{digest.hex()}"'
+
+
+async def ask(server, replay_id, **options):
+    return await server.ask("GET", f"/api/replays/{replay_id}/timeline", **options)
+
+
+async def test_each_timeline_is_the_engines_to_the_byte(server):
+    """Of games under both rulesets, with undos and without; the entity tag is that of the checker, before and after."""
+    client = await server.player("ann")
+    games = [
+        encoded(win["replay"])
+        for ruleset in ("2026-05-19", "2026-05-01")
+        for undo in (False, True)
+        for win in wins(ruleset, undo=undo)[:3]
+    ]
+    for body in games:
+        replay_id, etag = await settled(server, client, body)
+        known = await ask(server, replay_id, headers={"If-None-Match": etag})
+        assert (known.status, known.content, known.headers["etag"]) == (304, b"", etag)
+        for _ in "made", "remembered":
+            answer = await ask(server, replay_id)
+            assert (answer.status, answer.content) == (200, make_timeline(body, check(body)))
+            assert answer.headers["etag"] == etag
+
+
+async def test_a_timeline_is_made_once_for_all_who_ask(server, made):
+    """At the same time, and later, when the process is not needed; it is one process, whatever is asked."""
+    client = await server.player("ann")
+    ids = [(await settled(server, client, body))[0] for body in unlike(0, 1, mode="TimeAttack")]
+    asked = [Deferred.fromCoroutine(ask(server, replay_id)) for replay_id in ids * 5]
+    assert {answer.status for answer in await gatherResults(asked)} == {200}
+    assert {(await ask(server, replay_id)).status for replay_id in ids} == {200}
+    assert len(made) == 2
+    assert len(makers()) == 1
+
+
+async def test_a_process_that_is_killed_costs_one_answer(server):
+    """503 for who waits, and the next request starts another process; what is remembered needs none."""
+    client = await server.player("ann")
+    first, second = [(await settled(server, client, body))[0] for body in unlike(2, 3, mode="TimeAttack")]
+    assert (await ask(server, first)).status == 200
+    (pid,) = makers()
+    os.kill(pid, signal.SIGSTOP)
+    waiting = Deferred.fromCoroutine(ask(server, second))
+    assert (await ask(server, first)).status == 200
+    os.kill(pid, signal.SIGKILL)
+    assert (await waiting).status == 503
+    assert (await ask(server, second)).status == 200
+    assert makers() - {pid}
+
+
+@pytest.fixture
+def maker(reactor, server):
+    """Makes timelines as a service does, with bounds of its own."""
+    database = Database(reactor=reactor, size=2, statements=())
+    database.open(server.dsn)
+    running = []
+
+    def maker(**bounds):
+        running.append(Timelines(database=database, reactor=reactor, metrics=Mock(), **bounds))
+        return running[-1]
+
+    yield maker
+    for each in running:
+        each.stop()
+    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+
+
+async def test_too_many_that_wait_are_refused(server, maker):
+    """503, so that the line has an end; but who asks for what is being made waits for that."""
+    client, timelines = await server.player("ann"), maker(waiting=1)
+    first, second, third = [await settled(server, client, encoded(game(number))) for number in range(3)]
+    made = [Deferred.fromCoroutine(timelines.make(*replay)) for replay in (first, second, second, first)]
+    with pytest.raises(Unavailable):
+        await timelines.make(*third)
+    tags = [timeline.etag for timeline in await gatherResults(made)]
+    assert tags == [etag for _, etag in (first, second, second, first)]
+
+
+async def test_a_verdict_that_does_not_fit_is_a_409(server):
+    """Never a wrong timeline: as if the replay could not be played back."""
+    replay_id, _ = await settled(server, await server.player("ann"), *unlike(1, mode="Challenge"))
+    server.sql("UPDATE verdicts SET score = score + 5 WHERE replay_id = %s", (replay_id,))
+    answer = await ask(server, replay_id)
+    assert (answer.status, answer.headers["error-code"]) == (409, "not_playable")
+
+
+async def test_memory_for_timelines_has_a_bound(server, maker):
+    """Those that nobody has asked for the longest are forgotten first."""
+    client = await server.player("ann")
+    games = [encoded(game(number)) for number in range(3)]
+    first, second, third = [await settled(server, client, body) for body in games]
+    timelines = maker(kept_bytes=sum(len(compressed_timeline(body, check(body))) for body in games) - 1)
+    for replay in (first, second):
+        await timelines.make(*replay)
+    assert timelines.remembered(first[1]).etag == first[1]
+    await timelines.make(*third)
+    assert [timelines.remembered(etag) is not None for _, etag in (first, second, third)] == [True, False, True]
+
+
+async def test_an_upload_that_is_no_win_has_no_timeline(server, made):
+    """What a checker leaves undecided is a 409, without any work for it."""
+    replay_id = await upload(server, await server.player("ann"), endless())
+    assert (await ask(server, replay_id)).status == 409
+    assert not made
