@@ -9,7 +9,7 @@ SERVE := $(BIN)/solisync
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-instructions release-check schema lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-instructions release-check release-dump schema lint format smoke clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -85,6 +85,9 @@ bench-instructions: venv  ## count the instructions that a request costs (needs 
 
 release-check:  ## build a release into dist/, install it elsewhere and smoke it, check licences (needs git; 5 minutes)
 	@$(PYTHON) .ci/release_check.py
+
+release-dump: venv  ## keep a database as this version leaves it, for the tests of upgrades from it
+	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k leaves_something
 
 schema: venv  ## write docs/schema.sql, the schema as it is after all migrations
 	WRITE_SCHEMA=1 $(BIN)/python -m pytest -q tests/postgres/test_schema.py

@@ -7,6 +7,7 @@ session there on a database of its own. Needs git and a package index; the tools
 
 import hashlib
 import json
+import lzma
 import os
 import re
 import secrets
@@ -29,16 +30,27 @@ READY_SECONDS = 60
 
 def run(*words: object, **options: object) -> str:
     """The output of a command; its failure ends the check."""
-    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, check=False, **options)
+    done = subprocess.run(
+        [str(word) for word in words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        **options,
+    )
     if done.returncode:
         sys.exit(f"{done.stdout}release check failed: {Path(str(words[0])).name} ended with {done.returncode}")
     return done.stdout
 
 
 def check_what_is_written(version: str) -> None:
-    """The changelog begins with a section of this version, which has a date."""
+    """The changelog begins with a section of this version, which has a date; and the version's database is kept."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     first = re.search(r"^## (.+)$", text, re.M)
+    last = max(file.name for file in (ROOT / "migrations").glob("*.sql"))
+    dump = ROOT / "tests" / "upgrading" / f"{version}.sql.xz"
+    if not dump.exists() or f"'{last}'" not in lzma.decompress(dump.read_bytes()).decode():
+        sys.exit(f"release check failed: {dump.relative_to(ROOT)} is not a database with {last}: make release-dump")
     if first is None or not re.fullmatch(rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", first[1]):
         sys.exit(f"release check failed: CHANGELOG.md does not begin with the section {version} (year-month-day)")
 

@@ -1,0 +1,107 @@
+"""Each release's database serves under this version: docs/upgrading.md."""
+
+import json
+import lzma
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from solisync import __version__
+from solisync.postgres.binaries import ENVIRONMENT, find_binaries
+from solisync.postgres.migrate import load_migrations, migrate
+from tests.harness.administration import administration
+from tests.harness.console import Console
+from tests.harness.postgres import run_sql
+from tests.harness.service import start
+from tests.upgrading import played
+
+HERE = Path(__file__).parent
+RELEASES = sorted(file.name.removesuffix(".sql.xz") for file in HERE.glob("*.sql.xz"))
+WRITE = os.environ.get("WRITE_RELEASE")
+SETTINGS = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
+
+
+async def serving(reactor, dsn, checkers=0):
+    """A service on a database, and its console with an admin in it."""
+    running = await start(reactor, dsn, settings=SETTINGS | {"SOLISYNC_CHECKERS": str(checkers)})
+    console = Console(running.service.admin_address.port, administration(reactor, dsn))
+    return running, await console.sign_in(played.ADMIN)
+
+
+def tables(dsn):
+    """The number of rows of each table."""
+    names = run_sql(dsn, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {name: run_sql(dsn, f"SELECT count(*) FROM {name}")[0][0] for (name,) in names}
+
+
+def dumped(dsn, place):
+    """The database as SQL, in statements that any client can run."""
+    words = ["--no-owner", "--no-privileges", "--rows-per-insert=100"]
+    program = find_binaries(place, None) / "pg_dump"
+    dump = subprocess.run([program, *words, dsn], env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
+    return re.sub(r"^(--.*|\\(un)?restrict .*|)\n", "", dump, flags=re.M)
+
+
+@pytest.mark.long
+async def test_a_release_leaves_something_in_each_table(reactor, migrated_database, place):
+    """And answers the same when it is asked twice; `make release-dump` keeps the database for the test below."""
+    dsn, administrate = migrated_database, administration(reactor, migrated_database)
+    running, _ = await serving(reactor, dsn, checkers=1)
+    await played.play(reactor, running, administrate, place)
+    await running.service.stopService()  # what happened to accounts is stored by now
+    running, console = await serving(reactor, dsn)
+    secrets = await played.look_after(running, console)
+    await running.service.stopService()
+    running, console = await serving(reactor, dsn)
+    played.keep(running)
+    await administrate("admins", "code", played.ADMIN)
+    assert not [name for name, rows in tables(dsn).items() if not rows]
+    dump = dumped(dsn, place)
+    said = await played.answers(running, console)
+    found = differences(said, await played.answers(running, console))
+    assert "\n".join(found) == ""
+    await running.service.stopService()
+    if WRITE:
+        (HERE / f"{__version__}.sql.xz").write_bytes(lzma.compress(dump.encode(), preset=9))
+        kept = {"secrets": secrets, "answers": said}
+        (HERE / f"{__version__}.json.xz").write_bytes(lzma.compress(json.dumps(kept).encode(), preset=9))
+
+
+@pytest.mark.parametrize("version", RELEASES)
+async def test_a_database_of_a_release_serves_after_the_upgrade(reactor, empty_database, version):
+    """It gets all later migrations; what it had answered it still answers, and players and operators go on."""
+    run_sql(empty_database, read(f"{version}.sql.xz"))
+    kept = json.loads(read(f"{version}.json.xz"))
+    present = {name for (name,) in run_sql(empty_database, "SELECT name FROM public.schema_migrations")}
+    later = [each.name for each in load_migrations() if each.name not in present]
+    assert await migrate(reactor, empty_database, load_migrations()) == later
+    assert run_sql(empty_database, "SELECT name FROM admins") == [(played.ADMIN,)]
+    running, console = await serving(reactor, empty_database)
+    try:
+        found = differences(kept["answers"], await played.answers(running, console))
+        assert "\n".join(found) == ""
+        await played.go_on(reactor, running, console, kept["secrets"])
+    finally:
+        await running.service.stopService()
+
+
+def read(name):
+    return lzma.decompress((HERE / name).read_bytes()).decode()
+
+
+def differences(old, new, path=""):
+    """Where a new answer lacks what an old one had; it may have more."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            found
+            for key in old.keys() - played.NOW
+            for found in differences(old[key], new.get(key, "nothing"), f"{path} {key}")
+        ]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [
+            found for n, pair in enumerate(zip(old, new, strict=True)) for found in differences(*pair, f"{path} {n}")
+        ]
+    return [] if old == new else [f"{path}: {old!r:.200} is now {new!r:.200}"]
