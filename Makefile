@@ -8,6 +8,9 @@ PORT_FILE := .dev/port
 SERVE := $(BIN)/solisync
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
+# Python may keep what it has compiled: the processes of a run share it.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-instructions release-check release-dump schema lint format smoke clean
 
