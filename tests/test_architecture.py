@@ -10,7 +10,7 @@ from tests.harness.constants import ROOT
 PACKAGE = ROOT / "solisync"
 NOUNS = PACKAGE / "web" / "resources"
 SCRIPTS = PACKAGE / "pages" / "web"
-SHARED = {"page.js", "http.js"}  # with the console
+SHARED = {"page.js", "http.js", "playback.js", "board.js", "gestures.js"}  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}

@@ -1,4 +1,4 @@
-"""Reads the files of the pages as they are served: styles with those that they import, scripts without comments.
+"""Reads the files of the pages as they are served: pages and styles with what they share, scripts without comments.
 
 Line numbers of scripts stay as they are in the files, for messages of browsers.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from .documents import MEDIA_TYPES
 
 _IMPORT = re.compile(r'^@import "([a-z_]+\.css)";$', re.MULTILINE)
+_PART = re.compile(r"^\$(courts|stage|moves|keys)\b\n?", re.MULTILINE)
 # A text, a regular expression (which stands where no value can be divided), or a comment. A comment within the
 # expression of a template stays, as part of the template.
 _TEXT_OR_COMMENT = re.compile(
@@ -22,6 +23,11 @@ _TEXT_OR_COMMENT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LINE_END = re.compile(r"[ \t]+$", re.MULTILINE)
+
+
+def with_parts(folder: Path, name: str) -> str:
+    """A page with the parts that it shares with others: files beside it, whose names begin a line."""
+    return _PART.sub(lambda found: (folder / f"{found[1]}.html").read_text("utf-8"), (folder / name).read_text("utf-8"))
 
 
 @cache  # since the console has files of the players' pages too

@@ -7,10 +7,11 @@ import pytest
 from solisync.commands.smoke import PIXEL
 from solisync.rules.admins import CODE_DIGITS
 from solisync.rules.codes import digest, new_code, read_code
+from tests.checking.uploads import game
 from tests.harness.boards import verified
 from tests.harness.postgres import run_sql
 from tests.pages.test_axe import Judge
-from tests.pages.visitor import Visitor
+from tests.pages.visitor import Game, Visitor
 
 HOSTILE = '<img src=x onerror="document.title=1">\u202e' + "e\u0301" * 5
 PLAYER = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
@@ -203,6 +204,63 @@ def test_lists_are_turned_page_by_page(console, running):
     page.wait_for_selector("text=Page 3")
     page.click("text=Newer")
     page.wait_for_selector("text=Page 2")
+
+
+def test_what_was_done_is_taken_back(console, running):
+    """With one click, for the reason that was given; the record has both. What is gone for good has no such button."""
+    page = sign_in(console(), running.dsn, f"/players/{PLAYER}")
+    choose(page, "Suspend …", "spam", message="stop")
+    page.click("#undo button")
+    page.wait_for_selector("#undo", state="detached")
+    page.wait_for_selector("button:has-text('Suspend …')")
+    run_sql(running.dsn, "UPDATE leaderboard SET display_name = 'Queen'")
+    page.reload()
+    choose(page, "Rename the entry …", "name", display_name="A player")
+    page.wait_for_selector("text=A player")
+    assert page.evaluate("document.activeElement.textContent") == "Undo"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#undo", state="detached")
+    choose(page, "Remove the avatar …", "avatar")
+    page.wait_for_selector("button:has-text('Remove the avatar')", state="detached")
+    assert page.locator("#undo").count() == 0
+    rows = run_sql(running.dsn, "SELECT act, reason FROM admin_acts ORDER BY id")
+    assert rows == [
+        ("suspend", "spam"),
+        ("unsuspend", "spam"),
+        ("name", "name"),
+        ("name", "name"),
+        ("remove_avatar", "avatar"),
+    ]
+    assert run_sql(running.dsn, "SELECT display_name FROM leaderboard") == [("Queen",)]
+
+
+def test_a_player_is_found_from_any_page(console, running):
+    """Ctrl+K, the name, Enter: one who has exactly this name opens."""
+    page = sign_in(console(), running.dsn, "/service")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ann")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(PLAYER))
+    page.goto("/players")
+    page.wait_for_selector("#q")
+    page.focus("#main")
+    page.keyboard.press("Control+k")
+    assert page.evaluate("document.activeElement.id") == "q"
+
+
+def test_a_verified_game_is_watched(console, running, site):
+    """The player of the players' pages shows it, with all moves; axe has nothing to say of it."""
+    player = Game(site, "bob")
+    replay_id = player.upload(game(3))
+    judge, visitor = Judge(), console()
+    page = sign_in(visitor, running.dsn, f"/replays/{replay_id}")
+    page.click("text=Watch")
+    page.wait_for_selector("#player.ready")
+    judge.look(visitor, "watching")
+    assert page.locator("#transcript li").count() > 50
+    page.click("#last")
+    assert "Won with" in page.inner_text("#now")
+    assert judge.found == []
 
 
 def test_data_stay_when_nothing_newer_can_be_had(console, running):

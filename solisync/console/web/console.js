@@ -18,7 +18,7 @@ const REASONS = {
 };
 
 /** @typedef {{label: string, name: string, value?: string, kind?: "text" | "check" | "time", hint?: string}} Field */
-/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean}} Plan */
+/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean, undo?: object | false}} Plan `undo`: the body that takes it back */
 
 /** Text of a player, which can't change the direction of what is around it. @param {string | null | undefined} text */
 export const bdi = (text) => h("bdi", {}, text ?? "–");
@@ -81,6 +81,7 @@ export function confirm(plan, then) {
       dialog.close();
       tell(answer.changed === false ? "It was so already." : `${plan.title}: done.`);
       await then(answer);
+      if (answer.changed) offerUndo(plan, reason.value, then);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       refused.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
@@ -91,6 +92,34 @@ export function confirm(plan, then) {
   document.body.append(dialog);
   dialog.showModal();
   (fields.find(({ input }) => input.required)?.input ?? reason).focus();
+}
+
+/** Offer to take back what was done last; the record has both. @param {Plan} plan @param {string} reason @param {(answer: any) => unknown} then */
+function offerUndo({ title, method, path, undo }, reason, then) {
+  document.getElementById("undo")?.remove();
+  if (!undo || document.querySelector("dialog[open]")) return;
+  const place = h("p", { id: "undo", class: "row" }, `${title}: done.`);
+  const button = h("button", {
+    type: "button",
+    click: async () => {
+      button.disabled = true;
+      try {
+        await act(method, path, { ...undo, reason, note: "Taken back." });
+        place.remove();
+        tell(`${title}: taken back.`);
+        await then({});
+        byId("main").focus({ preventScroll: true });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        place.replaceChildren(h("span", { class: "refused", role: "alert" }, sentence(error)), button);
+        button.disabled = false;
+        if (error.wait) countDown(error.wait, place, button);
+      }
+    },
+  }, "Undo");
+  place.append(button);
+  byId("place").before(place);
+  button.focus({ preventScroll: true }); // the button that opened the dialog is gone
 }
 
 /** @param {Field} field */
@@ -151,6 +180,14 @@ export async function keep(place, load) {
 
 /** How bad a finding is. @param {"ok" | "note" | "wrong"} text */
 export const level = (text) => h("span", { class: text === "wrong" ? "state" : "quiet" }, text);
+
+addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key !== "k" || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  const field = byId("q") ?? byId("find");
+  field.focus();
+  field.select();
+});
 
 /** What stands last in the path of the page. */
 export const ownId = () => location.pathname.split("/")[2];

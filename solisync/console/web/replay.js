@@ -30,9 +30,10 @@ const again = show(async () => {
     h(
       "div",
       { class: "acts" },
-      actButton(plan({ title: "Take this replay off the lists", text: "The player can’t list it again. It stays under its own link.", verb: "Unlist", method: "PUT", path: `${R}/listed`, body: { listed: false } }), again),
-      actButton(plan({ title: "List this replay again", text: "If an operator has held it.", verb: "List again", method: "PUT", path: `${R}/listed`, body: { listed: true } }), again),
+      actButton(plan({ title: "Take this replay off the lists", text: "The player can’t list it again. It stays under its own link.", verb: "Unlist", method: "PUT", path: `${R}/listed`, body: { listed: false }, undo: { listed: true } }), again),
+      actButton(plan({ title: "List this replay again", text: "If an operator has held it.", verb: "List again", method: "PUT", path: `${R}/listed`, body: { listed: true }, undo: { listed: false } }), again),
       actButton(plan({ title: "Check this replay again", text: "Before all others; the old verdict stays until then.", verb: "Check again", path: `${R}/check`, body: { again: true }, reason: "cheating" }), again),
+      replay.status === "verified" && h("a", { class: "button", href: `/replays/${replay.id}/watch` }, "Watch"),
       h("a", { class: "button", href: `${ROOT}${R}/body`, download: `${replay.id}.json` }, "Download"),
       h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = `/players/${replay.user_id}`)) }, "Delete …"),
     ),

@@ -12,7 +12,7 @@ const kind = /** @type {keyof typeof KINDS} */ (new URLSearchParams(location.sea
 const tabs = h("nav", { "aria-label": "What is new" }, ...Object.entries(KINDS).map(([value, text]) => h("a", { href: `/review?kind=${value}`, class: "button", "aria-current": value === kind && "page" }, text)));
 
 /** @param {any} each */
-const rename = (each) => actButton({ title: `Rename the entry of ${each.username}`, text: "On the leaderboard and all boards.", verb: "Rename", method: "PUT", path: `/players/${each.id}/entry`, reason: "name", fields: [{ label: "Display name", name: "display_name", value: "A player" }] }, again);
+const rename = (each) => actButton({ title: `Rename the entry of ${each.username}`, text: "On the leaderboard and all boards.", verb: "Rename", method: "PUT", path: `/players/${each.id}/entry`, reason: "name", undo: { display_name: each.display_name }, fields: [{ label: "Display name", name: "display_name", value: "A player" }] }, again);
 
 /** @param {any} each */
 const remove = (each) => actButton({ title: `Remove the avatar of ${each.username}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove", method: "POST", path: `/players/${each.id}/avatar/remove`, reason: "avatar" }, again);

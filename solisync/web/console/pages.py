@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from ...errors import NotFound
 from ..documents import FILE_HEADERS, FOLDER, both_ways, unless_known
-from ..page_files import page_files
+from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
 from ..route import Content, Route
 from ..route import get as get_page
 from ..wire.reply import Reply
 
 CONSOLE = Path(__file__).resolve().parents[2] / "console"
-SHARED = ("style.css", "page.js", "http.js", "icon.svg")  # of the pages for players
+SHARED = ("style.css", "page.js", "http.js", "icon.svg", "playback.js", "board.js", "gestures.js", "replay.css")
 ALONE = {"Cross-Origin-Resource-Policy": "same-origin"}
 
 
@@ -22,8 +22,10 @@ class _Page(NamedTuple):
     path: str
     script: str
     title: str
+    content: str = ""
 
 
+WATCH = with_parts(FOLDER, str(CONSOLE / "watch.html")).replace("$$", "$")
 PAGES = (
     _Page("/", "overview", "Overview"),
     _Page("/players", "players", "Players"),
@@ -31,6 +33,7 @@ PAGES = (
     _Page("/review", "review", "Review"),
     _Page("/replays", "replays", "Replays"),
     _Page("/replays/{replay_id}", "replay", "Replay"),
+    _Page("/replays/{replay_id}/watch", "watch", "Watch", WATCH),
     _Page("/acts", "acts", "Record"),
     _Page("/service", "service", "Service"),
 )
@@ -50,7 +53,7 @@ def page_routes() -> tuple[Route, ...]:
 
     rows = [_row("/web/{name}", file, "file", "A script or a style of the pages")]
     for page in PAGES:
-        html = layout.substitute(title=page.title, script=page.script).encode()
+        html = layout.substitute(title=page.title, script=page.script, content=page.content).encode()
         rows.append(_row(page.path, _showing(html), f"{page.script}_page", page.title))
     return tuple(rows)
 

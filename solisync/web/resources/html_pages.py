@@ -43,7 +43,7 @@ from ...rules.page_texts import (
 from ...storage import html_pages as pages
 from ..documents import FILE_HEADERS, FOLDER, both_ways, document, unless_known
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
-from ..page_files import page_files
+from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
 from ..wire.reply import Reply
 
@@ -78,11 +78,7 @@ class Pages:
         self._document = lru_cache(REMEMBERED)(_page)
         self._drawing = lru_cache(REMEMBERED)(deal_drawing)
         self._layout = Template((folder / "layout.html").read_text("utf-8"))
-        courts = (folder / "courts.html").read_text("utf-8")
-        self._mains = {
-            name: Template((folder / f"{name}.html").read_text("utf-8").replace("$courts", courts))
-            for name in get_args(PageName)
-        }
+        self._mains = {name: Template(with_parts(folder, f"{name}.html")) for name in get_args(PageName)}
         self._links = footer_links(site_links)
         self._static = {
             name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()

@@ -1,0 +1,16 @@
+// @ts-check
+/** A verified game, move by move, as players see it. */
+
+import { read } from "./api.js";
+import { ownId, playerLink, replayLink, show } from "./console.js";
+import { byId, h } from "./page.js";
+import { Player } from "./playback.js";
+
+byId("help-open").onclick = () => byId("help").showModal();
+
+show(async () => {
+  const [replay, timeline] = await Promise.all(["", "/timeline"].map((part) => read(`/replays/${ownId()}${part}`)));
+  new Player(timeline, 0, () => {});
+  byId("player").classList.add("ready");
+  return [h("p", {}, "Replay ", replayLink(replay.id), " of ", playerLink(replay.user_id, replay.username))];
+});
