@@ -1,6 +1,6 @@
 """Deleting what has expired in the background, in small batches, so that no request takes longer for it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import uuid4
 
@@ -42,8 +42,8 @@ class Housekeeping:
 
     That is expired sessions, codes of admins and reset links, unused rate limits, cutoffs below which there are no
     access tokens any more, old analytics and history. Tells `links_open` how many reset links are left. Once after a
-    start, takes games of older rulesets off the boards, where they stand from before migrations/0017. What fails is
-    logged, and the next round tries it again.
+    start, takes games of older rulesets off the boards, where they stand from before migrations/0017. At last does what
+    `works` names. What fails is logged, and the next round tries it again.
     """
 
     _log = Logger()
@@ -59,6 +59,7 @@ class Housekeeping:
         history_days: int,
         limits: Sequence[Limit] = LIMITS,
         links_open: Callable[[int], None] = lambda count: None,
+        works: Mapping[str, Callable[[], Awaitable[None]]] | None = None,
         batch: int = BATCH,
         page: int = PAGE,
     ) -> None:
@@ -66,6 +67,7 @@ class Housekeeping:
         self._analytics_days = analytics_days
         self._history_days = history_days
         self._links_open = links_open
+        self._more_works = dict(works or {})
         self._limits = limits
         self._batch = batch
         self._page = page
@@ -123,7 +125,7 @@ class Housekeeping:
             old = {"days": self._analytics_days, "most": most}
             works["analytics"] = self._all(lambda run: analytics.prune(run, self._now(), **old))
             works["names in analytics"] = self._all(lambda run: analytics.prune_names(run, self._now(), **old))
-        return works | {"evidence of older rulesets": self._withdraw_evidence}
+        return works | {"evidence of older rulesets": self._withdraw_evidence} | self._more_works
 
     def _all(self, prune: Callable[[Statements], Awaitable[int]]) -> Callable[[], Awaitable[None]]:
         """Prune one batch after the other, until one is not full."""

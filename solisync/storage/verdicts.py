@@ -1,14 +1,15 @@
 """Verdicts on replays, and timelines of those that are verified: docs/protocol.md "Replays"."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from ..klondike import Status, Verdict
-from ..postgres.statement import Query
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.verdicts import VerdictAnswer
-from .rows import converted, maybe
+from .rows import converted, maybe, nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class TimelineTag(NamedTuple):
 class PlaybackSource:
     """What the timeline of a verified replay is made of; or the timeline that is `stored`, compressed by zlib.
 
-    Older versions stored timelines; then `body` and `undo_places` are None.
+    Earlier versions stored timelines. To play one back, nothing else is read then.
     """
 
     etag: str
@@ -75,6 +76,14 @@ class PlaybackSource:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTimeline:
+    """A timeline that an earlier version has stored, with what it can be made of."""
+
+    replay_id: str
+    source: PlaybackSource
+
+
 def etag_of(table: str) -> str:
     """SQL for the entity tag of a timeline; `table` is verdicts, or another name for it.
 
@@ -84,6 +93,7 @@ def etag_of(table: str) -> str:
 
 
 _ETAG = etag_of("verdicts")
+_source = converted(PlaybackSource, stored=bytes, body=str.encode, undo_places=tuple)
 
 VERDICT = Query(
     "verdict",
@@ -111,7 +121,31 @@ PLAYBACK_SOURCE = Query(
     FROM replays JOIN verdicts ON verdicts.replay_id = replays.id
     WHERE replays.id = $1::uuid AND status = 'verified' AND {_ETAG} IS NOT NULL
     """,  # noqa: S608
-    row=converted(PlaybackSource, stored=bytes, body=str.encode, undo_places=tuple),
+    row=_source,
+)
+
+# While old nodes may still run, a day long, they find the timelines that there are.
+STORED_TIMELINE = Query(
+    "stored_timeline",
+    f"""
+    SELECT replay_id::text, {_ETAG} AS etag, timeline AS stored, body, ruleset, undos, score, moves, undo_places
+    FROM verdicts JOIN replays ON replays.id = replay_id
+    WHERE timeline IS NOT NULL AND replay_id > $1::uuid AND replay_id <= $2::uuid AND status = 'verified'
+        AND EXISTS (
+            SELECT FROM schema_migrations
+            WHERE substr(name, 6) = 'undo_places.sql' AND applied_at < clock_timestamp() - interval '1 day'
+        )
+    ORDER BY replay_id LIMIT 1
+    """,  # noqa: S608
+    row=nested(StoredTimeline, lambda replay_id: replay_id, _source),
+)
+
+DELETE_TIMELINE = Statement(
+    "delete_timeline",
+    """
+    UPDATE verdicts SET timeline = NULL, timeline_digest = sha256(timeline), undo_places = $3::smallint[]
+    WHERE replay_id = $1::uuid AND timeline_etag = $2::text
+    """,
 )
 
 SHOW = Query(
@@ -144,6 +178,16 @@ async def timeline_tag(statements: Statements, replay_id: str) -> TimelineTag | 
 async def playback_source(statements: Statements, replay_id: str) -> PlaybackSource | None:
     """What the timeline of a replay is made of; None when it can't be played back, or there is no such replay."""
     return maybe(PLAYBACK_SOURCE, await statements.run(PLAYBACK_SOURCE, replay_id))
+
+
+async def stored_timeline(statements: Statements, after: str, end: str) -> StoredTimeline | None:
+    """The first stored timeline of a replay whose id is above `after` and up to `end`."""
+    return maybe(STORED_TIMELINE, await statements.run(STORED_TIMELINE, after, end))
+
+
+async def delete_timeline(statements: Statements, replay_id: str, etag: str, undo_places: Sequence[int]) -> None:
+    """Delete a stored timeline, if its entity tag is still this, and keep the places of its undos."""
+    await statements.run(DELETE_TIMELINE, replay_id, etag, list(undo_places) or None)
 
 
 async def show(statements: Statements, replay_id: str) -> CheckedReplay | None:
