@@ -7,7 +7,7 @@ from solisync.access.tokens import Tokens
 from solisync.client import ApiError
 from solisync.settings.settings import ServingSettings
 from tests.harness.canaries import SECRETS, leaked
-from tests.harness.console import Console
+from tests.harness.console import Console, table
 from tests.harness.constants import PASSWORD, PREVIOUS_SECRET
 from tests.harness.service import environment
 
@@ -55,3 +55,19 @@ async def test_no_log_line_contains_what_admins_sign_in_with(server, administrat
     assert not [secret for secret in (*SECRETS, *spelled, cookie) if secret in answers]
     files = [*logs.glob("*.log"), *Path(postgres.data_dir).glob("*.log")]
     assert not leaked(files, *spelled, cookie)
+    shown = "".join(arguments())
+    assert not [secret for secret in (*spelled, cookie) if secret in shown]
+
+
+def test_no_url_of_the_console_has_a_secret():
+    """What a server sees of addresses are ids, filters and names: of links with a code, the fragment has it."""
+    named = {name for route in table() for name in (*route.variables, *route.query)}
+    searched = {"q", "where", "state", "verdict", "held", "kind", "act", "actor", "player", "after", "before", "limit"}
+    assert named == searched | {"user_id", "replay_id", "session_id", "name"}
+
+
+def arguments():
+    """The command lines of all processes, which every user of the machine can read."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            yield file.read_text("utf-8", "replace")

@@ -1,0 +1,94 @@
+"""The console when a service dies, beside another node, and while the database is away."""
+
+import signal
+from uuid import uuid4
+
+import pytest
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.threads import deferToThread
+
+from tests.fire.servers import servers
+from tests.harness.administration import administration
+from tests.harness.concurrency import until
+from tests.harness.console import Console
+from tests.harness.postgres import connect
+from tests.harness.processes import free_port
+from tests.harness.service import ready, start
+
+WHY = {"reason": "spam"}
+LOCKS = """
+    SELECT username, profile_locks.user_id IS NOT NULL, (
+        SELECT count(*) FROM admin_notes JOIN admin_acts ON admin_acts.id = act_id WHERE admin_notes.user_id = users.id
+    ) FROM users LEFT JOIN profile_locks ON profile_locks.user_id = users.id ORDER BY username
+"""
+
+
+async def test_an_act_is_done_with_its_record_or_not_at_all(console, server, serve, administrate, reactor):
+    """The service is killed while one act waits for its player and another for its record; then both are repeated."""
+    await console.sign_in()
+    ids = [(await (await server.player(name)).me()).id for name in ("ann", "bob")]
+    port = free_port()
+    process = await serve(server.dsn, SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+    dying = Console(port, administrate)
+    dying.cookie = console.cookie
+    body = WHY | {"locked": True}
+    holders = [connect(server.dsn), connect(server.dsn)]
+    try:
+        holders[0].cursor().execute("BEGIN; SELECT 1 FROM users WHERE username = 'ann' FOR UPDATE")
+        holders[1].cursor().execute("BEGIN; LOCK TABLE admin_acts IN EXCLUSIVE MODE")
+        asked = [Deferred.fromCoroutine(dying.ask("PUT", f"/players/{each}/lock", body)) for each in ids]
+        lost = DeferredList(asked, consumeErrors=True)
+        await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(2,)])
+        await deferToThread(process.stop, signal.SIGKILL)
+        assert [succeeded for succeeded, _ in await lost] == [False, False]
+    finally:
+        for holder in holders:
+            holder.close()
+    await until(reactor, lambda: server.sql("SELECT 1 FROM pg_locks WHERE NOT granted") == [])
+    assert {(locked, acts) for _, locked, acts in server.sql(LOCKS)} <= {(False, 0), (True, 1)}
+    for user_id in ids:
+        assert (await console.ask("PUT", f"/players/{user_id}/lock", body)).status == 200
+    assert server.sql(LOCKS) == [("ann", True, 1), ("bob", True, 1)]
+
+
+async def test_grave_acts_are_few_on_all_nodes_together(console, server, administrate, reactor):
+    """The eleventh is a 429 on both of two nodes, and doing so much makes no session longer."""
+    await console.sign_in()
+    until_before = (await console.get("/me"))["until"]
+    running = await start(reactor, server.dsn, settings={"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"})
+    try:
+        other = Console(running.service.admin_address.port, administrate)
+        other.cookie = console.cookie
+        body = WHY | {"username": "ann"}
+        statuses = [
+            (await node.ask("POST", f"/players/{uuid4()}/delete", body)).status for node in [console, other] * 6
+        ]
+        assert statuses == [404] * 10 + [429] * 2
+        assert (await other.get("/me"))["until"] == until_before
+    finally:
+        await running.service.stopService()
+
+
+@pytest.mark.long
+async def test_while_the_database_is_away_nothing_is_shown_or_done(launch, reactor, new_cluster):
+    """Data and acts are a 503, never anything else; pages stay; afterwards the session holds, and nothing was done."""
+    with servers(cluster=new_cluster) as made:
+        database = made.make_primary()
+        settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
+        running = await start(reactor, database.dsn, settings=settings)
+        try:
+            console = Console(running.service.admin_address.port, administration(reactor, database.dsn))
+            await console.sign_in()
+            user_id = (await (await running.player("ann")).me()).id
+            await deferToThread(database.kill)
+            for path in ("/me", "/players?q=ann", f"/players/{user_id}", "/acts", "/review", "/service"):
+                assert (await console.ask("GET", path)).status == 503, path
+            act = "PUT", f"/players/{user_id}/suspension", WHY | {"suspended": True}
+            assert (await console.ask(*act)).status == 503
+            await deferToThread(database.start)
+            await ready(reactor, running.client())
+            assert (await console.get("/acts"))["acts"] == []
+            assert (await console.ask(*act)).status == 200
+            assert len((await console.get("/acts"))["acts"]) == 1
+        finally:
+            await running.service.stopService()
