@@ -22,7 +22,7 @@ from psycopg2.extras import execute_values
 from solisync.checking.messages import compressed_timeline
 from solisync.housekeeping import BATCH
 from solisync.klondike import ENGINE_VERSION, Verdict, check
-from solisync.rules.boards import boards_of
+from solisync.rules.boards import boards_of, days_of
 from solisync.storage import analytics
 
 from . import model
@@ -146,7 +146,7 @@ def _store_replays(cursor: Any, players: Sequence[str], count: int, games: Seque
             boards = boards_of(mode=mode, draw_mode=replay["draw_mode"], seed=seed, received_at=received_at)
             facts = ("2026-05-19", verdict.undos, score, len(replay["moves"]), now, ENGINE_VERSION)
             places = list(verdict.undo_places) or None
-            checked.append((name, "verified", *facts, places, digest, boards))
+            checked.append((name, "verified", *facts, places, digest, days_of(boards)))
     execute_values(cursor, _REPLAYS, uploaded)
     cursor.execute("DELETE FROM replay_checks")
     execute_values(cursor, _VERDICTS, checked, template=f"({'%s, ' * 8}%s::smallint[], %s, %s)")

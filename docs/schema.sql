@@ -2,6 +2,13 @@
 -- docs/architecture.md, "What the database decides", says what the functions and triggers are for.
 
 
+CREATE FUNCTION boards_of_rows(boards text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE WHEN 'own' = ANY (boards) THEN boards || ARRAY['classic', 'classic/DrawOne', 'classic/DrawThree']
+        ELSE boards END
+$$;
+
 CREATE FUNCTION checks_ahead(player uuid, searches boolean, received_at timestamp with time zone) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -41,7 +48,7 @@ BEGIN
     PERFORM FROM leaderboard WHERE user_id = OLD.user_id FOR SHARE;
     WITH gone AS (DELETE FROM board_evidence WHERE replay_id = OLD.id RETURNING board)
     SELECT array_agg(board) INTO changed FROM gone;
-    PERFORM rank_player(OLD.user_id, changed);
+    PERFORM rank_player(OLD.user_id, boards_of_rows(changed));
     RETURN OLD;
 END
 $$;
@@ -166,14 +173,21 @@ BEGIN
     WITH gone AS (DELETE FROM board_evidence WHERE replay_id = replay RETURNING board)
     SELECT array_agg(board) INTO former FROM gone;
     WITH new AS (
-        INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
-        SELECT board, player, -score, received_at, replay, false
-        FROM replays JOIN verdicts ON replay_id = id CROSS JOIN unnest(boards) AS board
-        WHERE id = replay AND status = 'verified' AND ruleset = '2026-05-19' AND (unlisted IS NULL OR board = 'own')
+        INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked, classic)
+        SELECT board, player, -score, received_at, replay, false,
+            CASE WHEN board = 'own' AND unlisted IS NULL THEN draw_mode END
+        FROM replays JOIN verdicts ON replay_id = id CROSS JOIN LATERAL (
+            SELECT 'own' AS board WHERE mode = 'Classic'
+            UNION ALL
+            SELECT 'deal/' || seed || '/' || draw_mode WHERE mode <> 'Zen' AND seed IS NOT NULL AND unlisted IS NULL
+            UNION ALL
+            SELECT day FROM unnest(boards) AS day WHERE day LIKE 'daily/%' AND unlisted IS NULL
+        ) AS stands
+        WHERE id = replay AND status = 'verified' AND ruleset = '2026-05-19'
         RETURNING board
     )
     SELECT array_agg(board) INTO placed FROM new;
-    PERFORM rank_player(player, former || placed);
+    PERFORM rank_player(player, boards_of_rows(former || placed));
 END
 $$;
 
@@ -204,19 +218,39 @@ DECLARE
     opted_in boolean := EXISTS (
         SELECT FROM (SELECT visible FROM leaderboard WHERE user_id = player FOR SHARE) AS entry WHERE visible
     );
+    name   text;
+    former uuid;
+    best   record;
 BEGIN
-    -- two statements, because a player must not have two places for a moment
-    UPDATE board_evidence AS former SET ranked = false
-    WHERE user_id = player AND ranked AND board = ANY (changed) AND (NOT opted_in OR replay_id <> (
-        SELECT replay_id FROM board_evidence WHERE user_id = player AND board = former.board
-        ORDER BY deficit, received_at, replay_id LIMIT 1
-    ));
-    UPDATE board_evidence AS best SET ranked = true
-    FROM unnest(changed) AS name
-    WHERE opted_in AND name <> 'own' AND NOT ranked AND user_id = player AND board = name AND replay_id = (
-        SELECT replay_id FROM board_evidence WHERE user_id = player AND board = name
-        ORDER BY deficit, received_at, replay_id LIMIT 1
-    );
+    FOR name IN SELECT DISTINCT board FROM unnest(changed) AS board WHERE board <> 'own' LOOP
+        SELECT replay_id INTO former FROM board_evidence WHERE user_id = player AND board = name AND ranked;
+        SELECT * INTO best FROM (
+            (SELECT replay_id, deficit, received_at FROM board_evidence
+            WHERE user_id = player AND board = name AND ranked)
+            UNION ALL
+            (SELECT replay_id, deficit, received_at FROM board_evidence
+            WHERE user_id = player AND board = name AND NOT ranked AND board <> 'own'
+            ORDER BY deficit, received_at, replay_id LIMIT 1)
+            UNION ALL
+            (SELECT replay_id, deficit, received_at FROM board_evidence
+            WHERE user_id = player AND board = 'own' AND classic = 'DrawOne' AND name IN ('classic', 'classic/DrawOne')
+            ORDER BY deficit, received_at, replay_id LIMIT 1)
+            UNION ALL
+            (SELECT replay_id, deficit, received_at FROM board_evidence
+            WHERE user_id = player AND board = 'own' AND classic = 'DrawThree'
+                AND name IN ('classic', 'classic/DrawThree')
+            ORDER BY deficit, received_at, replay_id LIMIT 1)
+        ) AS candidate ORDER BY deficit, received_at, replay_id LIMIT 1;
+        -- first of all, because a player must not have two places for a moment
+        IF NOT opted_in OR former <> best.replay_id THEN
+            PERFORM unrank(player, ARRAY[name]);
+        END IF;
+        IF opted_in AND best.replay_id IS DISTINCT FROM former THEN
+            INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
+            VALUES (name, player, best.deficit, best.received_at, best.replay_id, true)
+            ON CONFLICT (replay_id, board) DO UPDATE SET ranked = true;
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -226,15 +260,16 @@ CREATE FUNCTION rank_whoever_opts() RETURNS trigger
 DECLARE
     player uuid := CASE TG_OP WHEN 'DELETE' THEN OLD.user_id ELSE NEW.user_id END;
 BEGIN
-    UPDATE board_evidence SET ranked = false WHERE user_id = player AND ranked;
+    PERFORM unrank(player, (SELECT array_agg(board) FROM board_evidence WHERE user_id = player AND ranked));
     IF TG_OP <> 'DELETE' AND NEW.visible THEN
         UPDATE board_evidence AS evidence SET ranked = true
         FROM (
             SELECT DISTINCT ON (board) board, replay_id FROM board_evidence
-            WHERE user_id = player AND board <> 'own'
+            WHERE user_id = player AND NOT ranked AND board <> 'own'
             ORDER BY board, deficit, received_at, replay_id
         ) AS best
         WHERE evidence.replay_id = best.replay_id AND evidence.board = best.board;
+        PERFORM rank_player(player, ARRAY['classic', 'classic/DrawOne', 'classic/DrawThree']);
     END IF;
     RETURN NULL;
 END
@@ -335,6 +370,19 @@ BEGIN
         END IF;
     END IF;
     RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION unrank(player uuid, boards text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE FROM board_evidence AS place
+    WHERE user_id = player AND board = ANY (boards) AND ranked AND board LIKE 'classic%' AND EXISTS (
+        SELECT FROM board_evidence AS own
+        WHERE own.replay_id = place.replay_id AND own.board = 'own' AND classic IS NOT NULL
+    );
+    UPDATE board_evidence SET ranked = false WHERE user_id = player AND board = ANY (boards) AND ranked;
 END
 $$;
 
@@ -471,7 +519,8 @@ CREATE TABLE board_evidence (
     deficit integer NOT NULL,
     received_at timestamp with time zone NOT NULL,
     replay_id uuid NOT NULL,
-    ranked boolean NOT NULL
+    ranked boolean NOT NULL,
+    classic text
 );
 
 CREATE TABLE imported (
@@ -741,11 +790,15 @@ CREATE INDEX analytics_events_received ON analytics_events USING btree (received
 
 CREATE INDEX analytics_names_seen ON analytics_names USING btree (seen_on);
 
+CREATE INDEX board_evidence_former ON board_evidence USING btree (user_id, replay_id) WHERE ((NOT ranked) AND (board = ANY (ARRAY['classic'::text, 'classic/DrawOne'::text, 'classic/DrawThree'::text])));
+
+CREATE INDEX board_evidence_own ON board_evidence USING btree (user_id, deficit, classic, received_at, replay_id) WHERE (board = 'own'::text);
+
 CREATE UNIQUE INDEX board_evidence_place ON board_evidence USING btree (user_id, board) WHERE ranked;
 
-CREATE INDEX board_evidence_player ON board_evidence USING btree (user_id, board, deficit, received_at, replay_id);
-
 CREATE INDEX board_evidence_ranking ON board_evidence USING btree (board, deficit, received_at, replay_id) WHERE ranked;
+
+CREATE INDEX board_evidence_spare ON board_evidence USING btree (user_id, board, deficit, received_at, replay_id) WHERE ((NOT ranked) AND (board <> 'own'::text));
 
 CREATE INDEX known_states_user ON known_states USING btree (user_id);
 
@@ -856,9 +909,6 @@ ALTER TABLE ONLY avatars
 
 ALTER TABLE ONLY board_evidence
     ADD CONSTRAINT board_evidence_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES replays(id) ON DELETE CASCADE;
-
-ALTER TABLE ONLY board_evidence
-    ADD CONSTRAINT board_evidence_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY leaderboard
     ADD CONSTRAINT leaderboard_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;

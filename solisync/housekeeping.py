@@ -35,6 +35,7 @@ from .storage.boards import Verified
 EVERY_SECONDS = 60.0
 BATCH = 1_000
 PAGE = 200  # of verdicts; if all are of one player, they are one transaction
+PAGES = 10  # of evidence in a round
 
 
 class Housekeeping:
@@ -42,8 +43,8 @@ class Housekeeping:
 
     That is expired sessions, codes of admins and reset links, unused rate limits, cutoffs below which there are no
     access tokens any more, old analytics and history. Tells `links_open` how many reset links are left. Once after a
-    start, takes games of older rulesets off the boards, where they stand from before migrations/0017. At last does what
-    `works` names. What fails is logged, and the next round tries it again.
+    start, takes games of older rulesets off the boards, where they stand from before migrations/0017. Replaces evidence
+    of before migrations/0036. At last does what `works` names. What fails is logged, and the next round tries it again.
     """
 
     _log = Logger()
@@ -125,7 +126,11 @@ class Housekeeping:
             old = {"days": self._analytics_days, "most": most}
             works["analytics"] = self._all(lambda run: analytics.prune(run, self._now(), **old))
             works["names in analytics"] = self._all(lambda run: analytics.prune_names(run, self._now(), **old))
-        return works | {"evidence of older rulesets": self._withdraw_evidence} | self._more_works
+        return works | {
+            "evidence of older rulesets": self._withdraw_evidence,
+            "evidence of mode Classic": self._replace_evidence,
+            **self._more_works,
+        }
 
     def _all(self, prune: Callable[[Statements], Awaitable[int]]) -> Callable[[], Awaitable[None]]:
         """Prune one batch after the other, until one is not full."""
@@ -165,3 +170,12 @@ class Housekeeping:
             for player, replay_ids in found.items():
                 await self._database.autocommit(boards.place, player, replay_ids)
             self._withdrawn = last
+
+    async def _replace_evidence(self) -> None:
+        """Bring the next pages of evidence of mode Classic into its newer form, one player after the other."""
+        for _ in range(PAGES):
+            found = await self._database.autocommit(boards.former_evidence, most=self._page)
+            for player, replay_ids in found.items():
+                await self._database.autocommit(boards.place, player, replay_ids)
+            if not found:
+                return

@@ -21,7 +21,7 @@ from ..postgres.transaction import Transaction
 from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
-from ..rules.boards import boards_of
+from ..rules.boards import boards_of, days_of
 from ..rules.events import streamed_boards
 from ..storage import checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
@@ -192,7 +192,7 @@ class Checking:
                 answer.verdict,
                 engine=answer.engine,
                 timeline_digest=answer.timeline_digest,
-                boards=boards if answer.verdict.status is Status.VERIFIED else None,
+                boards=days_of(boards) if answer.verdict.status is Status.VERIFIED else None,
                 changed=boards if replay.verified or answer.verdict.status is Status.VERIFIED else (),
             )
 

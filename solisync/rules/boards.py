@@ -147,6 +147,11 @@ def boards_of(*, mode: str, draw_mode: str, seed: int | None, received_at: datet
     return boards
 
 
+def days_of(boards: Sequence[str]) -> list[str] | None:
+    """Those of these boards that are stored with a verdict: of days. None without; others follow from the replay."""
+    return [board for board in boards if board.startswith("daily/")] or None
+
+
 def window(limit: list[str], after: list[str], around: list[str]) -> Window:
     """What to show, given all values of these parameters in the query; raises BadRequest."""
     if around:

@@ -111,6 +111,19 @@ OLDER = Query(
     row=lambda engine, replay_id, player: (Verified(engine, replay_id), player),
 )
 
+# Evidence from before migrations/0036, in a row for each board of mode Classic; that of ranked replays may stay.
+FORMER = Query(
+    "former_evidence",
+    """
+    SELECT DISTINCT user_id::text, replay_id::text FROM (
+        SELECT user_id, replay_id FROM board_evidence
+        WHERE NOT ranked AND board IN ('classic', 'classic/DrawOne', 'classic/DrawThree')
+        ORDER BY user_id, replay_id LIMIT $1::int
+    ) AS former
+    """,
+    row=lambda player, replay_id: (player, replay_id),
+)
+
 # One player's, whose row the function locks.
 PLACE = Statement("place_replays", "SELECT place_replay(id, $1::uuid) FROM unnest($2::text[]::uuid[]) AS id")
 
@@ -138,6 +151,14 @@ async def older_evidence(
         if player is not None:
             found.setdefault(player, []).append(last.replay_id)
     return found, last
+
+
+async def former_evidence(statements: Statements, *, most: int) -> dict[str, list[str]]:
+    """Replays whose evidence is in the rows of before migrations/0036, up to `most` rows of them, by player."""
+    found: dict[str, list[str]] = {}
+    for player, replay_id in many(FORMER, await statements.run(FORMER, most)):
+        found.setdefault(player, []).append(replay_id)
+    return found
 
 
 async def place(statements: Statements, player: str, replay_ids: list[str]) -> None:

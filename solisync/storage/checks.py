@@ -188,7 +188,7 @@ def settling(
 ) -> tuple[Call, ...]:
     """Store the verdict and end the check, unless the claim has gone to another.
 
-    `boards` are those on which a verified replay stands.
+    `boards` are those of days on which a verified replay stands.
     """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     digest = None if timeline_digest is None else b2a_base64(timeline_digest, newline=False).decode("ascii")

@@ -60,7 +60,7 @@ def test_each_trigger_and_function_is_explained():
         ("place_replay", r"status = '(\w+)'", Status.VERIFIED),
         ("place_replay", r"ruleset = '([\d-]+)'", PREFERRED.name),
         ("place_replay", r"board = '(\w+)'", OWN),
-        ("rank_player", r"name <> '(\w+)'", OWN),
+        ("rank_player", r"AS board WHERE board <> '(\w+)'", OWN),
         ("rank_whoever_opts", r"board <> '(\w+)'", OWN),
     ],
 )

@@ -189,7 +189,8 @@ async def test_pages_hold_while_rows_change(server):
             ranks.pop()
     left = run_sql(
         server.dsn,
-        "SELECT replay_id::text FROM board_evidence WHERE board = 'classic' ORDER BY deficit, received_at, replay_id",
+        "SELECT replay_id::text FROM board_evidence WHERE board = 'classic' AND ranked"
+        " ORDER BY deficit, received_at, replay_id",
     )
     assert seen == [replay_id for (replay_id,) in left]
     assert ranks == [*range(1, 20), *range(20, 57)]
@@ -236,6 +237,41 @@ async def test_what_names_no_part_of_a_board_is_refused(server, three, path, sta
     assert await board(server, three[0], path, status) == {"error": error}
 
 
+EVERY = boards_of(mode="Classic", draw_mode="DrawOne", seed=SEED, received_at=NOON)
+FORMER = """
+    WITH older AS (
+        UPDATE board_evidence SET classic = NULL WHERE replay_id = %s AND board = 'own' AND classic IS NOT NULL
+        RETURNING *
+    )
+    INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
+    SELECT name, older.user_id, deficit, older.received_at, older.replay_id, false
+    FROM older JOIN replays ON id = replay_id
+    CROSS JOIN LATERAL unnest(ARRAY['classic', 'classic/' || draw_mode]) AS name
+    ON CONFLICT DO NOTHING
+"""
+"""Evidence of a replay as it was before migrations/0036."""
+
+
+async def test_evidence_of_mode_classic_from_before_is_replaced(server, three, reactor):
+    """By two nodes at once; the boards stay the same at each moment, and afterwards."""
+    replays = {}
+    for number, (user, _, _) in enumerate(three):
+        for score in (100, 200, 300):
+            replays[number, score] = verified(server.dsn, user, score + number)
+            run_sql(server.dsn, FORMER, (replays[number, score],))
+    ann = three[0]
+    assert await scores(server, ann) == [302, 301, 300]
+    former = "SELECT count(*) FROM board_evidence WHERE NOT ranked AND board LIKE 'classic%%'"
+    assert run_sql(server.dsn, former, ()) == [(12,)]
+    nodes = [make_housekeeping(server.service._database, reactor, page=2) for _ in range(2)]
+    await gatherResults([Deferred.fromCoroutine(node.prune()) for node in nodes])
+    assert run_sql(server.dsn, former, ()) == [(0,)]
+    assert await scores(server, ann) == [302, 301, 300]
+    for score, left in ((300, 200), (200, 100)):
+        run_sql(server.dsn, "DELETE FROM replays WHERE id = %s", (replays[0, score],))
+        assert await scores(server, ann) == [302, 301, left]
+
+
 async def test_evidence_from_before_is_taken_off_the_boards(server, three, reactor):
     """Games of the older ruleset that are still ranked go: by two nodes at once, and after another start again."""
     ann, bob, _ = three
@@ -244,8 +280,8 @@ async def test_evidence_from_before_is_taken_off_the_boards(server, three, react
         run_sql(
             server.dsn,
             "INSERT INTO board_evidence SELECT board, %s, -score, %s, replay_id, false FROM verdicts"
-            " CROSS JOIN unnest(boards) AS board WHERE replay_id = %s",
-            (user, NOON, replay_id),
+            " CROSS JOIN unnest(%s) AS board WHERE replay_id = %s",
+            (user, NOON, EVERY, replay_id),
         )
         run_sql(server.dsn, "SELECT rank_player(%s, ARRAY['classic'])", (user,))
     verified(server.dsn, ann[0], 300)
@@ -295,8 +331,10 @@ def test_chance_never_leaves_a_wrong_place(server, full):
                 mode=random.choice(["Classic", "Zen", "Challenge"]),
                 ruleset=random.choice(RULESETS),
             )
-        elif chance < 0.55:
+        elif chance < 0.5:
             sql("DELETE FROM replays WHERE id = %s", random.choice(known))
+        elif chance < 0.55:
+            sql(FORMER, random.choice(known))
         elif chance < 0.7:
             sql(
                 "UPDATE replays SET unlisted = CASE WHEN unlisted IS NULL THEN true END WHERE id = %s",
@@ -314,8 +352,10 @@ def test_chance_never_leaves_a_wrong_place(server, full):
             )
         expected = sql(
             "SELECT DISTINCT ON (user_id, board) board, user_id, replays.id FROM replays"
-            " JOIN verdicts ON replay_id = id CROSS JOIN unnest(boards) AS board JOIN leaderboard USING (user_id)"
-            " WHERE visible AND unlisted IS NULL AND ruleset = '2026-05-19' AND board <> 'own'"
+            " JOIN verdicts ON replay_id = id CROSS JOIN LATERAL unnest(boards || CASE WHEN mode = 'Classic'"
+            " THEN ARRAY['classic', 'classic/' || draw_mode] END || CASE WHEN mode <> 'Zen'"
+            " THEN ARRAY['deal/' || seed || '/' || draw_mode] END) AS board JOIN leaderboard USING (user_id)"
+            " WHERE visible AND unlisted IS NULL AND ruleset = '2026-05-19'"
             " ORDER BY user_id, board, score DESC, replays.received_at, replays.id"
         )
         ranked = sql("SELECT board, user_id, replay_id FROM board_evidence WHERE ranked")
