@@ -12,6 +12,7 @@ from solisync.klondike.rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOC
 from solisync.klondike.scoring import MAY_19
 from tests.klondike.vectors import board_text, fnv, lines, read, recorded, wins
 from tests.pages.engine import ADVICE, DECKS, FOLLOW, UPLOAD, position_of
+from tests.pages.visitor import answered
 
 RULESET = MAY_19.name
 EDGES = (0, 2**53 - 1, 2**53, 2**53 + 1, 2**64 - 1)
@@ -24,7 +25,7 @@ MUTATIONS = {
 
 def decks_differ(page):
     vectors = lines("deals")
-    found = page.evaluate(DECKS, [str(vector["seed"]) for vector in vectors])
+    found = answered(page, DECKS, [str(vector["seed"]) for vector in vectors])
     return [vector["seed"] for vector, deck in zip(vectors, found, strict=True) if deck != vector["deck"]]
 
 
@@ -41,7 +42,7 @@ def traces_differ(page):
         ]
         inputs = [tried for tried in trace["inputs"] if trace["mode"] != "Challenge" or tried != "Undo"]
         asked = {"seed": str(trace["seed"]), "draw": 3 if trace["draw_mode"] == "DrawThree" else 1, "inputs": inputs}
-        (played,) = page.evaluate(FOLLOW, [asked])
+        (played,) = answered(page, FOLLOW, [asked])
         found = [
             (accepted, 0 if trace["mode"] == "Zen" else score, fnv(text)) for accepted, score, text in played["tried"]
         ]
@@ -117,7 +118,7 @@ def test_random_games_come_out(visitor):
     refused = 0
     for begin in range(0, len(seeds), 20):
         games = [random_game(chance, seed, 300) for seed in seeds[begin : begin + 20]]
-        played = page.evaluate(FOLLOW, [asked for asked, _ in games])
+        played = answered(page, FOLLOW, [asked for asked, _ in games])
         for found, (asked, answers) in zip(played, games, strict=True):
             assert found["tried"] == answers, asked["seed"]
             refused += sum(not accepted for accepted, _, _ in answers)
@@ -133,7 +134,7 @@ def test_uploads_are_verified_literally(visitor, undo):
         if replay["mode"] in ("Zen", "Challenge"):
             continue
         draw = 3 if replay["draw_mode"] == "DrawThree" else 1
-        first, again = page.evaluate(UPLOAD, {"seed": str(replay["seed"]), "draw": draw, "inputs": inputs})
+        first, again = answered(page, UPLOAD, {"seed": str(replay["seed"]), "draw": draw, "inputs": inputs})
         assert first == again
         body, score, _ = first
         uploaded = json.loads(body)
@@ -185,7 +186,7 @@ def test_stuck_is_told_when_it_is_so(visitor):
         for draw in (1, 3)
         for board in list(boards_of(chance, seed, draw, 150))[10::20]
     ]
-    answers = page.evaluate(ADVICE, [{"position": position_of(board), "draw": draw} for board, draw in asked])
+    answers = answered(page, ADVICE, [{"position": position_of(board), "draw": draw} for board, draw in asked])
     expected = [fits_somewhere(board, draw) for board, draw in asked]
     assert len(expected) > 300
     assert [answer["useful"] > 0 for answer in answers] == expected
@@ -204,7 +205,7 @@ def test_finishing_always_succeeds(visitor):
         for move in read(replay).moves:
             boards.append(game.board)
             game.play(move)
-        answers = page.evaluate(ADVICE, [{"position": position_of(board), "draw": draw} for board in boards])
+        answers = answered(page, ADVICE, [{"position": position_of(board), "draw": draw} for board in boards])
         for board, answer in zip(boards, answers, strict=True):
             hidden = any(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
             assert (answer["finish"] is not None) == (not hidden and not board[STOCK] and not board[WASTE])

@@ -526,6 +526,7 @@ def test_nothing_is_wider_than_320_pixels(visit, options):
     page.check("[name=large]")
     page.uncheck("[name=tap]")
     assert page.evaluate("document.documentElement.scrollWidth") == 320
+    assert page.locator("body > header").bounding_box()["height"] < 110
     page.evaluate("scrollTo(0, 0)")
     Hand(page).select("t1")
     assert page.locator("#board .chosen").count() == 1

@@ -13,7 +13,7 @@ from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import wins
 from tests.pages.engine import UPLOAD
 from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
-from tests.pages.visitor import Game, until
+from tests.pages.visitor import Game, answered, until
 
 FINISH = """async () => {
   const { enter, localTime } = await import("/web/journal.js");
@@ -34,7 +34,7 @@ def test_undos_are_found_without_a_right_list_of_their_places(visitor, site):
     (win,) = [win for win in wins("2026-05-19", undo=True) if win["replay"]["mode"] == "Classic"][:1]
     replay, inputs = win["replay"], win["truth"]["inputs"]
     asked = {"seed": str(replay["seed"]), "draw": 3 if replay["draw_mode"] == "DrawThree" else 1, "inputs": inputs}
-    ((body, _, _), _) = page.evaluate(UPLOAD, asked)
+    ((body, _, _), _) = answered(page, UPLOAD, asked)
     told = check_literally(body.encode())
     upload = json.loads(body)
     verdicts = []

@@ -9,7 +9,7 @@ from solisync.klondike.rules import FACE_DOWN, PILE_NAMES
 from tests.checking.uploads import game
 from tests.harness.postgres import run_sql
 from tests.klondike.playback import Player
-from tests.pages.visitor import Game, until
+from tests.pages.visitor import Game, answered, until
 
 POSITIONS = """async timeline => (await import("/web/board.js")).positions(timeline)"""
 SHOWN = """() => Object.fromEntries([...document.querySelectorAll("#board ol")].map(list =>
@@ -31,7 +31,7 @@ def test_every_position_is_the_engines(visitor, site):
         replay_id = ann.upload(game(number, undo=undo))
         timeline = ann.call("GET", f"/api/replays/{replay_id}/timeline")
         page = visitor.open(f"/replays/{replay_id}")
-        shown = page.evaluate(POSITIONS, timeline)
+        shown = answered(page, POSITIONS, timeline)
         player = Player(timeline["deal"])
         for position, step in zip(shown, [None, *timeline["steps"]], strict=True):
             if step is not None:

@@ -98,6 +98,13 @@ def until(page, expression, seconds=15):
     return found
 
 
+def answered(page, function, argument):
+    """What a function in a page makes of an argument, as text: Playwright takes ten times as long for values."""
+    return json.loads(
+        page.evaluate(f"async text => JSON.stringify(await ({function})(JSON.parse(text)))", json.dumps(argument))
+    )
+
+
 def picture(width=300, height=200):
     """A JPEG with a note of where it was taken in it."""
     from PIL import Image
