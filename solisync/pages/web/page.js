@@ -27,11 +27,13 @@ export function h(tag, properties = {}, ...children) {
 /** The element of an id, which the page has. @param {string} id @returns {any} */
 export const byId = (id) => document.getElementById(id);
 
-/** @param {number} count @param {string} one @param {string} [many] */
-export const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+// What the browser has for languages takes a slow phone 30 ms or more when it is used for the first time.
 
 /** @param {unknown} points */
-export const score = (points) => Number(points).toLocaleString("en");
+export const score = (points) => (Math.abs(Number(points)) < 1000 ? String(Number(points)) : Number(points).toLocaleString("en"));
+
+/** @param {number} count @param {string} one @param {string} [many] */
+export const counted = (count, one, many = `${one}s`) => `${score(count)} ${count === 1 ? one : many}`;
 
 /** Seconds as 4:11 or 1:02:03. @param {number} seconds */
 export function clock(seconds) {
@@ -44,7 +46,10 @@ export function clock(seconds) {
 /** @param {string} name as in the API: "DrawOne", "TimeAttack" */
 export const words = (name) => name.replace(/(?<=.)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+/** @type {Intl.RelativeTimeFormat | undefined} */
+let relative;
+/** @param {number} value @param {Intl.RelativeTimeFormatUnit} unit */
+const fromNow = (value, unit) => (relative ??= new Intl.RelativeTimeFormat("en", { numeric: "auto" })).format(value, unit);
 const UNITS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60],
 ]);
@@ -54,7 +59,7 @@ export function ago(time) {
   const moment = new Date(time);
   const seconds = (moment.getTime() - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
-  const told = unit === "second" ? "just now" : AGO.format(Math.round(seconds / size), unit);
+  const told = unit === "second" ? "just now" : fromNow(Math.round(seconds / size), unit);
   const title = moment.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
   return h("time", { datetime: time, title }, told);
 }
@@ -66,7 +71,7 @@ export function played(recorded) {
   const days = Math.round((day - Date.parse(new Date().toLocaleDateString("sv"))) / 86_400_000);
   const title = new Date(day).toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
   const [unit, size] = UNITS.slice(0, 3).find(([, size]) => Math.abs(days * 86_400) >= size) ?? ["day", 86_400];
-  return h("time", { datetime: recorded, title }, AGO.format(Math.round((days * 86_400) / size), unit));
+  return h("time", { datetime: recorded, title }, fromNow(Math.round((days * 86_400) / size), unit));
 }
 
 /** Say in an element how much is left of a day, in UTC. @param {HTMLElement} place @param {string} date */
