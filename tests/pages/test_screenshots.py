@@ -43,7 +43,7 @@ def lose_the_network(visitor):
 
 
 def pictures_of_states(visit, take, **options):
-    """A game that nobody can go on with, or keep, or that is played elsewhere."""
+    """A game that nobody can go on with, or keep, or that is played elsewhere; and before there is one."""
     guest = visit(**options)
     keep(guest.page, *STUCK, ms=64_000)
     take("play-stuck", "/play", visitor=guest)
@@ -60,6 +60,15 @@ def pictures_of_states(visit, take, **options):
     playing.close()
     keep(guest.page, replay, moves, ms=312_000)
     take("play-signed-out", "/play", lambda page: until(page, "result.textContent.includes('Sign in')"), visitor=guest)
+    early = visit(**options)
+    early.context.route("**/web/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    early.page.goto("/play")
+    take("play-loading", visitor=early)
+    busy = {"status": 429, "headers": {"Error-Code": "rate_limited", "Retry-After": "30"}, "json": {"error": "x"}}
+    refused = visit(**options)
+    keep(refused.page, replay, moves[:30], ms=51_000)
+    refused.context.route("**/api/daily-challenge", lambda route: route.fulfill(**busy))
+    take("play-refused", "/play?daily", visitor=refused)
     forgetful = visit(**options)
     forgetful.context.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } })")
     take("play-nothing-kept", "/play?deal=42&draw=three", visitor=forgetful)
@@ -115,5 +124,5 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         take("codes", "/account", new_codes)
         lose_the_network(visitor)
         take("play-offline")
-    assert len(list(target.glob("*.webp"))) == 38
+    assert len(list(target.glob("*.webp"))) == 42
     assert max(file.stat().st_size for file in target.glob("*.webp")) < 80_000
