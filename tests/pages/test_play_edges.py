@@ -239,6 +239,7 @@ def test_a_refused_deal_of_the_day_is_said(visitor, site, status):
     asked = []
     visitor.context.route("**/api/daily-challenge", partial(refuse, refusal(status, 1), asked))
     page = opened(visitor, "/play?daily")
+    assert page.inner_text("#notice").startswith("The deal of the day could not be loaded.")
     assert REFUSALS[status][2] in page.inner_text("#notice")
     assert kept(page)["day"] is None
     assert len(asked) == 1

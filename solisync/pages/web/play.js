@@ -201,6 +201,7 @@ async function open(query = new URLSearchParams(location.search)) {
     wanted = await linked(query);
   } catch (error) {
     refuse(byId("notice"), error, () => (notice(""), open(query))); // the address is another one by then
+    byId("notice").firstElementChild.prepend("The deal of the day could not be loaded. ");
   }
   const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
   if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // if the page was left before it was
