@@ -76,6 +76,20 @@ def share(page):
     page.wait_for_selector("#won-next input")
 
 
+def look_at_play_without(visitor, judge):
+    """Before there are cards, and without the deal of the day."""
+    context, page = visitor.context, visitor.page
+    context.route("**/web/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    page.goto("/play")
+    judge.look(visitor, "a game being loaded")
+    context.unroute("**/web/play.js")
+    busy = {"status": 503, "headers": {"Error-Code": "unavailable"}, "json": {"error": "service unavailable"}}
+    context.route("**/api/daily-challenge", lambda route: route.fulfill(**busy))
+    visitor.open("/play?daily")
+    judge.look(visitor, "no deal of the day")
+    context.unroute("**/api/daily-challenge")
+
+
 def look_at_carried_cards(visitor, judge):
     """A drag, which ends when the window changes."""
     for size in SIZES.items():
@@ -158,6 +172,7 @@ def test_axe_has_nothing_to_say(visit, running, site, figure):
 
     look_at_play(out, look)
     look_at_carried_cards(out, judge)
+    look_at_play_without(out, judge)
 
     look(out, "/account", "refused", submitted("in", name="ann", password="wrong wrong"))
     Game(site, "bob")
