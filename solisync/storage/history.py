@@ -112,7 +112,7 @@ OF_PLAYER = Query(
     row=HistoryLine,
 )
 
-AMONG = 100_000  # the latest lines of an address
+AMONG = 10_000  # the latest lines of an address
 CHANGES = 10_000  # the latest of one kind, among which those are looked for that still show
 
 OF_CLIENT = Query(

@@ -1,0 +1,100 @@
+"""Each list of the console takes at most 50 ms of PostgreSQL, with a million players and a year of acts."""
+
+import pytest
+
+from solisync.storage import acts, checks, counts, finding, history, listed_replays, paging, sessions
+from tests.harness.plans import Plan
+from tests.harness.postgres import connect, run_sql
+
+END = tuple(paging.END)
+LAST = paging.LAST_NUMBER
+TARGET = 50  # milliseconds
+EVERYBODY = "203.0.113.7"  # an address that a tenth of all events came from
+
+# Every tenth player has been suspended or locked, and one of them uploads, changes names and signs in without end.
+FILL = """
+    SET session_replication_role = replica;
+    INSERT INTO users (id, username, password_hash, created_at, avatar_extension)
+    SELECT gen_random_uuid(), 'Player_' || n, 'none', now(), CASE n %% 10 WHEN 0 THEN 'png' END
+    FROM generate_series(1, %(players)s) AS n;
+    INSERT INTO leaderboard (user_id, display_name, recorded_at, visible, best_score)
+    SELECT id, 'The ' || username, now(), true, 100 FROM users;
+    INSERT INTO replays (id, user_id, received_at, body, size, mode, draw_mode, time_seconds, final_score, recorded_at)
+    SELECT gen_random_uuid(), id, now() - random() * interval '1 year', '{}', 2, 'Classic', 'DrawOne', '1', '1',
+        '2026-01-01' FROM users;
+    INSERT INTO replays (id, user_id, received_at, body, size, mode, draw_mode, time_seconds, final_score, recorded_at)
+    SELECT gen_random_uuid(), id, now() - n * interval '1 s', '{}', 2, 'Classic', 'DrawOne', '1', '1', '2026-01-01'
+    FROM users, generate_series(1, 16000) AS n WHERE username = 'Player_1';
+    INSERT INTO verdicts (replay_id, status, reason, checked_at, engine)
+    SELECT id, 'refuted', 'illegal', now(), 2 FROM replays;
+    INSERT INTO account_history (happened_at, user_id, event, client, times)
+    SELECT now() - (%(players)s - n) * interval '2 s', id,
+        (ARRAY['login', 'login', 'register', 'opted in', 'avatar changed', 'login failed'])[1 + n %% 6],
+        CASE n %% 10 WHEN 0 THEN '203.0.113.7' ELSE '192.0.2.' || n %% 250 END, 1
+    FROM (SELECT id, row_number() OVER () AS n FROM users, generate_series(1, 3)) AS happened ORDER BY n;
+    INSERT INTO account_history (happened_at, user_id, event, client, times)
+    SELECT now(), id, 'opted in', '198.51.100.1', 1 FROM users, generate_series(1, 20000) WHERE username = 'Player_1';
+    INSERT INTO suspensions SELECT id, now() - random() * interval '1 year', NULL, NULL, true FROM users
+    WHERE username LIKE '%%0';
+    INSERT INTO profile_locks SELECT id, now() - random() * interval '1 year' FROM users WHERE username LIKE '%%0';
+    INSERT INTO admin_acts (actor_kind, actor, act, target)
+    SELECT 'admin', 'ann', 'suspend', 'player' FROM generate_series(1, %(acts)s);
+    INSERT INTO admin_notes (act_id, user_id, note)
+    SELECT act, id, 'seen by hand' FROM (SELECT id, row_number() OVER () AS act FROM users LIMIT %(acts)s) AS noted
+"""
+TABLES = "users, leaderboard, replays, verdicts, account_history, suspensions, profile_locks, admin_acts, admin_notes"
+
+LISTS = [
+    ("players by the beginning of a name", finding.BEGINNING, ("pLAYER_77", "", 51)),
+    ("the page after one in the middle", finding.BEGINNING, ("p", "Player_5", 51)),
+    ("a part, in a page of names", finding.USERNAMES, ("Player_5", "nobody", finding.PAGE, 51)),
+    ("a part, in a page of display names", finding.DISPLAY_NAMES, ("{player}", "nobody", finding.PAGE, 51)),
+    ("suspended players", finding.RESTRICTED, ("suspended", *END, 51)),
+    ("locked players", finding.RESTRICTED, ("locked", *END, 51)),
+    ("players of a busy address", history.OF_CLIENT, (EVERYBODY, *END, 51)),
+    ("the history of a player", history.OF_PLAYER, ("{player}", LAST, 51)),
+    ("new names, behind one who changes without end", history.NAMED, (LAST, 51)),
+    ("where these end", history.END_OF_CHANGES, ("opted in", LAST)),
+    ("new avatars", history.PICTURED, (LAST, 51)),
+    ("new players", history.REGISTERED, (LAST, 51)),
+    ("replays", listed_replays.NEWEST, (None, False, 51, *END)),
+    ("replays with a verdict that none has", listed_replays.NEWEST, ("undecided", False, 51, *END)),
+    ("where these end", listed_replays.END_OF_NEWEST, (None, None, None, *END)),
+    ("replays of a player, held", listed_replays.OF_PLAYER, (None, True, 51, *END, "{player}")),
+    ("where these end", listed_replays.END_OF_PLAYER, (None, None, None, *END, "{player}")),
+    ("bests that nothing proves", listed_replays.UNPROVED, ()),
+    ("acts", acts.LIST, (LAST, None, None, 51)),
+    ("acts of somebody who has done nothing", acts.LIST, (LAST, None, "admin:bob", 51)),
+    ("acts on a player", acts.LIST_OF_PLAYER, (LAST, None, None, 51, "{player}")),
+    ("sessions of a player", sessions.LIST, ("{player}", None)),
+    ("counts for the overview", counts.ESTIMATES, ()),
+    ("queues for the overview", checks.WAITING, ()),
+]
+
+
+def explained(cursor, statement, parameters):
+    """How the statement runs as the console runs it, with its parameters in its text; the second run counts."""
+    values = {f"0.{number}": value for number, value in enumerate(parameters, 1)}
+    for _ in range(2):
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) {statement.inline(0)}", values)
+        lines = cursor.fetchall()
+    return Plan(lines)
+
+
+@pytest.mark.short
+def test_every_list_of_the_console_is_quick(migrated_database, full, figure):
+    """Whatever the list, whoever has filled it, and however many there are."""
+    players, done = (1_000_000, 100_000) if full else (500, 100)
+    run_sql(migrated_database, FILL.replace("16000", "16000" if full else "100"), {"players": players, "acts": done})
+    run_sql(migrated_database, f"VACUUM ANALYZE {TABLES}")
+    ((player,),) = run_sql(migrated_database, "SELECT id::text FROM users WHERE username = 'Player_1'")
+    connection = connect(migrated_database)
+    try:
+        with connection.cursor() as cursor:
+            for name, statement, parameters in LISTS:
+                given = [player if value == "{player}" else value for value in parameters]
+                plan = explained(cursor, statement, given)
+                figure(f"{name}: {plan.milliseconds:.1f} ms, {plan.buffers} buffers ({TARGET} ms)")
+                assert plan.milliseconds < 10 * TARGET, plan.text
+    finally:
+        connection.close()
