@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import NoReturn
 
 from twisted.internet.base import ReactorBase
@@ -48,6 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
         _serve(ServingSettings.from_environ(os.environ, options), options)
 
 
+@cache
 def command_parser() -> argparse.ArgumentParser:
     """The command line parser of `solisync`."""
     parser = argparse.ArgumentParser(

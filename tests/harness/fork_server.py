@@ -22,15 +22,13 @@ REACTOR = "twisted.internet.reactor"
 
 
 def import_service():
-    """Import what the programs will, and read the pages' files; the reactor is each one's own: it holds descriptors."""
+    """Import and prepare what each program needs once; but not a reactor, which holds descriptors."""
     sys.modules[REACTOR] = types.ModuleType(REACTOR)  # imported by klein for its `run`, which the service never calls
     try:
         for name in ("commands.main", "commands.reset_password", "service", "supervisor", "tap", "worker"):
             importlib.import_module(f"solisync.{name}")
-        from solisync.web.documents import FOLDER
-        from solisync.web.page_files import page_files
-
-        page_files(FOLDER / "web")
+        sys.modules["solisync.commands.main"].command_parser()
+        sys.modules["solisync.web.page_files"].page_files(sys.modules["solisync.web.documents"].FOLDER / "web")
         for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
             importlib.import_module(f"twisted.{name}")
     finally:
