@@ -115,7 +115,7 @@ OLDER = Query(
 FORMER = Query(
     "former_evidence",
     """
-    SELECT DISTINCT user_id::text, replay_id::text FROM (
+    SELECT DISTINCT user_id::text AS player, replay_id::text FROM (
         SELECT user_id, replay_id FROM board_evidence
         WHERE NOT ranked AND board IN ('classic', 'classic/DrawOne', 'classic/DrawThree')
         ORDER BY user_id, replay_id LIMIT $1::int

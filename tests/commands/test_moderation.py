@@ -257,7 +257,6 @@ async def test_a_list_that_is_cut_says_so(administrate, named, monkeypatch):
     assert (len(done.lines), done.progress) == (3, ["only the first 2 are listed"])
     assert (await administrate("users", "find", "ann1")).progress == []
     monkeypatch.setattr(parts_of_names, "SECONDS", -1.0)
-    monkeypatch.setattr(finding, "PAGE", 1)
     done = await administrate("users", "find", "zzz", "--part")
     assert done.progress == ["ended after 2 s: there may be more"]
 

@@ -207,6 +207,7 @@ SAMPLES = {
     "text": "ann",
     "integer": 3,
     "integer[]": [3],
+    "smallint[]": [3],
     "bigint[]": [3],
     "bytea[]": [b"\x89"],
     "timestamp with time zone[]": [datetime(2026, 4, 26, 12, tzinfo=UTC)],
