@@ -7,8 +7,7 @@ from ..errors import FatalError
 from ..postgres.transaction import Statements
 from ..rules.ids import canonical_uuid
 from ..storage import finding, history
-from ..storage.finding import MOST, FoundPlayer
-from ..web.console.parts_of_names import SECONDS, find_part
+from ..storage.finding import MOST, SECONDS, FoundPlayer
 from .output import Column
 from .task import Task
 
@@ -68,7 +67,7 @@ async def _find(task: Task, statements: Statements, text: str) -> tuple[list[Fou
 
 async def _find_part(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
     wanted = {"display_names": task.chosen.display_name, "most": MOST}
-    found, following = await find_part(statements, task.reactor, text, **wanted)
+    found, following = await finding.by_part(statements, task.reactor.seconds, text, **wanted)
     if following is None:
         return found, None
     return found, f"ended after {SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)

@@ -1,6 +1,6 @@
 """Finding players by their names: docs/administration.md "Players"."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
@@ -13,7 +13,8 @@ from . import paging
 from .rows import many, one
 
 MOST = 50  # players found
-PAGE = 20_000  # names among which a part is looked for at once: some milliseconds
+PAGE = 16_000  # names among which a part is looked for at once: 40 ms at most
+SECONDS = 2.0  # after which a search for a part of a name ends, wherever it has come to
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +30,12 @@ class FoundPlayer:
 
 
 @dataclass(frozen=True, slots=True)
-class NamePage:
-    """Some names that were looked through, up to `last`, and the first players among them who have the part.
+class _Page:
+    """Up to PAGE names that were looked through, the last of them, and the first players among them with the part.
 
-    `last` is a username, or of names on the leaderboard the id of a player. The players are in that order.
+    Names on the leaderboard are in the order of the ids of their players, and the last is an id.
     """
 
-    last: str | None
-    players: list[FoundPlayer]
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
     last: str | None
     ids: list[str]
 
@@ -123,19 +118,31 @@ async def by_ids(statements: Statements, ids: list[str]) -> list[FoundPlayer]:
 
 
 async def by_part(
-    statements: Statements, text: str, *, display_names: bool, most: int, after: str | None = None
-) -> AsyncIterator[NamePage]:
-    """Look for a part of usernames, or of the names on the leaderboard, whatever the case, page by page to the end.
+    statements: Statements,
+    seconds: Callable[[], float],
+    text: str,
+    *,
+    display_names: bool,
+    most: int,
+    after: str | None = None,
+) -> tuple[list[FoundPlayer], str | None]:
+    """Up to `most` players with a part of the username, or of the name on the leaderboard, whatever the case.
 
-    It begins after the name, or the id, of what an earlier page had as its last. No page has more than `most` players.
+    Also returns where to go on when there may be more: after this username, or id of a player. By the clock `seconds`
+    it ends after SECONDS.
     """
     query, last = (DISPLAY_NAMES, after or NIL) if display_names else (USERNAMES, after or "")
-    order = attrgetter("id" if display_names else "username")
+    place = attrgetter("id" if display_names else "username")
+    found: list[FoundPlayer] = []
+    deadline = seconds() + SECONDS
     while True:
-        page = one(query, await statements.run(query, last, text, PAGE, most))
-        yield NamePage(page.last, sorted(await by_ids(statements, page.ids), key=order) if page.ids else [])
-        if page.last is None:
-            return
+        page = one(query, await statements.run(query, last, text, PAGE, most + 1))
+        if page.ids:
+            found += sorted(await by_ids(statements, page.ids), key=place)
+        if len(found) > most:
+            return found[:most], place(found[most - 1])
+        if page.last is None or seconds() > deadline:
+            return found, page.last
         last = page.last
 
 

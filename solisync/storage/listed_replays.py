@@ -11,7 +11,7 @@ from .paging import END
 from .rows import many, maybe
 from .verdicts import etag_of
 
-AMONG = 10_000  # the newest replays, or a player's
+AMONG = 4_000  # the newest replays, or a player's
 
 
 @dataclass(frozen=True, slots=True)

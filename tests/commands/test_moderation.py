@@ -12,7 +12,6 @@ from solisync.commands.main import main
 from solisync.commands.smoke import PIXEL
 from solisync.errors import BadRequest, FatalError, NotFound
 from solisync.storage import finding
-from solisync.web.console import parts_of_names
 from tests.harness.boards import check, verified
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
@@ -256,7 +255,7 @@ async def test_a_list_that_is_cut_says_so(administrate, named, monkeypatch):
     done = await administrate("users", "find", "ann")
     assert (len(done.lines), done.progress) == (3, ["only the first 2 are listed"])
     assert (await administrate("users", "find", "ann1")).progress == []
-    monkeypatch.setattr(parts_of_names, "SECONDS", -1.0)
+    monkeypatch.setattr(finding, "SECONDS", -1.0)
     done = await administrate("users", "find", "zzz", "--part")
     assert done.progress == ["ended after 2 s: there may be more"]
 

@@ -29,7 +29,6 @@ from . import histories, replay_lists
 from .dear import DearQuestions
 from .pages_of_lists import cut, page_size
 from .parameters import chosen, one_text, user
-from .parts_of_names import find_part
 from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
 
 
@@ -76,7 +75,7 @@ class PlayerViews:
     async def _find_part(self, text: str, display_names: bool, after: str | None, size: int) -> FoundPlayers:
         async def find(statements: Statements) -> tuple[list[FoundPlayer], str | None]:
             wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
-            return await find_part(statements, self.reactor, text, **wanted)
+            return await finding.by_part(statements, self.reactor.seconds, text, **wanted)
 
         return FoundPlayers(*await self.dear.ask(self.database.autocommit, find))
 
