@@ -142,6 +142,16 @@ async def test_what_takes_evidence_away_corrects_the_boards(server, three):
     assert await scores(server, ann, DEAL) == [250]
 
 
+def test_evidence_is_ranked_as_it_is_inserted(server, three):
+    """One command inserts the row of the player and those of the day and the deal; none is updated afterwards."""
+    replay = verified(server.dsn, three[0][0], 300)
+    found = "SELECT board, ranked, cmin::text FROM board_evidence WHERE replay_id = %s AND board NOT LIKE 'classic%%'"
+    boards, ranked, commands = zip(*sorted(run_sql(server.dsn, found, (replay,))), strict=True)
+    assert boards == ("daily/2026-04-26", f"deal/{SEED}/DrawOne", "own")
+    assert ranked == (True, True, False)
+    assert len(set(commands)) == 1
+
+
 async def test_only_who_has_opted_in_is_on_a_board(server, three):
     """Opting out leaves every board at once, opting in comes back with all that was verified meanwhile."""
     ann, bob, _ = three
