@@ -49,13 +49,14 @@ PUT_CODE = Query(
 )
 
 # One statement: of any number of these with one code, exactly one deletes it and begins a session. A wrong code counts
-# against the right one, whoever sends it.
+# against the right one, whoever sends it. The admin is locked before the code, as in REMOVE, whose cascade ends codes:
+# else the two could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""
     WITH spent AS (
-        DELETE FROM admin_codes
-        WHERE admin = $1::text AND digest = $2::bytea AND expires_at > clock_timestamp() AND refused < {CODE_REFUSALS}
+        DELETE FROM admin_codes USING (SELECT name FROM admins WHERE name = $1::text FOR KEY SHARE) AS present
+        WHERE admin = name AND digest = $2::bytea AND expires_at > clock_timestamp() AND refused < {CODE_REFUSALS}
         RETURNING admin
     ), counted AS (
         UPDATE admin_codes SET refused = refused + 1

@@ -1,0 +1,146 @@
+"""Two admins at once on one player or replay, and admins who are removed meanwhile."""
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
+
+from solisync.rules.admins import new_session_secret
+from solisync.rules.codes import digest
+from solisync.rules.console import COOKIE
+from solisync.web.console import signing_in
+from tests.harness.concurrency import until
+from tests.harness.console import Console
+from tests.harness.payloads import replay
+from tests.harness.postgres import connect
+
+WHY = {"reason": "other", "note": "seen by hand"}
+BEGIN = "INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client) VALUES (%s, %s, now(), now(), 'unix')"
+ACTS = {
+    "suspend": ("PUT", "{player}/suspension", {"suspended": True}),
+    "unsuspend": ("PUT", "{player}/suspension", {"suspended": False}),
+    "lock": ("PUT", "{player}/lock", {"locked": True}),
+    "rename": ("PUT", "{player}/username", {"username": "player_1"}),
+    "delete": ("POST", "{player}/delete", {"username": "eve"}),
+    "unlist": ("PUT", "{game}/listed", {"listed": False}),
+    "list_again": ("PUT", "{game}/listed", {"listed": True}),
+    "check": ("POST", "{game}/check", {"again": True}),
+    "delete_replay": ("POST", "{game}/delete", {}),
+}
+
+
+@pytest_twisted.async_fixture
+async def target(console, server, administrate):
+    """The consoles of two admins, `ann` and `bob`, and the paths of a player and of one of their replays."""
+    other = Console(console.port, administrate)
+    for admin, name in ((console, "ann"), (other, "bob")):
+        secret = new_session_secret()
+        server.sql("INSERT INTO admins (name) VALUES (%s)", (name,))
+        server.sql(BEGIN, (name, digest(secret)))
+        admin.cookie = f"{COOKIE}={secret}"
+    client = await server.player("eve")
+    await client.opt_in("Rude")
+    game = await client.upload_replay(replay())
+    return [console, other], {"player": f"/players/{(await client.me()).id}", "game": f"/replays/{game}"}
+
+
+def asked(admin, act, paths, **body):
+    """An act that is under way."""
+    method, path, given = ACTS[act]
+    return Deferred.fromCoroutine(admin.ask(method, path.format(**paths), WHY | given | body))
+
+
+async def wait_for_locks(server, reactor, count):
+    """So many statements wait for somebody's lock."""
+    await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(count,)])
+
+
+def recorded(server):
+    return server.sql("SELECT actor, act FROM admin_acts ORDER BY id")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        ("suspend", "suspend", (200, False)),
+        ("suspend", "unsuspend", (200, True)),
+        ("rename", "suspend", (200, True)),
+        ("delete", "suspend", (404, None)),
+        ("suspend", "delete", (200, True)),
+        ("unlist", "list_again", (200, True)),
+        ("delete_replay", "unlist", (404, None)),
+        ("delete", "check", (404, None)),
+    ],
+)
+async def test_acts_of_two_admins_come_one_after_the_other(
+    target, server, reactor, no_deadlocks, first, second, outcome
+):
+    """Who comes second finds what the first has done, and the record has what has changed something, by whom."""
+    admins, paths = target
+    holder = connect(server.dsn)
+    try:
+        holder.cursor().execute("BEGIN; SELECT 1 FROM users FOR UPDATE")
+        answers = []
+        for admin, act in zip(admins, (first, second), strict=True):
+            answers.append(asked(admin, act, paths))
+            await wait_for_locks(server, reactor, len(answers))
+    finally:
+        holder.close()
+    results = [(answer.status, answer.json.get("changed")) for answer in [await each for each in answers]]
+    assert results == [(200, True), outcome]
+    assert recorded(server) == [("ann", first), *([("bob", second)] if outcome == (200, True) else [])]
+
+
+async def test_of_two_suspensions_the_later_one_says_until_when(target, server, reactor):
+    """Each is recorded; the message is that of the second, and lifting it once is enough."""
+    admins, paths = target
+    holder = connect(server.dsn)
+    try:
+        holder.cursor().execute("BEGIN; SELECT 1 FROM users FOR UPDATE")
+        answers = []
+        for admin, message in zip(admins, ("first", "second"), strict=True):
+            answers.append(asked(admin, "suspend", paths, message=message))
+            await wait_for_locks(server, reactor, len(answers))
+    finally:
+        holder.close()
+    assert [(await each).json["changed"] for each in answers] == [True, True]
+    assert server.sql("SELECT message FROM suspensions") == [("second",)]
+    assert recorded(server) == [("ann", "suspend"), ("bob", "suspend")]
+    assert [(await asked(admins[0], "unsuspend", paths)).json["changed"] for _ in range(2)] == [True, False]
+    assert server.sql("SELECT visible FROM leaderboard") == [(True,)]
+
+
+@pytest.mark.parametrize("waits_for", ["SELECT 1 FROM users FOR UPDATE", "LOCK TABLE admin_acts IN EXCLUSIVE MODE"])
+async def test_an_act_outlives_its_admin(target, server, administrate, reactor, waits_for):
+    """Who is removed while an act is under way has done it, by name; the next request is a 401 and does nothing."""
+    admins, paths = target
+    holder = connect(server.dsn)
+    try:
+        holder.cursor().execute(f"BEGIN; {waits_for}")
+        answer = asked(admins[0], "lock", paths)
+        await wait_for_locks(server, reactor, 1)
+        await administrate("admins", "remove", "ann")
+    finally:
+        holder.close()
+    assert (await answer).json == {"ok": True, "changed": True}
+    assert (await asked(admins[0], "suspend", paths)).status == 401
+    assert recorded(server) == [("ann", "lock")]
+    assert server.sql("SELECT count(*) FROM profile_locks") == [(1,)]
+
+
+async def test_signing_in_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, monkeypatch):
+    """It is refused, there is no session afterwards, and the two don't wait for each other."""
+    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
+    await administrate("admins", "add", "ann")
+    code = (await administrate("admins", "code", "ann", "--json")).json["code"]
+    holder = connect(server.dsn)
+    try:
+        holder.cursor().execute("BEGIN; SELECT 1 FROM admins FOR UPDATE")
+        removing = Deferred.fromCoroutine(administrate("admins", "remove", "ann"))
+        await wait_for_locks(server, reactor, 1)
+        answer = Deferred.fromCoroutine(console.ask("POST", "/session", {"name": "ann", "code": code}))
+        await wait_for_locks(server, reactor, 2)
+    finally:
+        holder.close()
+    await removing
+    assert (await answer).status == 401
+    assert server.sql("SELECT count(*) FROM admins, admin_sessions") == [(0,)]
