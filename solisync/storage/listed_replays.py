@@ -53,13 +53,18 @@ class SameGame:
     received_at: datetime
 
 
+# Verdicts are looked up one by one (a subquery with a LIMIT is not joined in another way): however many there are, no
+# more are read than replays are looked at.
 _SHOWN = f"""
     SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
         coalesce(status, 'pending') AS verdict, reason, unlisted IS NULL AS listed, coalesce(held, false) AS held
     FROM (
         SELECT * FROM replays WHERE {{}} ORDER BY {{}} LIMIT {AMONG}
     ) AS replays
-    JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
+    LEFT JOIN LATERAL (
+        SELECT status, reason FROM verdicts WHERE verdicts.replay_id = replays.id LIMIT 1
+    ) AS verdict ON true
+    JOIN users ON users.id = replays.user_id
     WHERE ($1::text IS NULL OR coalesce(status, 'pending') = $1::text) AND (NOT $2::boolean OR held)
     ORDER BY replays.received_at DESC, replays.id DESC LIMIT $3::int
 """  # noqa: S608
