@@ -2,6 +2,7 @@
 
 import pytest
 
+from solisync.web.console import signing_in
 from tests.harness.console import Console
 
 
@@ -9,3 +10,9 @@ from tests.harness.console import Console
 def console(server, administrate):
     """The console, in which nobody has signed in."""
     return Console(server.service.admin_address.port, administrate)
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Refused sign-ins are answered a moment later."""
+    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)

@@ -9,7 +9,6 @@ from twisted.internet.defer import Deferred
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.codes import digest
-from solisync.web.console import signing_in
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
@@ -188,9 +187,8 @@ async def test_grave_acts_are_few(console, server, ann):
     assert server.sql("SELECT count(*) FROM admin_acts WHERE act = 'link'") == [(10,)]
 
 
-async def test_refusals_of_admins_are_counted(console, server, ann, monkeypatch):
+async def test_refusals_of_admins_are_counted(console, server, ann, soon):
     """For the alerts: sign-ins with a wrong code, and grave acts over the limit."""
-    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
     counted = server.service._metrics.registry.get_sample_value
     asked = {"route": "/api/admin/session", "method": "POST", "status": "401"}
     before = counted("solisync_http_requests_total", asked) or 0

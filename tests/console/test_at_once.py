@@ -7,7 +7,6 @@ from twisted.internet.defer import Deferred
 from solisync.rules.admins import new_session_secret
 from solisync.rules.codes import digest
 from solisync.rules.console import COOKIE
-from solisync.web.console import signing_in
 from tests.harness.concurrency import until
 from tests.harness.console import Console
 from tests.harness.payloads import replay
@@ -129,7 +128,6 @@ async def test_an_act_outlives_its_admin(target, server, administrate, reactor, 
 
 async def test_signing_in_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, monkeypatch):
     """It is refused, there is no session afterwards, and the two don't wait for each other."""
-    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
     await administrate("admins", "add", "ann")
     code = (await administrate("admins", "code", "ann", "--json")).json["code"]
     holder = connect(server.dsn)

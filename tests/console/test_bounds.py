@@ -1,11 +1,9 @@
-"""Heads and bodies that are too large or too slow for the console, which has the bounds of the players' listener."""
+"""Heads and bodies that are too large for the console, which has the bounds of the players' listener."""
 
 import pytest
-from twisted.internet.defer import gatherResults
 from twisted.internet.threads import deferToThread
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire import channel
 from tests.wire.sockets import exchange, parse
 
 SIGN_IN = b"POST /api/admin/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%b\r\n"
@@ -32,14 +30,3 @@ async def test_what_is_too_large_is_refused_at_once(console, data, status):
     """Before anybody has signed in, and before the rest of it has arrived."""
     (answer,) = await said(console, data)
     assert (answer.status, answer.headers["connection"]) == (status, "close")
-
-
-async def test_what_is_slow_is_cut(console, server, monkeypatch):
-    """A head and a body that don't end, beside an admin and a player, who don't wait for them."""
-    monkeypatch.setattr(channel, "HEADER_SECONDS", 0.3)
-    monkeypatch.setattr(channel, "BODY_SECONDS", 0.3)
-    await console.sign_in()
-    slow = [said(console, data) for data in (b"GET / HTTP/1.1\r\nHost: loc", SIGN_IN % b"Content-Length: 9\r\n" + b"{")]
-    assert await console.get("/me")
-    assert await server.client().live()
-    assert [answer.status for (answer,) in await gatherResults(slow)] == [408, 408]

@@ -14,12 +14,6 @@ async def code_of(administrate, name="ann"):
     return (await administrate("admins", "code", name, "--json")).json["code"]
 
 
-@pytest.fixture
-def soon(monkeypatch):
-    """Refused sign-ins are answered a moment later."""
-    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
-
-
 async def test_a_code_begins_a_session(console, server, administrate):
     """The cookie is for no script and no other site; only its digest is stored; signing out ends the session."""
     await administrate("admins", "add", "ann")
