@@ -9,6 +9,7 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 
+from solisync.checking import timelines
 from solisync.checking.messages import compressed_timeline
 from solisync.checking.stored_timelines import StoredTimelines
 from solisync.checking.timeline_process import TimelineProcess
@@ -16,7 +17,11 @@ from solisync.checking.timelines import Timelines
 from solisync.errors import Unavailable
 from solisync.klondike import ENGINE_VERSION, check, make_timeline
 from solisync.postgres.database import Database
+from solisync.web.one_at_a_time import WAITING
 from tests.checking.uploads import command_line, encoded, endless, game, upload
+from tests.harness.concurrency import until
+from tests.harness.constants import PATIENCE
+from tests.harness.http_requests import new_address
 from tests.harness.processes import children
 from tests.klondike.vectors import wins
 
@@ -71,15 +76,16 @@ async def test_each_timeline_is_the_engines_to_the_byte(server):
         encoded(win["replay"])
         for ruleset in ("2026-05-19", "2026-05-01")
         for undo in (False, True)
-        for win in wins(ruleset, undo=undo)[:3]
+        for win in wins(ruleset, undo=undo)[2:5]
     ]
     for body in games:
         replay_id, etag = await settled(server, client, body)
+        made = make_timeline(body, check(body))
         known = await ask(server, replay_id, headers={"If-None-Match": etag})
         assert (known.status, known.content, known.headers["etag"]) == (304, b"", etag)
         for _ in "made", "remembered":
             answer = await ask(server, replay_id)
-            assert (answer.status, answer.content) == (200, make_timeline(body, check(body)))
+            assert (answer.status, answer.content) == (200, made)
             assert answer.headers["etag"] == etag
 
 
@@ -92,6 +98,41 @@ async def test_a_timeline_is_made_once_for_all_who_ask(server, made):
     assert {(await ask(server, replay_id)).status for replay_id in ids} == {200}
     assert len(made) == 2
     assert len(makers()) == 1
+
+
+async def test_two_nodes_make_the_same_timeline(nodes):
+    """At once, each in a process of its own: the same bytes with the same tag, and nothing is stored about it."""
+    (body,) = unlike(5, mode="Challenge")
+    replay_id, etag = await settled(nodes[0], await nodes[0].player("ann"), body)
+    row = "SELECT xmin::text, verdicts::text FROM verdicts"
+    before = nodes[0].sql(row)
+    answers = await gatherResults([Deferred.fromCoroutine(ask(node, replay_id)) for node in nodes * 2])
+    told = {(answer.status, answer.content, answer.headers["etag"]) for answer in answers}
+    assert told == {(200, make_timeline(body, check(body)), etag)}
+    assert nodes[0].sql(row) == before
+
+
+async def test_an_address_that_asks_for_many_at_once_is_refused(reactor, server, monkeypatch):
+    """429 for what is too much, at once, while the others wait; other addresses and what is remembered are answered."""
+    monkeypatch.setattr(timelines, "SECONDS", PATIENCE)
+    client, address = await server.player("ann"), new_address()
+    games = unlike(0, 2, 3, 5, mode="Challenge")
+    known, *asked, others = [(await settled(server, client, body))[0] for body in games]
+    assert (await ask(server, known)).status == 200
+    (pid,) = makers()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        many = asked * (WAITING // 2 + 1)
+        waiting = [Deferred.fromCoroutine(ask(server, replay_id, address=address)) for replay_id in many]
+        await until(reactor, lambda: any(each.called for each in waiting))
+        (refused,) = [each.result for each in waiting if each.called]
+        assert (await ask(server, known, address=address)).status == 200
+        waiting.append(Deferred.fromCoroutine(ask(server, others)))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    answers = await gatherResults(waiting)
+    assert sorted(answer.status for answer in answers) == [200] * len(many) + [429]
 
 
 async def test_a_process_that_is_killed_costs_one_answer(server):
@@ -196,7 +237,7 @@ def a_day_later(server):
 
 
 async def test_stored_timelines_are_deleted_when_they_can_be_made(server, maker, database, a_day_later):
-    """The answers stay the same to the byte, tag included. One that is another game's stays, and is still served."""
+    """By two nodes at once; answers stay the same to the byte, tag included. Another game's stays, and still counts."""
     client = await server.player("ann")
     games = [encoded(win["replay"]) for undo in (False, True) for win in wins("2026-05-01", undo=undo)[3:5]]
     ids = [await stored(server, client, body) for body in games]
@@ -204,10 +245,10 @@ async def test_stored_timelines_are_deleted_when_they_can_be_made(server, maker,
     before = [await ask(server, replay_id) for replay_id in ids]
     deleting = StoredTimelines(database=database, timelines=maker())
     for _ in range(2):
-        await deleting.delete_some(3)  # ended in between, as by kill -9
-    deleting = StoredTimelines(database=database, timelines=maker())
-    await deleting.delete_some()
-    await deleting.delete_some()
+        await deleting.delete_some(1)  # then ended, as by kill -9
+    nodes = [StoredTimelines(database=database, timelines=maker()) for _ in range(2)]
+    for _ in range(2):
+        await gatherResults([Deferred.fromCoroutine(node.delete_some()) for node in nodes])
     left = "SELECT replay_id::text FROM verdicts WHERE timeline IS NOT NULL"
     assert server.sql(left) == [(ids[-1],)]
     for replay_id, old in zip(ids, before, strict=True):

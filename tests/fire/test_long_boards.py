@@ -14,16 +14,22 @@ FILL = """
     INSERT INTO leaderboard (user_id, display_name, best_score, recorded_at, visible)
     SELECT id, username, 1, now(), true FROM users;
     INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)
+        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
     SELECT md5('replay ' || n)::uuid, md5('user ' || 1 + n %% %(players)s)::uuid, now() - make_interval(secs => n),
-        '{}', 2, 'Classic', 'DrawOne', '1', '1', '2026-01-01'
+        '{}', 2, 'Classic', 'DrawOne', '1', '1', n, '2026-01-01'
     FROM generate_series(1, %(replays)s) AS n;
     INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine)
     SELECT id, 'verified', '2026-05-19', 0, hashtext(id::text) & 8191, 100, now(), 1 FROM replays;
-    INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
-    SELECT board, user_id, -score, received_at, id,
-        board = 'classic' AND row_number() OVER (PARTITION BY user_id, board ORDER BY -score, received_at, id) = 1
-    FROM replays JOIN verdicts ON replay_id = id CROSS JOIN unnest(ARRAY['classic', 'own']) AS board
+    INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked, classic)
+    SELECT 'own', user_id, -score, received_at, id, false, draw_mode FROM replays JOIN verdicts ON replay_id = id
+    UNION ALL
+    SELECT 'deal/' || seed || '/DrawOne', user_id, -score, received_at, id, true, NULL
+    FROM replays JOIN verdicts ON replay_id = id
+    UNION ALL
+    SELECT board, user_id, -score, received_at, id, true, NULL FROM (
+        SELECT DISTINCT ON (user_id) * FROM replays JOIN verdicts ON replay_id = id
+        ORDER BY user_id, score DESC, received_at, id
+    ) AS best CROSS JOIN unnest(ARRAY['classic', 'classic/DrawOne']) AS board
 """
 NTH = (
     "SELECT deficit, received_at, replay_id::text, user_id::text FROM board_evidence WHERE board = 'classic' AND ranked"
