@@ -126,7 +126,7 @@ async def test_an_act_outlives_its_admin(target, server, administrate, reactor, 
     assert server.sql("SELECT count(*) FROM profile_locks") == [(1,)]
 
 
-async def test_signing_in_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, monkeypatch):
+async def test_signing_in_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, soon):
     """It is refused, there is no session afterwards, and the two don't wait for each other."""
     await administrate("admins", "add", "ann")
     code = (await administrate("admins", "code", "ann", "--json")).json["code"]
