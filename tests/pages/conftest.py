@@ -8,11 +8,14 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
+from solisync.commands.smoke import PIXEL
+from tests.harness.boards import verified
 from tests.harness.chromium import FLAGS
 from tests.harness.entry_points import launch_service
-from tests.harness.postgres import truncate
+from tests.harness.postgres import run_sql, truncate
 from tests.harness.processes import free_port, launching
 from tests.harness.service import ready
+from tests.pages.admin import FILLED, HOSTILE, PLAYER
 from tests.pages.visitor import Visitor
 
 HERE = Path(__file__).resolve().parent
@@ -78,3 +81,24 @@ def visit(chromium, site):
 def visitor(visit):
     """One visitor at a desk."""
     return visit()
+
+
+@pytest.fixture
+def console(chromium, running, site):
+    """Bring an admin's browser to a console with a player; `console(width=320)`. At the end nobody has a complaint."""
+    run_sql(running.dsn, FILLED, {"id": PLAYER, "image": PIXEL, "hostile": HOSTILE})
+    verified(running.dsn, PLAYER, 650, status="refuted")
+    visitors = []
+
+    def console(**options):
+        visitor = Visitor(chromium, running.console, reduced_motion="reduce", **options)
+        visitor.context.set_extra_http_headers({})
+        visitors.append(visitor)
+        return visitor
+
+    yield console
+    for visitor in visitors:
+        visitor.context.close()
+    for visitor in visitors:
+        assert visitor.complaints == []
+        assert visitor.elsewhere == []

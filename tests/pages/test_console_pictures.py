@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.checking.uploads import game
 from tests.harness.postgres import run_sql
-from tests.pages.test_console import choose, sign_in
+from tests.pages.admin import choose, sign_in
 from tests.pages.visitor import Game, Visitor
 
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")

@@ -3,7 +3,7 @@
 
 import { act } from "./api.js";
 import { Refusal } from "./http.js";
-import { ago, byId, countDown, fill, h, sentence, table, tell } from "./page.js";
+import { ago, byId, countDown, counted, fill, h, sentence, table, tell } from "./page.js";
 
 const REASONS = {
   "": "Choose a reason",
@@ -79,7 +79,8 @@ export function confirm(plan, then) {
     try {
       const answer = await act(plan.method, plan.path, body);
       dialog.close();
-      tell(answer.changed === false ? "It was so already." : `${plan.title}: done.`);
+      if (answer.left?.length) tell(`There was no time for ${counted(answer.left.length, "player")}: choose them again.`);
+      else tell(answer.changed === false ? "It was so already." : `${plan.title}: done.`);
       await then(answer);
       if (answer.changed) offerUndo(plan, reason.value, then);
     } catch (error) {
