@@ -44,7 +44,7 @@ DATABASE_US = {
 }
 CHECK_US = 12_000  # of a checker, for a replay: most literally, one of eight by a search
 COMMITS = ("refresh", "push", "upload", "analytics", "login")
-ROWS_A_YEAR = {"replays": 3 * 365, "verdicts": 3 * 365, "board_evidence": 3 * 365 * 4.0, "analytics_events": 16 * 365}
+ROWS_A_YEAR = {"replays": 3 * 365, "verdicts": 3 * 365, "board_evidence": 3 * 365 * 1.7, "analytics_events": 16 * 365}
 # of a player, active or not: those that a year adds nothing to
 ROWS = {
     "users": 1.0,
@@ -61,15 +61,15 @@ ROW_BYTES: dict[str, float] = {
     "analytics_events": 347,
     "analytics_names": 279,
     "avatars": 22_381,
-    "board_evidence": 443,
+    "board_evidence": 375,
     "known_states": 336,
     "leaderboard": 295,
     "refresh_tokens": 295,
     "replay_usage": 147,
-    "replays": 1_333,
+    "replays": 1_409,
     "sync_states": 918,
-    "users": 328,
-    "verdicts": 2_137,
+    "users": 393,
+    "verdicts": 198,
 }
 
 PEAK = 3.0  # requests of the busiest hour to those of the average one
