@@ -57,7 +57,6 @@ from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
 from .web.build import make_site
-from .web.console.build import make_console
 from .web.one_at_a_time import OneAtATime
 from .web.shared_cache import CoalescingCache
 
@@ -147,6 +146,8 @@ def make_service(
     )
     admin_site = None
     if settings.admin_listen is not None:
+        from .web.console.build import make_console
+
         admin_site = make_console(
             settings,
             reactor,

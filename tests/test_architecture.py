@@ -81,11 +81,14 @@ def name_of(path):
 NAMES = {path: name_of(path) for path in TREES}
 
 
-def imports_of(path):
-    """The imported modules: those of solisync as "solisync.web.wire.reply", others by their full dotted name."""
+def imports_of(path, *, at_once=False):
+    """The imported modules: those of solisync as "solisync.web.wire.reply", others by their full dotted name.
+
+    With `at_once`, only those that are imported together with the module, and not those that a function imports.
+    """
     parts = path.relative_to(PACKAGE).parts[:-1]
     package = ["solisync", *parts]
-    for node in ast.walk(TREES[path]):
+    for node in TREES[path].body if at_once else ast.walk(TREES[path]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -94,10 +97,10 @@ def imports_of(path):
             yield from (".".join([*source, alias.name]) for alias in node.names)
 
 
-def modules_imported_by(path):
+def modules_imported_by(path, **which):
     """The modules of solisync, by their names, that `path` imports itself or a name of."""
     known = set(NAMES.values())
-    for imported in imports_of(path):
+    for imported in imports_of(path, **which):
         if imported.startswith("solisync."):
             name = imported.removeprefix("solisync.")
             yield name if name in known else name.rpartition(".")[0] or "__init__"
@@ -133,6 +136,22 @@ def test_there_is_no_circle():
         {name: {imported for imported in modules_imported_by(path) if imported != name} for path, name in NAMES.items()}
     )
     assert not [NAMES[path] for path, source in SOURCES.items() if "TYPE_CHECKING" in source]
+
+
+def test_serving_imports_neither_commands_nor_console():
+    """Whoever serves neither waits for what it doesn't need, nor keeps it in memory."""
+    paths = {name: path for path, name in NAMES.items()}
+    reached, new = set(), {"commands.main", "process.daemon", "service"}
+    while new:
+        reached |= new
+        new = {imported for name in new for imported in modules_imported_by(paths[name], at_once=True)} - reached
+    table = {"admin_commands", "argument_values", "command", "completion", "main", "parsers", "player_commands"}
+    table |= {"replay_commands", "table"}
+    assert {name.removeprefix("commands.") for name in reached if name.startswith("commands.")} == table
+    assert not [name for name in reached if name.startswith(("client", "moving_in", "web.console"))]
+    libraries = {imported.split(".")[0] for name in reached for imported in imports_of(paths[name], at_once=True)}
+    assert {"klein", "txpostgres"} <= libraries
+    assert not {"shtab", "sqlite3", "treq"} & libraries
 
 
 def test_scripts_have_no_circle():

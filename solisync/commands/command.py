@@ -3,9 +3,8 @@
 import argparse
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from .task import Task
+from importlib import import_module
+from typing import Any, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +18,26 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A subcommand: its name in `words`, the function that runs it, and its arguments.
+    """A subcommand: its name in `words`, the function that runs it, as "module:function", and its arguments.
 
-    One that destroys data has a `question` to confirm first, which is None for arguments that need no answer. Of the
-    arguments named in `either` exactly one must be given. One that `acts` takes a reason and a note, for the record.
+    The module is imported when the subcommand runs, because serving needs none of them. One that destroys data has a
+    `question` to confirm first, which is None for arguments that need no answer. Of the arguments named in `either`
+    exactly one must be given. One that `acts` takes a reason and a note, for the record.
     """
 
     words: str
-    run: Callable[[Task], Awaitable[None]]
+    function: str
     help: str
     arguments: tuple[Argument, ...] = ()
     question: Callable[[argparse.Namespace], str | None] | None = None
     either: tuple[str, ...] = ()
     acts: bool = False
+
+    def load(self) -> Callable[[Any], Awaitable[None]]:
+        """Import the function, which takes a Task."""
+        module, _, name = self.function.partition(":")
+        function = getattr(import_module(f"{__package__}.{module}"), name)
+        return cast(Callable[[Any], Awaitable[None]], function)
 
 
 def argument(name: str, help: str, **how: Any) -> Argument:

@@ -3,9 +3,6 @@
 import argparse
 from collections.abc import Iterator
 
-import shtab
-
-COMPLETED = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # by the metavar of an argument
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
@@ -15,9 +12,12 @@ class PrintCompletion(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: object, shell: object, option_string: str | None = None
     ) -> None:
+        import shtab
+
+        completed = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # by the metavar of an argument
         for action in _actions(parser):
-            if action.metavar in COMPLETED:
-                action.complete = COMPLETED[action.metavar]  # type: ignore[attr-defined]
+            if action.metavar in completed:
+                action.complete = completed[action.metavar]  # type: ignore[attr-defined]
         print(shtab.complete(parser, str(shell)))
         parser.exit()
 

@@ -14,8 +14,7 @@ from ..process.clock import monotonic_reactor
 from ..settings.misspelt import suggestion
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
 from ..settings.table import TABLE, without_option
-from . import completion, parsers, reset_password, running
-from .smoke import smoke
+from . import completion, parsers
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -39,12 +38,13 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.command is not None:
         parsers.execute(chosen, options, os.environ)
     if chosen.smoke is not None:
-        running.run(lambda reactor: smoke(chosen.smoke, reactor))
+        _smoke(chosen.smoke)
     if chosen.reset_password is not None:
-        reset_password.reset(chosen.reset_password, Settings.from_environ(os.environ, options))
+        from .reset_password import reset
+
+        reset(chosen.reset_password, Settings.from_environ(os.environ, options))
     elif chosen.migrate:
-        settings = Settings.from_environ(os.environ, options)
-        running.run(lambda reactor: _migrate(settings, reactor))
+        _migrate(Settings.from_environ(os.environ, options))
     else:
         _serve(ServingSettings.from_environ(os.environ, options), options)
 
@@ -140,9 +140,21 @@ def _serve(settings: ServingSettings, options: dict[str, str]) -> None:
     run(make_daemon(settings, reactor, os.environ, options), reactor, log_format=settings.log_format)
 
 
-async def _migrate(settings: Settings, reactor: ReactorBase) -> str:
-    applied = await running.migrate_database(settings, reactor)
-    return "\n".join(f"applied {name}" for name in applied) or "the schema is up to date"
+def _migrate(settings: Settings) -> NoReturn:
+    from .running import migrate_database, run
+
+    async def work(reactor: ReactorBase) -> str:
+        applied = await migrate_database(settings, reactor)
+        return "\n".join(f"applied {name}" for name in applied) or "the schema is up to date"
+
+    run(work)
+
+
+def _smoke(url: str) -> NoReturn:
+    from .running import run
+    from .smoke import smoke
+
+    run(lambda reactor: smoke(url, reactor))
 
 
 if __name__ == "__main__":

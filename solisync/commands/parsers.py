@@ -9,10 +9,7 @@ from ..rules.administration import NOTE_MAX, REASONS
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP
 from ..settings.table import TABLE
 from .command import Command
-from .output import Output, ProgressLine, confirm
-from .running import run
 from .table import COMMANDS, NOUNS
-from .task import Task
 
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
@@ -68,6 +65,10 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
 
 def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
     """Run the subcommand that was chosen, and exit."""
+    from .output import Output, ProgressLine, confirm
+    from .running import run
+    from .task import Task
+
     command: Command = chosen.command
     if command.question is not None and not chosen.yes and (question := command.question(chosen)) is not None:
         confirm(question)
@@ -82,6 +83,6 @@ def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Map
             output=Output(sys.stdout, json=chosen.json),
             progress=ProgressLine(sys.stderr, wanted=getattr(chosen, "progress", False)),
         )
-        await command.run(task)
+        await command.load()(task)
 
     run(work, log_format=options.get("log-format") or environ.get("SOLISYNC_LOG_FORMAT", "text"))

@@ -2,7 +2,6 @@
 
 import argparse
 
-from . import avatars, export, finding, history, leaderboard, recovery, sessions, suspensions, users
 from .argument_values import count, moment, prefix, some, time_to_come
 from .command import USER, Command, argument
 
@@ -16,7 +15,7 @@ _NEWEST = argument("--limit", "list at most N (default 50)", metavar="N", type=c
 PLAYER_COMMANDS = (
     Command(
         "users list",
-        users.show_list,
+        "users:show_list",
         "list players, with their last use and the space that they take",
         (
             argument(
@@ -38,7 +37,7 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users find",
-        finding.find,
+        "finding:find",
         "find players by the beginning of their names, whatever the case, or by their ids",
         (
             argument("text", "what to look for", metavar="TEXT"),
@@ -47,10 +46,10 @@ PLAYER_COMMANDS = (
             argument("--address", "TEXT is an address, from which something has happened to them", action="store_true"),
         ),
     ),
-    Command("users show", users.show_one, "show facts and counts about a player", (USER,)),
+    Command("users show", "users:show_one", "show facts and counts about a player", (USER,)),
     Command(
         "users suspend",
-        suspensions.suspend,
+        "suspensions:suspend",
         "keep players out, and what is theirs off the lists; again: with another end and message",
         (
             argument("users", "usernames, or ids", metavar="USER", nargs="+"),
@@ -62,35 +61,35 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users unsuspend",
-        suspensions.unsuspend,
+        "suspensions:unsuspend",
         "let a player in again; what was visible is so again",
         (USER,),
         acts=True,
     ),
     Command(
         "users lock",
-        suspensions.lock,
+        "suspensions:lock",
         "keep a player from changing what others see: entry and avatar; uploads are not listed",
         (USER,),
         acts=True,
     ),
     Command(
         "users unlock",
-        suspensions.unlock,
+        "suspensions:unlock",
         "let a player change again what others see; replays that were held stay so",
         (USER,),
         acts=True,
     ),
     Command(
         "users rename",
-        users.rename,
+        "users:rename",
         "change a player's username; the old one becomes free",
         (USER, argument("username", "the new username", metavar="USERNAME")),
         acts=True,
     ),
     Command(
         "users delete",
-        users.delete,
+        "users:delete",
         "delete a player and all their data, as players can themselves; analytics events lose the name",
         (USER,),
         lambda chosen: f"Delete '{chosen.user}' and all their data?",
@@ -98,14 +97,14 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users export",
-        export.export,
+        "export:export",
         "write all data about a player, without password and tokens, as one JSON document",
         (USER,),
         acts=True,
     ),
     Command(
         "users history",
-        history.show,
+        "history:show",
         "list what has happened to a player and what operators have done, the last first",
         (
             USER,
@@ -114,7 +113,7 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users link",
-        recovery.link,
+        "recovery:link",
         "make a link with which a player sets a new password, once, within an hour",
         (
             USER,
@@ -126,10 +125,10 @@ PLAYER_COMMANDS = (
         ),
         acts=True,
     ),
-    Command("sessions list", sessions.show_list, "list a player's sessions", (USER,)),
+    Command("sessions list", "sessions:show_list", "list a player's sessions", (USER,)),
     Command(
         "sessions revoke",
-        sessions.revoke,
+        "sessions:revoke",
         "end the sessions of a player or of everybody; access tokens stay valid until they expire, at most a day later",
         (
             argument("user", "username, or id", metavar="USER", nargs="?"),
@@ -142,36 +141,36 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "leaderboard list",
-        leaderboard.show_list,
+        "leaderboard:show_list",
         "list the names that players have lately chosen for the leaderboard, the newest first",
         (_NEWEST,),
     ),
     Command(
         "leaderboard name",
-        leaderboard.name,
+        "leaderboard:name",
         "give a player's entry another display name",
         (USER, argument("name", "the new display name", metavar="NAME")),
         acts=True,
     ),
     Command(
         "leaderboard hide",
-        leaderboard.hide,
+        "leaderboard:hide",
         "hide a player's entry until the player opts in again; the bests are kept",
         (USER, argument("--lock", "lock the profile too, so that the entry stays hidden", action="store_true")),
         acts=True,
     ),
     Command(
         "leaderboard show",
-        leaderboard.show,
+        "leaderboard:show",
         "show a player's hidden entry again, even if the player has opted out",
         (USER,),
         acts=True,
     ),
     Command(
         "avatars list",
-        avatars.show_list,
+        "avatars:show_list",
         "list the avatars that players have lately uploaded, the newest first",
         (_NEWEST,),
     ),
-    Command("avatars remove", avatars.remove, "take a player's avatar away", (USER,), acts=True),
+    Command("avatars remove", "avatars:remove", "take a player's avatar away", (USER,), acts=True),
 )

@@ -2,14 +2,13 @@
 
 from ..acts.table import ACTS
 from ..klondike import Status
-from . import acts, replay_lists, replays
 from .argument_values import count
 from .command import REPLAYS, Command, argument
 
 REPLAY_COMMANDS = (
     Command(
         "replays list",
-        replay_lists.show_list,
+        "replay_lists:show_list",
         "list the newest replays, or those behind the leaderboard that prove nothing",
         (
             argument("--user", "only replays of this player", metavar="USER"),
@@ -25,21 +24,21 @@ REPLAY_COMMANDS = (
     ),
     Command(
         "replays unlist",
-        replays.unlist,
+        "replays:unlist",
         "take replays off the public lists and boards, and keep their players from listing them",
         (REPLAYS,),
         acts=True,
     ),
     Command(
         "replays list-again",
-        replays.list_again,
+        "replays:list_again",
         "list replays that were taken off the lists, or uploaded under a lock",
         (REPLAYS,),
         acts=True,
     ),
     Command(
         "replays delete",
-        replays.delete,
+        "replays:delete",
         "delete replays; bests on the leaderboard stay",
         (REPLAYS,),
         lambda chosen: f"Delete {len(chosen.ids)} replay{'s' if len(chosen.ids) > 1 else ''}?",
@@ -47,7 +46,7 @@ REPLAY_COMMANDS = (
     ),
     Command(
         "replays check",
-        replays.check,
+        "replays:check",
         "check replays that have no verdict: the given ones before all others, or all of them after all others",
         (
             argument("ids", "ids of replays", metavar="ID", nargs="*"),
@@ -57,7 +56,7 @@ REPLAY_COMMANDS = (
     ),
     Command(
         "replays show",
-        replays.show,
+        "replays:show",
         "show a replay's verdict, who else has played the same game, and draw its deal",
         (
             argument("id", "id of a replay", metavar="ID"),
@@ -66,7 +65,7 @@ REPLAY_COMMANDS = (
     ),
     Command(
         "acts list",
-        acts.show_list,
+        "acts:show_list",
         "list what operators have done, the newest first",
         (
             argument("--user", "only what was done to this player and their replays", metavar="USER"),

@@ -1,9 +1,7 @@
 """The table of subcommands: names, arguments, and the functions that run them."""
 
-from . import analytics, doctor, import_original, seed, status
 from .admin_commands import ADMIN_COMMANDS
 from .argument_values import count, moment, some
-from .backup import backup
 from .command import Command, argument
 from .player_commands import PLAYER_COMMANDS
 from .replay_commands import REPLAY_COMMANDS
@@ -27,7 +25,7 @@ COMMANDS = (
     *ADMIN_COMMANDS,
     Command(
         "analytics export",
-        analytics.export,
+        "analytics:export",
         "write analytics events in the order of their arrival",
         (
             argument("--format", "jsonl (one object a line) or csv", choices=("jsonl", "csv"), default="jsonl"),
@@ -38,7 +36,7 @@ COMMANDS = (
     ),
     Command(
         "backup",
-        backup.backup,
+        "backup.backup:backup",
         "write the whole database, without sessions, to a file for pg_restore",
         (
             argument("file", "the file to write", metavar="FILE", nargs="?"),
@@ -51,13 +49,13 @@ COMMANDS = (
     ),
     Command(
         "restore",
-        backup.restore,
+        "backup.backup:restore",
         "fill an empty database from a backup and update its schema; all players have to log in again",
         (argument("file", "the file to read", metavar="FILE"), _PROGRESS),
     ),
     Command(
         "import-original",
-        import_original.bring,
+        "import_original:bring",
         "import the SQLite file of an original server, which may be running; can be repeated",
         (
             argument("file", "the SQLite file of the original server", metavar="FILE"),
@@ -69,7 +67,7 @@ COMMANDS = (
     ),
     Command(
         "seed",
-        seed.fill,
+        "seed:fill",
         "fill a database with made-up players, to size a machine or to test clients",
         (
             argument("--players", "number of players", metavar="N", type=some, required=True),
@@ -89,6 +87,6 @@ COMMANDS = (
             _PROGRESS,
         ),
     ),
-    Command("status", status.show, "show versions, the database and its row counts"),
-    Command("doctor", doctor.examine, "check the settings, the host and the database for problems"),
+    Command("status", "status:show", "show versions, the database and its row counts"),
+    Command("doctor", "doctor:examine", "check the settings, the host and the database for problems"),
 )

@@ -1,6 +1,5 @@
 """The program files of the embedded PostgreSQL, and the environment that they run with."""
 
-import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -30,7 +29,9 @@ def find_binaries(data_dir: Path, user: User | None) -> Path:
     programs = Path(package.name, f"pginstall{MAJOR}")
     if _can_run(package.parent / programs / "bin", user):
         return package.parent / programs / "bin"
-    copy = data_dir / f"binaries-{importlib.metadata.version(PACKAGE)}"
+    from importlib.metadata import version
+
+    copy = data_dir / f"binaries-{version(PACKAGE)}"
     if not copy.exists():
         unfinished = copy.with_suffix(".new")
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -1,6 +1,7 @@
 """The table of subcommands, the parser that is made from it, and the page that documents it."""
 
 import argparse
+import inspect
 import re
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from solisync.commands import table
 from solisync.commands.main import command_parser, main
 from solisync.commands.table import COMMANDS
+from solisync.commands.task import Task
 from tests.harness.constants import ROOT
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.processes import run
@@ -34,6 +36,14 @@ def parser_of(words):
         (under,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         parser = under.choices[word]
     return parser
+
+
+def test_every_command_has_its_function():
+    """A coroutine function that takes a task, and no two commands have the same one."""
+    functions = [command.load() for command in COMMANDS]
+    assert {inspect.iscoroutinefunction(function) for function in functions} == {True}
+    assert {inspect.get_annotations(function)["task"] for function in functions} == {Task}
+    assert len(set(functions)) == len(COMMANDS)
 
 
 def test_every_command_is_documented_and_no_other():

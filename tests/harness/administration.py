@@ -47,7 +47,7 @@ def administration(reactor, dsn):
             progress=ProgressLine(errors, wanted=getattr(chosen, "progress", False)),
         )
         with contextlib.nullcontext() if fails is None else pytest.raises(fails):
-            await chosen.command.run(task)
+            await chosen.command.load()(task)
         done = Done(out.getvalue())
         done.progress = errors.getvalue().splitlines()
         return done

@@ -25,8 +25,12 @@ def import_service():
     """Import and prepare what each program needs once; but not a reactor, which holds descriptors."""
     sys.modules[REACTOR] = types.ModuleType(REACTOR)  # imported by klein for its `run`, which the service never calls
     try:
-        for name in ("commands.main", "commands.reset_password", "service", "supervisor", "tap", "worker"):
+        for name in ("commands.main", "service", "supervisor", "tap", "web.console.build", "worker"):
             importlib.import_module(f"solisync.{name}")
+        for command in sys.modules["solisync.commands.table"].COMMANDS:
+            command.load()
+        for name in ("reset_password", "smoke"):
+            importlib.import_module(f"solisync.commands.{name}")
         sys.modules["solisync.commands.main"].command_parser()
         sys.modules["solisync.web.page_files"].page_files(sys.modules["solisync.web.documents"].FOLDER / "web")
         for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
