@@ -71,7 +71,8 @@ def pytest_xdist_auto_num_workers():
 def pytest_sessionstart(session):
     """Import a part of the tests: so each of several processes rewrites the asserts of its part for all of them."""
     sys.dont_write_bytecode = False  # what one process has rewritten, the others read
-    if worker := getattr(session.config, "workerinput", None):
+    worker = getattr(session.config, "workerinput", None)
+    if worker and session.config.rootpath == ROOT:
         number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
         for file in sorted(ROOT.glob("tests/**/test_*.py"))[number::count]:
             importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))

@@ -30,7 +30,8 @@ def main():
     directory = Path(tempfile.mkdtemp(prefix="solisync-repeat-"))
     failed, ran = Counter(), 0
     with busy_loops(options.busy):
-        rounds = ["--times", str(options.times), *options.only] if options.only else ["-n", "auto"]
+        whole = ["-n", "auto", "--dist", "worksteal"]
+        rounds = ["--times", str(options.times), *options.only] if options.only else whole
         for number in range(1 if options.only else options.times):
             began = time.monotonic()
             status, names, failures = one_round(directory / f"{number + 1}", rounds)
