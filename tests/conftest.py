@@ -26,6 +26,7 @@ from solisync.process.clock import monotonic_reactor
 from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked
+from tests.harness.compiled_rules import compile_rules_once
 from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import launch_service
@@ -70,6 +71,7 @@ def pytest_xdist_auto_num_workers():
 
 def pytest_sessionstart(session):
     """Import a part of the tests: so each of several processes rewrites the asserts of its part for all of them."""
+    compile_rules_once()
     sys.dont_write_bytecode = False  # what one process has rewritten, the others read
     worker = getattr(session.config, "workerinput", None)
     if worker and session.config.rootpath == ROOT:

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from tests.harness.constants import ROOT
@@ -14,7 +15,6 @@ SHARED = {"page.js", "http.js", "playback.js", "board.js", "gestures.js"}  # wit
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
 
 MODULE_LINES = 300
 TOP_MODULES = 10
@@ -78,7 +78,12 @@ def name_of(path):
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-NAMES = {path: name_of(path) for path in TREES}
+NAMES = {path: name_of(path) for path in SOURCES}
+
+
+@cache
+def tree_of(path):
+    return ast.parse(SOURCES[path])
 
 
 def imports_of(path, *, at_once=False):
@@ -88,7 +93,8 @@ def imports_of(path, *, at_once=False):
     """
     parts = path.relative_to(PACKAGE).parts[:-1]
     package = ["solisync", *parts]
-    for node in TREES[path].body if at_once else ast.walk(TREES[path]):
+    tree = tree_of(path)
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -97,13 +103,12 @@ def imports_of(path, *, at_once=False):
             yield from (".".join([*source, alias.name]) for alias in node.names)
 
 
+@cache
 def modules_imported_by(path, **which):
     """The modules of solisync, by their names, that `path` imports itself or a name of."""
     known = set(NAMES.values())
-    for imported in imports_of(path, **which):
-        if imported.startswith("solisync."):
-            name = imported.removeprefix("solisync.")
-            yield name if name in known else name.rpartition(".")[0] or "__init__"
+    names = [name.removeprefix("solisync.") for name in imports_of(path, **which) if name.startswith("solisync.")]
+    return [name if name in known else name.rpartition(".")[0] or "__init__" for name in names]
 
 
 def floor_of(name):
@@ -222,8 +227,8 @@ def test_sql_stands_in_storage():
     """Statements are written in storage/ and in the modules of SQL_MODULES, which the page names."""
     found = {
         NAMES[path]
-        for path, tree in TREES.items()
-        for node in ast.walk(tree)
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
         if not NAMES[path].startswith("storage")
     }
@@ -259,8 +264,8 @@ def test_a_name_stands_for_one_class():
     """No two public classes of the package have the same name."""
     names = [
         node.name
-        for tree in TREES.values()
-        for node in tree.body
+        for path in SOURCES
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
     assert {name for name in names if names.count(name) > 1} == set()

@@ -15,6 +15,7 @@ import sys
 import time
 import types
 
+from tests.harness.compiled_rules import compile_rules, compile_rules_once
 from tests.harness.fork_workers import fork_workers, wants_workers
 
 REQUEST_BYTES = 100_000
@@ -31,6 +32,8 @@ def import_service():
             command.load()
         for name in ("reset_password", "smoke"):
             importlib.import_module(f"solisync.commands.{name}")
+        compile_rules_once()
+        compile_rules(importlib.import_module("tests.harness.error_codes").table())
         sys.modules["solisync.commands.main"].command_parser()
         sys.modules["solisync.web.page_files"].page_files(sys.modules["solisync.web.documents"].FOLDER / "web")
         for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
