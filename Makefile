@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-instructions release-check release-dump schema lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-console bench-instructions release-check release-dump schema lint format smoke clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -82,6 +82,9 @@ bench-scale: benchable  ## measure the constants of docs/scaling.md
 
 bench-live: benchable  ## measure 10,000 streams of live events, and what they cost others (OPTIONS='--streams 1000 …')
 	$(BIN)/python -m bench.live $(OPTIONS)
+
+bench-console: benchable  ## measure what fifty questions of admins at once cost players (OPTIONS='--players 100000 …')
+	$(BIN)/python -m bench.console $(OPTIONS)
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)

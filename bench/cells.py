@@ -37,9 +37,11 @@ def load_cell(
     database: Callable[[], list[int]],
     *,
     prefix: str = "",
+    connections: int | None = None,
 ) -> Cell:
     """Make a cell that runs a workload against a server; `database` lists the pids of PostgreSQL."""
-    load = {"route": route, "port": server.port, "connections": SLOW.get(route, CONNECTIONS), "prefix": prefix}
+    most = connections or SLOW.get(route, CONNECTIONS)
+    load = {"route": route, "port": server.port, "connections": most, "prefix": prefix}
 
     def run(seconds: float) -> Figures:
         groups = {"service": server.serving, "database": database()}

@@ -107,6 +107,10 @@ class Connection(asyncio.Protocol):
         self._transport.write(request)
         return await self._answer
 
+    def leave(self) -> None:
+        """Hang up."""
+        self._transport.abort()
+
     def data_received(self, data: bytes) -> None:
         self._read += data
         head, end, body = self._read.partition(b"\r\n\r\n")

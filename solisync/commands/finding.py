@@ -7,7 +7,7 @@ from ..errors import FatalError
 from ..postgres.transaction import Statements
 from ..rules.ids import canonical_uuid
 from ..storage import finding, history
-from ..storage.finding import MOST, SECONDS, FoundPlayer
+from ..storage.finding import MOST, FoundPlayer
 from .output import Column
 from .task import Task
 
@@ -19,6 +19,7 @@ COLUMNS = (
     Column("locked_since", 19),
     Column("display_name", 32),
 )
+PART_SECONDS = 30.0  # after which a search for a part of a name ends; enough for millions of names
 ONLY = "only the first {} are listed"
 VISITORS = (Column("username", 32), Column("id", 36), Column("last_at", 19), Column("events", 8, right=True))
 
@@ -67,7 +68,7 @@ async def _find(task: Task, statements: Statements, text: str) -> tuple[list[Fou
 
 async def _find_part(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
     wanted = {"display_names": task.chosen.display_name, "most": MOST}
-    found, following = await finding.by_part(statements, task.reactor.seconds, text, **wanted)
+    found, following = await finding.by_part(statements, task.reactor, text, seconds=PART_SECONDS, **wanted)
     if following is None:
         return found, None
-    return found, f"ended after {SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)
+    return found, f"ended after {PART_SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)

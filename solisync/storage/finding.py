@@ -1,9 +1,11 @@
 """Finding players by their names: docs/administration.md "Players"."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.task import deferLater
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
@@ -14,7 +16,9 @@ from .rows import many, one
 
 MOST = 50  # players found
 PAGE = 16_000  # names among which a part is looked for at once: 40 ms at most
-SECONDS = 2.0  # after which a search for a part of a name ends, wherever it has come to
+REST = (
+    3  # how many times as long as such a page took the search then waits, so that most of the processor is for players
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +123,34 @@ async def by_ids(statements: Statements, ids: list[str]) -> list[FoundPlayer]:
 
 async def by_part(
     statements: Statements,
-    seconds: Callable[[], float],
+    reactor: ReactorBase,
     text: str,
     *,
     display_names: bool,
     most: int,
+    seconds: float,
     after: str | None = None,
 ) -> tuple[list[FoundPlayer], str | None]:
     """Up to `most` players with a part of the username, or of the name on the leaderboard, whatever the case.
 
-    Also returns where to go on when there may be more: after this username, or id of a player. By the clock `seconds`
-    it ends after SECONDS.
+    Also returns where to go on when there may be more: after this username, or id of a player. The search ends after
+    so many `seconds`.
     """
     query, last = (DISPLAY_NAMES, after or NIL) if display_names else (USERNAMES, after or "")
     place = attrgetter("id" if display_names else "username")
     found: list[FoundPlayer] = []
-    deadline = seconds() + SECONDS
+    deadline = reactor.seconds() + seconds
     while True:
+        began = reactor.seconds()
         page = one(query, await statements.run(query, last, text, PAGE, most + 1))
         if page.ids:
             found += sorted(await by_ids(statements, page.ids), key=place)
         if len(found) > most:
             return found[:most], place(found[most - 1])
-        if page.last is None or seconds() > deadline:
+        now = reactor.seconds()
+        if page.last is None or now > deadline:
             return found, page.last
+        await deferLater(reactor, REST * (now - began))
         last = page.last
 
 

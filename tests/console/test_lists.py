@@ -3,7 +3,8 @@
 import pytest
 import pytest_twisted
 
-from solisync.storage import finding, history, listed_replays
+from solisync.storage import history, listed_replays
+from solisync.web.console import players
 
 HAPPENED = """
     INSERT INTO account_history (happened_at, user_id, event, client, times)
@@ -129,7 +130,7 @@ def _name(module, query):
 
 async def test_a_part_is_looked_for_on_the_next_page(console, player, monkeypatch):
     """A search that has used its seconds says where it has come to; the next one begins there."""
-    monkeypatch.setattr(finding, "SECONDS", -1.0)
+    monkeypatch.setattr(players, "PART_SECONDS", -1.0)
     for where in ("part", "display_name"):
         first = await console.get(f"/players?q=1&where={where}")
         assert first["next"] is not None

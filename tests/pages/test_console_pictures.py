@@ -9,6 +9,11 @@ from tests.harness.postgres import run_sql
 from tests.pages.admin import choose, sign_in
 from tests.pages.visitor import Game, Visitor
 
+HAPPENED = """
+    INSERT INTO account_history (happened_at, user_id, event, client, times)
+    SELECT created_at, id, event, '203.0.113.' || ascii(username), 1
+    FROM users, unnest(ARRAY['register', 'opted in']) AS event ORDER BY created_at, event DESC
+"""
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
 
 
@@ -22,6 +27,7 @@ def test_pictures_of_the_console(chromium, running, site, tmp_path):
         player = Game(site, name.lower())
         player.seen_as(name)
         player.upload(game(number, undo=number > 3))
+    run_sql(running.dsn, HAPPENED)
     run_sql(running.dsn, "INSERT INTO admins (name) VALUES ('root')")
     ((eve,),) = run_sql(running.dsn, "SELECT id::text FROM users WHERE username = 'eve'")
     visitor = Visitor(chromium, running.console, reduced_motion="reduce")

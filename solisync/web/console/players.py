@@ -31,6 +31,8 @@ from .pages_of_lists import cut, page_size
 from .parameters import chosen, one_text, user
 from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
 
+PART_SECONDS = 2.0  # after which a search for a part of a name ends, wherever it has come to
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerViews:
@@ -75,7 +77,7 @@ class PlayerViews:
     async def _find_part(self, text: str, display_names: bool, after: str | None, size: int) -> FoundPlayers:
         async def find(statements: Statements) -> tuple[list[FoundPlayer], str | None]:
             wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
-            return await finding.by_part(statements, self.reactor.seconds, text, **wanted)
+            return await finding.by_part(statements, self.reactor, text, seconds=PART_SECONDS, **wanted)
 
         return FoundPlayers(*await self.dear.ask(self.database.autocommit, find))
 

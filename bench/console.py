@@ -1,0 +1,137 @@
+"""`make bench-console`: fifty of the dearest questions of admins at once, and what they cost players.
+
+Players are measured in pairs of a few seconds, with and without these questions. The questions are parts of display
+names and of usernames that nobody has, so each search goes on for as long as it may; some are findings. Each asker is
+an admin with a limit of their own, and comes again when the answer says so.
+"""
+
+import argparse
+import asyncio
+import secrets
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import psycopg2
+
+from solisync.rules.codes import digest
+
+from .cells import Cell, Figures, load_cell
+from .processes import free_port
+from .report import say
+from .stage import Stage
+from .streams import Connection, connection
+from .world import World
+
+ASKERS = 50
+QUESTIONS = ("/players?q=nobody&where=display_name", "/players?q=nobody&where=part", "/service/findings")
+PAUSE_SECONDS = 0.5  # before an admin asks again
+SETTLING_SECONDS = 2.5  # the last search ends within 2 s
+
+
+class Askers(threading.Thread):
+    """Fifty admins, who ask while `asking`; what they were answered, by status."""
+
+    def __init__(self, port: int, cookies: Sequence[str]) -> None:
+        super().__init__(daemon=True)
+        self.asking = threading.Event()
+        self.statuses: Counter[str] = Counter()
+        self._port = port
+        self._cookies = cookies
+
+    def run(self) -> None:
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        await asyncio.gather(*(self._ask(number, cookie) for number, cookie in enumerate(self._cookies)))
+
+    async def _ask(self, number: int, cookie: str) -> None:
+        question = QUESTIONS[number % len(QUESTIONS)]
+        head = f"GET /api/admin{question} HTTP/1.1\r\nHost: localhost\r\nCookie: solisync-admin={cookie}\r\n\r\n"
+        while True:
+            while not self.asking.is_set():
+                await asyncio.sleep(0.05)
+            asker: Connection = await connection(self._port)
+            while self.asking.is_set():
+                answer = (await asker.ask(head.encode())).decode().lower()
+                self.statuses[answer[9:12]] += 1
+                await asyncio.sleep(float(answer.partition("retry-after: ")[2].partition("\r\n")[0] or PAUSE_SECONDS))
+            asker.leave()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Ask while this lasts, and wait at its end until the last search has ended."""
+        self.asking.set()
+        time.sleep(1)
+        yield
+        self.asking.clear()
+        time.sleep(SETTLING_SECONDS)
+
+
+def sign_in(dsn: str) -> list[str]:
+    """Make the admins, with a session each; returns what their cookies hold."""
+    secret = [secrets.token_urlsafe(32) for _ in range(ASKERS)]
+    with psycopg2.connect(dsn) as database, database.cursor() as cursor:
+        for number, each in enumerate(secret):
+            name = f"admin{number}"
+            cursor.execute("INSERT INTO admins (name) VALUES (%s)", (name,))
+            cursor.execute(
+                "INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client)"
+                " VALUES (%s, %s, now(), now(), 'unix')",
+                (name, digest(each)),
+            )
+    return secret
+
+
+def compare(cell: Cell, askers: Askers, *, rounds: int, seconds: float) -> list[tuple[Figures, Figures]]:
+    """The figures of players with and without questions, in turn, each time in the other order."""
+    pairs = []
+    for turn in range(rounds):
+        quiet = cell.run(seconds) if turn % 2 else None
+        with askers.at_work():
+            asked = cell.run(seconds)
+        pairs.append((asked, quiet or cell.run(seconds)))
+    return pairs
+
+
+def tell(what: str, name: str, pairs: list[tuple[Figures, Figures]]) -> None:
+    """Say the medians of a figure with and without questions, the ratios of the pairs, and the cores in use."""
+
+    def medians(figure: str) -> str:
+        with_questions, without = (
+            statistics.median(each[figure] for each in half) for half in zip(*pairs, strict=True)
+        )
+        return f"{with_questions:.2f} with questions, {without:.2f} without"
+
+    ratios = sorted(asked[name] / quiet[name] for asked, quiet in pairs)
+    say(f"{what}: {medians(name)}; {statistics.median(ratios):.2f} of {[round(ratio, 2) for ratio in ratios]}")
+    for used in ("service_cores", "database_cores"):
+        say(f"  {used}: {medians(used)}")
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m bench.console", description=__doc__)
+    parser.add_argument("--players", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=9, help="pairs, each with and without questions")
+    parser.add_argument("--seconds", type=float, default=4.0, help="how long each half of a pair is measured")
+    arguments = parser.parse_args()
+    with Stage(World(players=arguments.players, document_bytes=1_000, replays=1, replay_bytes=1_000)) as stage:
+        stage.open(workers=1)
+        port = free_port()
+        server = stage.solisync(SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+        askers = Askers(port, sign_in(stage.dsn))
+        askers.start()
+        generator = stage.generator()
+        for route, connections, name in (("push", 32, "rate"), ("health", 1, "p99")):
+            cell = load_cell(generator, "solisync", server, route, stage.database_pids, connections=connections)
+            cell.run(2)
+            tell(f"{route}, {name}", name, compare(cell, askers, rounds=arguments.rounds, seconds=arguments.seconds))
+            say(f"  answers to questions so far: {dict(askers.statuses)}")
+
+
+if __name__ == "__main__":
+    main()
