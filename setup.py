@@ -92,7 +92,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "solisync = solisync.commands.main:main",
+            "solisync = solisync.commands.start:main",
             "solisync-reset-password = solisync.commands.reset_password:main",
         ],
     },

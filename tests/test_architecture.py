@@ -146,6 +146,7 @@ def test_there_is_no_circle():
 def test_serving_imports_neither_commands_nor_console():
     """Whoever serves neither waits for what it doesn't need, nor keeps it in memory."""
     paths = {name: path for path, name in NAMES.items()}
+    assert [*imports_of(paths["commands.start"], at_once=True)] == ["gc"]
     reached, new = set(), {"commands.main", "process.daemon", "service"}
     while new:
         reached |= new

@@ -94,7 +94,7 @@ def test_the_scripts_are_installed(wheel):
     """Two commands are installed, with their documented names."""
     (entry_points,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("entry_points.txt"))
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
-    assert "solisync = solisync.commands.main:main" in text
+    assert "solisync = solisync.commands.start:main" in text
     assert "solisync-reset-password = solisync.commands.reset_password:main" in text
 
 
