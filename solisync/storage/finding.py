@@ -16,9 +16,7 @@ from .rows import many, one
 
 MOST = 50  # players found
 PAGE = 16_000  # names among which a part is looked for at once: 40 ms at most
-REST = (
-    3  # how many times as long as such a page took the search then waits, so that most of the processor is for players
-)
+REST = 3  # times as long as such a page took, the search then waits: most of the processor is for players
 
 
 @dataclass(frozen=True, slots=True)
