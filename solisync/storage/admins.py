@@ -34,13 +34,13 @@ LIST = Query(
     ),
 )
 
-# A newer code replaces the older one.
+# A newer code replaces the older one. An admin who is being removed has none, which the lock finds out.
 PUT_CODE = Query(
     "admin_put_code",
     f"""
     INSERT INTO admin_codes (admin, digest, expires_at)
     SELECT name, $2::bytea, clock_timestamp() + interval '{CODE_LIFETIME.total_seconds():.0f} s'
-    FROM admins WHERE name = $1::text
+    FROM admins WHERE name = $1::text FOR KEY SHARE
     ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at, refused = 0
     RETURNING expires_at
     """,  # noqa: S608

@@ -4,6 +4,7 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
+from solisync.errors import NotFound
 from solisync.rules.admins import new_session_secret
 from solisync.rules.codes import digest
 from solisync.rules.console import COOKIE
@@ -142,3 +143,18 @@ async def test_signing_in_while_the_admin_is_removed(console, server, administra
     await removing
     assert (await answer).status == 401
     assert server.sql("SELECT count(*) FROM admins, admin_sessions") == [(0,)]
+
+
+async def test_a_code_for_an_admin_who_is_removed(server, administrate, reactor):
+    """The command says that there is no such admin."""
+    await administrate("admins", "add", "ann")
+    holder = connect(server.dsn)
+    try:
+        holder.cursor().execute("BEGIN; DELETE FROM admins")
+        making = Deferred.fromCoroutine(administrate("admins", "code", "ann", fails=NotFound))
+        await wait_for_locks(server, reactor, 1)
+        holder.cursor().execute("COMMIT")
+    finally:
+        holder.close()
+    await making
+    assert server.sql("SELECT count(*) FROM admin_codes") == [(0,)]
