@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
@@ -94,7 +95,7 @@ def pytest_generate_tests(metafunc):
 
 def pytest_configure(config):
     reset_ignored_interrupt()
-    passwords._thread.lowered = True  # what a test hashes in this thread must not lower the priority of all tests
+    passwords._thread = SimpleNamespace(lowered=True)  # beside busy loops a real hash would take 15 s at low priority
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)
     # No deadline, because a busy machine may take its time; without --fire the same examples each time, so that nothing

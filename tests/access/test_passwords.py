@@ -226,22 +226,20 @@ def test_a_malformed_stored_hash_frees_its_place(passwords, threads):
     assert results[0].startswith("$2b$")
 
 
-async def test_hashing_threads_are_polite_and_the_reactor_is_not(reactor):
+async def test_hashing_threads_are_polite_and_the_reactor_is_not(reactor, monkeypatch):
     """Hashing lowers the priority of its own thread only."""
+    niceness = []
+    monkeypatch.setattr("solisync.access.passwords._thread", threading.local())
+    monkeypatch.setattr(bcrypt, "checkpw", lambda *_: niceness.append(own_niceness()))
     pool = ThreadPool(1, 1)
     pool.start()
     try:
-        passwords = Passwords(reactor=reactor, threads=pool, at_once=1, cost=4)
-        niceness = []
-        original, bcrypt.checkpw = (
-            bcrypt.checkpw,
-            lambda *_: niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id())),
-        )
-        try:
-            await passwords.verify(b"x", None)
-        finally:
-            bcrypt.checkpw = original
-        own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-        assert niceness == [max(own, 10)]
+        await Passwords(reactor=reactor, threads=pool, at_once=1, cost=4).verify(b"x", None)
     finally:
         pool.stop()
+    assert niceness == [max(own_niceness(), 10)]
+
+
+def own_niceness():
+    """That of the calling thread."""
+    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
