@@ -16,6 +16,7 @@ import time
 import types
 
 from tests.harness.compiled_rules import compile_rules, compile_rules_once
+from tests.harness.constants import FAST_BCRYPT
 from tests.harness.fork_workers import fork_workers, wants_workers
 
 REQUEST_BYTES = 100_000
@@ -32,6 +33,7 @@ def import_service():
             command.load()
         for name in ("reset_password", "smoke"):
             importlib.import_module(f"solisync.commands.{name}")
+        sys.modules["solisync.access.passwords"].Passwords.__init__.__kwdefaults__["cost"] = FAST_BCRYPT
         compile_rules_once()
         compile_rules(importlib.import_module("tests.harness.error_codes").table())
         sys.modules["solisync.commands.main"].command_parser()
