@@ -25,18 +25,22 @@ LOCKS = """
 
 async def test_an_act_is_done_with_its_record_or_not_at_all(console, server, serve, administrate, reactor):
     """The service is killed while one act waits for its player and another for its record; then both are repeated."""
-    await console.sign_in()
     ids = [(await (await server.player(name)).me()).id for name in ("ann", "bob")]
     port = free_port()
-    process = await serve(server.dsn, SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+    listen = f"tcp:{port}:interface=127.0.0.1"
+    # A lock on the table of acts must not delay new connections, which would prepare the statement that fills it.
+    process = await serve(server.dsn, SOLISYNC_ADMIN_LISTEN=listen, SOLISYNC_PREPARED_STATEMENTS="off")
+    cookies = [(await console.sign_in(name)).cookie for name in ("ann", "bob")]  # each admin does one act at a time
     dying = Console(port, administrate)
-    dying.cookie = console.cookie
     body = WHY | {"locked": True}
     holders = [connect(server.dsn), connect(server.dsn)]
     try:
         holders[0].cursor().execute("BEGIN; SELECT 1 FROM users WHERE username = 'ann' FOR UPDATE")
         holders[1].cursor().execute("BEGIN; LOCK TABLE admin_acts IN EXCLUSIVE MODE")
-        asked = [Deferred.fromCoroutine(dying.ask("PUT", f"/players/{each}/lock", body)) for each in ids]
+        asked = [
+            Deferred.fromCoroutine(dying.ask("PUT", f"/players/{user_id}/lock", body, cookie=cookie))
+            for user_id, cookie in zip(ids, cookies, strict=True)
+        ]
         lost = DeferredList(asked, consumeErrors=True)
         await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(2,)])
         await deferToThread(process.stop, signal.SIGKILL)
