@@ -89,7 +89,7 @@ class Visitor:
         self.settle()
 
 
-def until(page, expression, seconds=15):
+def until(page, expression, seconds=PATIENCE):
     """Wait until an expression has a true value in a page, and return it; Playwright's own way needs eval there."""
     deadline = time.monotonic() + seconds
     while not (found := page.evaluate(expression)):
