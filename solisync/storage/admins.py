@@ -34,7 +34,8 @@ LIST = Query(
     ),
 )
 
-# A newer code replaces the older one. An admin who is being removed has none, which the lock finds out.
+# A newer code replaces the older one. The lock waits for a removal of the admin, after which there is nobody to get a
+# code.
 PUT_CODE = Query(
     "admin_put_code",
     f"""
@@ -49,8 +50,8 @@ PUT_CODE = Query(
 )
 
 # One statement: of any number of these with one code, exactly one deletes it and begins a session. A wrong code counts
-# against the right one, whoever sends it. The admin is locked before the code, as in REMOVE, whose cascade ends codes:
-# else the two could wait for each other.
+# against the right one, whoever sends it. The statement locks the admin before the code, because REMOVE does, whose
+# cascade deletes codes. In the opposite order, the two could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""

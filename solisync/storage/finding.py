@@ -16,7 +16,7 @@ from .rows import many, one
 
 MOST = 50  # players found
 PAGE = 16_000  # names among which a part is looked for at once: 40 ms at most
-REST = 3  # times as long as such a page took, the search then waits: most of the processor is for players
+PAUSE = 3  # a search waits so many times as long as a page took, which leaves players most of the processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ async def by_part(
         now = reactor.seconds()
         if page.last is None or now > deadline:
             return found, page.last
-        await deferLater(reactor, REST * (now - began))
+        await deferLater(reactor, PAUSE * (now - began))
         last = page.last
 
 

@@ -1,14 +1,14 @@
 """The rules of routes are compiled once a process, and not for each service that a test starts.
 
-werkzeug makes a function for each rule that builds URLs of it, which solisync never calls: a third of what it takes to
-make a service.
+For each rule, werkzeug compiles a function that builds URLs. solisync never calls these functions, and they take a
+third of the time in which a service is made.
 """
 
 from werkzeug.routing import Map, Rule
 
 
 def compile_rules_once():
-    """Let rules of the same text share these functions."""
+    """Make rules of the same text share the function that builds URLs."""
     compiled = {}
     compile_builder = Rule._compile_builder
 
@@ -22,5 +22,5 @@ def compile_rules_once():
 
 
 def compile_rules(routes):
-    """Do it for these routes now."""
+    """Compile the rules of these routes now."""
     Map([Rule(route.path.replace("{", "<").replace("}", ">")) for route in routes])
