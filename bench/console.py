@@ -8,7 +8,6 @@ an admin with a limit of their own, and comes again when the answer says so.
 import argparse
 import asyncio
 import secrets
-import statistics
 import threading
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ import psycopg2
 from solisync.rules.codes import digest
 
 from .cells import Cell, Figures, load_cell
+from .pairs import Pairs, Plan, compare
 from .processes import free_port
 from .report import say
 from .stage import Stage
@@ -86,28 +86,24 @@ def sign_in(dsn: str) -> list[str]:
     return secret
 
 
-def compare(cell: Cell, askers: Askers, *, rounds: int, seconds: float) -> list[tuple[Figures, Figures]]:
-    """The figures of players with and without questions, in turn, each time in the other order."""
-    pairs = []
-    for turn in range(rounds):
-        quiet = cell.run(seconds) if turn % 2 else None
+def with_questions(cell: Cell, askers: Askers) -> Cell:
+    """Make a cell that measures the same while admins ask."""
+
+    def run(seconds: float) -> Figures:
         with askers.at_work():
-            asked = cell.run(seconds)
-        pairs.append((asked, quiet or cell.run(seconds)))
-    return pairs
+            return cell.run(seconds)
+
+    return Cell(server="with questions", route=cell.route, run=run)
 
 
-def tell(what: str, name: str, pairs: list[tuple[Figures, Figures]]) -> None:
-    """Say the medians of a figure with and without questions, the ratios of the pairs, and the cores in use."""
+def tell(what: str, name: str, pairs: Pairs) -> None:
+    """Say the medians of a figure with and without questions, the ratio of the pairs, and the cores in use."""
 
     def medians(figure: str) -> str:
-        with_questions, without = (
-            statistics.median(each[figure] for each in half) for half in zip(*pairs, strict=True)
-        )
-        return f"{with_questions:.2f} with questions, {without:.2f} without"
+        asked, quiet = pairs.medians(figure)
+        return f"{asked:.2f} with questions, {quiet:.2f} without"
 
-    ratios = sorted(asked[name] / quiet[name] for asked, quiet in pairs)
-    say(f"{what}: {medians(name)}; {statistics.median(ratios):.2f} of {[round(ratio, 2) for ratio in ratios]}")
+    say(f"{what}: {medians(name)}; {pairs.ratio(name)} in {len(pairs)} pairs")
     for used in ("service_cores", "database_cores"):
         say(f"  {used}: {medians(used)}")
 
@@ -116,8 +112,8 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m bench.console", description=__doc__)
     parser.add_argument("--players", type=int, default=200_000)
-    parser.add_argument("--rounds", type=int, default=9, help="pairs, each with and without questions")
-    parser.add_argument("--seconds", type=float, default=4.0, help="how long each half of a pair is measured")
+    parser.add_argument("--pairs", type=int, default=9, help="of turns with and without questions")
+    parser.add_argument("--seconds", type=float, default=4.0, help="how long each turn is measured")
     arguments = parser.parse_args()
     with Stage(World(players=arguments.players, document_bytes=1_000, replays=1, replay_bytes=1_000)) as stage:
         stage.open(workers=1)
@@ -129,7 +125,8 @@ def main() -> None:
         for route, connections, name in (("push", 32, "rate"), ("health", 1, "p99")):
             cell = load_cell(generator, "solisync", server, route, stage.database_pids, connections=connections)
             cell.run(2)
-            tell(f"{route}, {name}", name, compare(cell, askers, rounds=arguments.rounds, seconds=arguments.seconds))
+            plan = Plan(seconds=arguments.seconds, fewest=arguments.pairs, most=arguments.pairs)
+            tell(f"{route}, {name}", name, compare(with_questions(cell, askers), cell, plan))
             say(f"  answers to questions so far: {dict(askers.statuses)}")
 
 

@@ -22,6 +22,7 @@ import psycopg2
 from solisync.web.recorded_game import EXAMPLE_FILE
 
 from .cells import Cell, load_cell
+from .pairs import Plan, compare
 from .processes import Server, children, cpu_seconds, memory_mib, used_between
 from .report import say
 from .stage import Stage
@@ -31,7 +32,7 @@ from .world import Player, World, issued_at, payload
 IDLE_SECONDS = 20.0
 VERDICTS = 50
 BACK_SECONDS = 60.0
-PAIR_SECONDS = 2.0
+TURN_SECONDS = 2.0
 
 
 async def pushes(
@@ -74,18 +75,13 @@ async def pushes(
     return {"pushed": len(order), **{where: [len(found), *_quantiles(found)] for where, found in lags.items()}}
 
 
-def compare(cells: Sequence[Cell], rounds: int) -> None:
-    """Measure two cells in turn, each time in the other order; the ratios are medians of those of the pairs."""
-    pairs = []
-    for turn in range(rounds):
-        measured = {cell.server: cell.run(PAIR_SECONDS) for cell in (cells if turn % 2 else reversed(cells))}
-        pairs.append([measured[cell.server] for cell in cells])
-    for number, cell in enumerate(cells):
-        rate, used = (statistics.median(pair[number][name] for pair in pairs) for name in ("rate", "service_us"))
+def compare_pushes(one: Cell, other: Cell, plan: Plan) -> None:
+    """Say how pushes to two servers compare."""
+    pairs = compare(one, other, plan)
+    for cell, rate, used in zip((one, other), pairs.medians("rate"), pairs.medians("service_us"), strict=True):
         say(f"pushes, {cell.server}: {rate:.0f} a second, {used:.0f} µs of the service")
     for name in ("rate", "service_us"):
-        ratios = [first[name] / second[name] for first, second in pairs]
-        say(f"{name}, {cells[0].server} to {cells[1].server}: {statistics.median(ratios):.2f} of {sorted(ratios)}")
+        say(f"{name}, {one.server} to {other.server}: {pairs.ratio(name)} in {len(pairs)} pairs")
 
 
 async def verdicts(port: int, players: int) -> list[float]:
@@ -148,7 +144,8 @@ async def measure(here: Server, there: Server, cells: list[Cell], arguments: arg
     for where in ("same", "other"):
         count, *quantiles = found[where]
         say(f"{where} process: {count:,} events, p50 and p99 after the answer: {_shown(quantiles)} ms")
-    await asyncio.to_thread(compare, cells, arguments.rounds)
+    plan = Plan(seconds=TURN_SECONDS, fewest=8, most=arguments.pairs)
+    await asyncio.to_thread(compare_pushes, *cells, plan)
     for client in clients:
         client.leave()
 
@@ -188,7 +185,7 @@ def main() -> None:
     parser.add_argument("--opening", type=float, default=200, help="streams a second, while /health is watched")
     parser.add_argument("--rate", type=float, default=500, help="pushes a second")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long to push")
-    parser.add_argument("--rounds", type=int, default=15, help="of the comparison of pushes with and without streams")
+    parser.add_argument("--pairs", type=int, default=15, help="of turns with and without streams, at most")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], help="only these parts")
     arguments = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

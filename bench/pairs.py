@@ -1,0 +1,78 @@
+"""Comparisons: two cells are measured in pairs of short turns, and each pair gives a ratio of every figure.
+
+Other load of a machine changes from second to second, but it slows both turns of a pair nearly alike, and the median
+leaves out the pairs that it hits most. The turns are ordered ABBA, so a steady drift makes as many ratios too high as
+too low.
+"""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .cells import Cell, Figures
+
+COMPARED = ("rate", "service_us")  # the figures whose ratios decide when a comparison has enough pairs
+
+
+class Quartiles(NamedTuple):
+    """The median of some values, and the range that the middle half of them takes."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Quartiles":
+        """Compute the quartiles of at least two values."""
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+
+    @property
+    def spread(self) -> float:
+        """The interquartile range as a share of the median."""
+        return (self.high - self.low) / self.median
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How long a turn takes in seconds, and how many pairs there are.
+
+    A comparison ends before `most` pairs when it has `fewest`, and the spreads of its ratios are below `narrow`.
+    """
+
+    seconds: float
+    fewest: int
+    most: int
+    narrow: float = 0.05
+
+    def is_enough(self, pairs: "Pairs") -> bool:
+        """Whether these pairs are enough."""
+        if len(pairs) < self.fewest or len(pairs) >= self.most:
+            return len(pairs) >= self.most
+        return all(pairs.ratio(name).spread < self.narrow for name in COMPARED if name in pairs[0][0])
+
+
+class Pairs(list[tuple[Figures, Figures]]):
+    """The figures of two cells, in pairs."""
+
+    def ratio(self, name: str) -> Quartiles:
+        """Compute the quartiles of the ratios of one figure, first cell to second."""
+        return Quartiles.of(one[name] / other[name] for one, other in self)
+
+    def medians(self, name: str) -> tuple[float, float]:
+        """Compute the medians of one figure of each cell."""
+        one, other = (statistics.median(each[name] for each in half) for half in zip(*self, strict=True))
+        return one, other
+
+
+def compare(one: Cell, other: Cell, plan: Plan) -> Pairs:
+    """Measure two cells in turn until the plan has enough pairs."""
+    pairs = Pairs()
+    while not plan.is_enough(pairs):
+        first, second = (one, other) if len(pairs) % 2 == 0 else (other, one)
+        measured = {cell.server: cell.run(plan.seconds) for cell in (first, second)}
+        pairs.append((measured[one.server], measured[other.server]))
+    return pairs
