@@ -56,6 +56,10 @@ BEGIN_SESSION = Query(
 # planned as a scan of the whole table or as a subquery that is run, and locks more, for every row. Oldest first, so
 # that the index is used even before the table was first analyzed.
 #
+# The planner doesn't know that next to nothing has expired. Without a lower bound it expects a third of the table, with
+# one a two-hundredth, and so takes the index also where the table is small. There, it may still plan `pruned` as a scan
+# of the whole table, which EXISTS then skips. With a thousand sessions this saves a third of the statement.
+#
 # What is pruned has expired by the database's clock too: the clock of a node may be a month ahead. In a subquery,
 # because clock_timestamp() is volatile, and the index is not used for what might differ from row to row.
 #
@@ -77,10 +81,11 @@ ROTATE = Statement(
             coalesce(begun_at, expires_at - interval '30 days') AS begun_at
     ), expired AS (
         SELECT ctid FROM refresh_tokens
-        WHERE expires_at <= (SELECT least($3::timestamptz, clock_timestamp())) AND EXISTS (SELECT FROM spent)
+        WHERE expires_at BETWEEN '-infinity' AND (SELECT least($3::timestamptz, clock_timestamp()))
+            AND EXISTS (SELECT FROM spent)
         ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED
     ), pruned AS (
-        DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(SELECT ctid FROM expired))
+        DELETE FROM refresh_tokens WHERE EXISTS (SELECT FROM expired) AND ctid = ANY (ARRAY(SELECT ctid FROM expired))
     ), issued AS (
         UPDATE users SET access_expiries = with_access_expiry(access_expiries, $6::bigint)
         FROM spent WHERE id = spent.user_id

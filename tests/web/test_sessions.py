@@ -10,8 +10,10 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from solisync.storage.sessions import ROTATE
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
+from tests.harness.plans import plan
 from tests.harness.postgres import connect, truncate
 from tests.harness.service import refused, start
 from tests.harness.tokens import refresh_token
@@ -164,6 +166,21 @@ async def test_a_refresh_prunes_what_has_expired(server):
     client.tokens = fresh
     await client.refresh()
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(2,)]
+
+
+async def test_a_refresh_reads_no_session_but_its_own(server):
+    """Where nothing has expired, a refresh scans no table, also if that has few pages."""
+    await server.player("ann")
+    ((player, jti),) = server.sql("SELECT user_id, jti FROM refresh_tokens")
+    now = datetime.now(UTC)
+    ends = now + timedelta(days=30)
+    server.sql(
+        "INSERT INTO refresh_tokens SELECT gen_random_uuid(), %s, %s FROM generate_series(1, 1000)", (player, ends)
+    )
+    server.sql("ANALYZE refresh_tokens")
+    new = (jti, ends, int(ends.timestamp()), None)  # of the same id, so that it can be spent again
+    ran = plan(server.dsn, ROTATE, player, jti, now, *new, "auth:192.0.2.1", 10, 60)
+    assert [line for line in ran.text.splitlines() if "Seq Scan" in line and "never executed" not in line] == []
 
 
 async def test_a_login_shows_the_database_no_hash(reactor, server):
