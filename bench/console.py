@@ -18,7 +18,7 @@ import psycopg2
 
 from solisync.rules.codes import digest
 
-from .cells import Cell, Figures, load_cell
+from .cells import Cell, Figures, Turn, load_cell
 from .pairs import Pairs, Plan, compare
 from .processes import free_port
 from .report import say
@@ -89,11 +89,17 @@ def sign_in(dsn: str) -> list[str]:
 def with_questions(cell: Cell, askers: Askers) -> Cell:
     """Make a cell that measures the same while admins ask."""
 
-    def run(seconds: float) -> Figures:
-        with askers.at_work():
-            return cell.run(seconds)
+    @contextmanager
+    def opened() -> Iterator[Turn]:
+        with cell.open() as turn:
 
-    return Cell(server="with questions", route=cell.route, run=run)
+            def asked(seconds: float) -> Figures:
+                with askers.at_work():
+                    return turn(seconds)
+
+            yield asked
+
+    return Cell(server="with questions", route=cell.route, open=opened)
 
 
 def tell(what: str, name: str, pairs: Pairs) -> None:
@@ -124,7 +130,6 @@ def main() -> None:
         generator = stage.generator()
         for route, connections, name in (("push", 32, "rate"), ("health", 1, "p99")):
             cell = load_cell(generator, "solisync", server, route, stage.database_pids, connections=connections)
-            cell.run(2)
             plan = Plan(seconds=arguments.seconds, fewest=arguments.pairs, most=arguments.pairs)
             tell(f"{route}, {name}", name, compare(with_questions(cell, askers), cell, plan))
             say(f"  answers to questions so far: {dict(askers.statuses)}")

@@ -120,7 +120,7 @@ def name_sessions(dsn: str) -> None:
         cursor.execute("UPDATE refresh_tokens SET session_id = jti, access_expiry = %s", (expiry,))
 
 
-async def measure(here: Server, there: Server, cells: list[Cell], arguments: argparse.Namespace) -> None:
+async def measure(here: Server, there: Server, cells: tuple[Cell, Cell], arguments: argparse.Namespace) -> None:
     """Open streams on both processes, and measure everything but the reload."""
     heard: dict[int, deque[float]] = {}
     clients = [StreamClient(number, (there if number % 2 else here).port, heard) for number in range(arguments.streams)]
@@ -202,10 +202,10 @@ def _serving(stage: Stage, arguments: argparse.Namespace) -> None:
     here, there = (stage.solisync(SOLISYNC_STREAMS=arguments.streams) for _ in range(2))
     without = stage.solisync(SOLISYNC_STREAMS=0)
     generator = stage.generator()
-    cells = [
-        load_cell(generator, name, server, "push", stage.database_pids)
-        for name, server in (("with streams", here), ("without", without))
-    ]
+    cells = (
+        load_cell(generator, "with streams", here, "push", stage.database_pids),
+        load_cell(generator, "without", without, "push", stage.database_pids),
+    )
     asyncio.run(measure(here, there, cells, arguments))
     for server in (here, there, without):
         server.stop()  # PostgreSQL has no room for the connections of still more

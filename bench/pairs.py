@@ -5,14 +5,13 @@ leaves out the pairs that it hits most. The turns are ordered ABBA, so a steady 
 too low.
 """
 
+import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from .cells import Cell, Figures
-
-COMPARED = ("rate", "service_us")  # the figures whose ratios decide when a comparison has enough pairs
 
 
 class Quartiles(NamedTuple):
@@ -40,7 +39,8 @@ class Quartiles(NamedTuple):
 class Plan:
     """How long a turn takes in seconds, and how many pairs there are.
 
-    A comparison ends before `most` pairs when it has `fewest`, and the spreads of its ratios are below `narrow`.
+    A comparison ends before `most` pairs when it has `fewest` and the spreads of its ratios are below `narrow`. As a
+    median of four times as many pairs is twice as exact, the spreads may then be twice as wide.
     """
 
     seconds: float
@@ -52,11 +52,17 @@ class Plan:
         """Whether these pairs are enough."""
         if len(pairs) < self.fewest or len(pairs) >= self.most:
             return len(pairs) >= self.most
-        return all(pairs.ratio(name).spread < self.narrow for name in COMPARED if name in pairs[0][0])
+        wide = self.narrow * math.sqrt(len(pairs) / self.fewest)
+        return all(pairs.ratio(name).spread < wide for name in pairs.compared)
 
 
 class Pairs(list[tuple[Figures, Figures]]):
     """The figures of two cells, in pairs."""
+
+    @property
+    def compared(self) -> list[str]:
+        """The figures whose ratios are results: the throughput, and the CPU time of the service for a request."""
+        return [name for name in ("rate", "service_us") if all(name in figures for figures in self[0])]
 
     def ratio(self, name: str) -> Quartiles:
         """Compute the quartiles of the ratios of one figure, first cell to second."""
@@ -71,8 +77,11 @@ class Pairs(list[tuple[Figures, Figures]]):
 def compare(one: Cell, other: Cell, plan: Plan) -> Pairs:
     """Measure two cells in turn until the plan has enough pairs."""
     pairs = Pairs()
-    while not plan.is_enough(pairs):
-        first, second = (one, other) if len(pairs) % 2 == 0 else (other, one)
-        measured = {cell.server: cell.run(plan.seconds) for cell in (first, second)}
-        pairs.append((measured[one.server], measured[other.server]))
+    with one.open() as turn_of_one, other.open() as turn_of_other:
+        while not plan.is_enough(pairs):
+            if len(pairs) % 2 == 0:
+                pairs.append((turn_of_one(plan.seconds), turn_of_other(plan.seconds)))
+            else:
+                figures = turn_of_other(plan.seconds)
+                pairs.append((turn_of_one(plan.seconds), figures))
     return pairs

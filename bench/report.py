@@ -1,15 +1,17 @@
 """Reports of benchmarks: a table of figures, and the ratios with the bounds that were set for them."""
 
 import json
-import math
 import os
 import platform
+import statistics
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Figures = dict[str, Any]
+from .cells import MEANWHILE, Cell, Figures
+from .pairs import Pairs
 
 COLUMNS = {
     "route": "{}",
@@ -24,29 +26,84 @@ COLUMNS = {
     "errors": "{}",
 }
 TITLES = {"service_us": "service CPU", "database_us": "database CPU", "generator_cores": "generator"}
-SAME_ROW = ("me", "pull", "fetch")  # routes that run one statement, as on Klein
-CONSTANT = ("challenge", "recent", "leaderboard")  # routes that are answered from memory
 
 
-class Ratio(NamedTuple):
-    """One result: a ratio or another figure, and its bound."""
+class Result(NamedTuple):
+    """One result: a ratio or another figure, and its bound.
+
+    A ratio has its quartiles and the number of pairs that it comes from. After several runs `apart` is how far their
+    ratios are apart, as a share of the smallest.
+    """
 
     what: str
     value: float
-    bound: float | None  # None: only reported
+    bound: float | None = None  # None: only reported
     at_most: bool = False
+    low: float | None = None
+    high: float | None = None
+    pairs: int | None = None
+    apart: float | None = None
+
+    @classmethod
+    def of(cls, what: str, name: str, runs: Sequence[Pairs], bound: float | None, *, at_most: bool = False) -> "Result":
+        """The ratio of one figure, from the pairs of all runs."""
+        pairs = Pairs(pair for run in runs for pair in run)
+        low, value, high = pairs.ratio(name)
+        medians = [run.ratio(name).median for run in runs]
+        apart = max(medians) / min(medians) - 1 if len(runs) > 1 else None
+        return cls(what, value, bound, at_most, low, high, len(pairs), apart)
 
     def __str__(self) -> str:
-        if self.bound is None:
-            return f"{'':8} {self.value:8.2f}  {'':13} {self.what}"
-        met = self.value <= self.bound if self.at_most else self.value >= self.bound
-        wanted = f"{'at most' if self.at_most else 'at least'} {self.bound:g}"
-        return f"{'reached' if met else 'MISSED':8} {self.value:8.2f}  {wanted:13} {self.what}"
+        verdict = wanted = ""
+        if self.bound is not None:
+            met = self.value <= self.bound if self.at_most else self.value >= self.bound
+            verdict = "reached" if met else "MISSED"
+            wanted = f"{'at most' if self.at_most else 'at least'} {self.bound:g}"
+        spread = "" if self.low is None else f"{self.low:.2f} to {self.high:.2f} of {self.pairs}"
+        apart = "" if self.apart is None else f"apart {self.apart:.1%}"
+        return f"{verdict:8} {self.value:8.2f}  {spread:20}  {apart:11}  {wanted:13} {self.what}"
 
 
 def say(what: str) -> None:
     """Report progress on standard error."""
     print(what, file=sys.stderr, flush=True)
+
+
+class Rows:
+    """The figures of all turns of cells, and their medians."""
+
+    def __init__(self) -> None:
+        self._turns: dict[tuple[str, str], list[Figures]] = defaultdict(list)
+
+    def add(self, cell: Cell, turns: Iterable[Figures]) -> None:
+        """Add turns of a cell."""
+        self._turns[cell.route, cell.server] += turns
+
+    def add_pairs(self, one: Cell, other: Cell, pairs: Pairs) -> None:
+        """Add the turns of a comparison."""
+        for cell, turns in zip((one, other), zip(*pairs, strict=True), strict=True):
+            self.add(cell, turns)
+
+    def measure(self, cells: Iterable[Cell], rounds: int, seconds: float) -> None:
+        """Measure a turn of every cell in each round, every other round in reverse order."""
+        cells = list(cells)
+        for turn in range(rounds):
+            for cell in cells if turn % 2 == 0 else reversed(cells):
+                say(f"round {turn + 1} of {rounds}: {cell.route} of {cell.server}")
+                with cell.open() as measure:
+                    self.add(cell, [measure(seconds)])
+
+    def medians(self) -> list[Figures]:
+        """Return the medians of each cell's figures, and the sum of its errors, ordered by route."""
+        return [
+            {"server": server, "route": route, **_medians(turns)}
+            for (route, server), turns in sorted(self._turns.items(), key=lambda item: item[0][0])
+        ]
+
+
+def _medians(turns: list[Figures]) -> Figures:
+    medians = {name: statistics.median(each[name] for each in turns) for name in turns[0] if name != "errors"}
+    return medians | {"errors": sum(each["errors"] for each in turns)}
 
 
 def table(rows: list[Figures]) -> str:
@@ -59,45 +116,23 @@ def table(rows: list[Figures]) -> str:
     return "\n".join(lines)
 
 
-def ratios(rows: list[Figures], other: Figures) -> Iterator[Ratio]:
-    """Compute the ratios and compare them with their bounds; `other` has the figures that belong to no route."""
+def ratios(what: str, runs: Sequence[Pairs], rate: float | None, cpu: float | None = None) -> Iterator[Result]:
+    """Compute the ratios of a comparison from the pairs of its runs; `rate` and `cpu` are their bounds."""
+    yield Result.of(f"{what}: throughput", "rate", runs, rate)
+    if "service_us" in runs[0].compared:
+        yield Result.of(f"{what}: service CPU per request", "service_us", runs, cpu, at_most=True)
 
-    def figure(server: str, route: str, name: str = "rate") -> float:
-        return next((row[name] for row in rows if (row["server"], row["route"]) == (server, route)), math.nan)
 
-    def share(route: str, server: str) -> float:
-        return figure("solisync", route) / figure(server, route)
-
-    for route in ("me", "pull", "refresh", "push", "recent"):
-        # the refresh of the yardstick is one statement too, and asyncpg sends it with less work
-        wanted = 0.9 if route == "refresh" else 1.0
-        yield Ratio(f"{route}: throughput of FastAPI", share(route, "FastAPI"), wanted)
-        cpu = figure("solisync", route, "service_us") / figure("FastAPI", route, "service_us")
-        yield Ratio(f"{route}: service CPU per request of FastAPI's", cpu, 0.8, at_most=True)
-        yield Ratio(f"{route}: throughput of FastAPI with plain routes", share(route, "FastAPI, plain"), None)
-    for route, of in {**{route: route for route in SAME_ROW}, **dict.fromkeys(CONSTANT, "health")}.items():
-        what = "a constant Klein route" if route in CONSTANT else "a Klein route with the same statement"
-        wanted = 1.0 if route in CONSTANT else 0.8
-        yield Ratio(f"{route}: throughput of {what}", figure("solisync", route) / figure("Klein", of), wanted)
-        cpu = figure("Klein", of, "service_us") / figure("solisync", route, "service_us")
-        yield Ratio(f"{route}: service CPU per request of {what}, to that of solisync", cpu, None)
-    for route in ("me", "pull", "push"):
-        wanted = 0.3 if route == "push" else None
-        yield Ratio(f"{route}: throughput of pgbench", share(route, "pgbench"), wanted)
-        yield Ratio(f"{route}: throughput of a psycopg2 loop", share(route, "psycopg2"), None)
-    yield Ratio("login: throughput of bcrypt alone", share("login", "bcrypt"), 0.95)
-    yield Ratio("p99 in ms of me during logins", figure("solisync", "me during login", "p99"), 50, at_most=True)
-    for route in ("me", "pull", "push", "health"):
-        yield Ratio(
-            f"{route}: throughput of two workers to one process",
-            figure("2 workers", route) / figure("solisync", route),
-            1.4 if route in ("me", "health") else None,  # at the others PostgreSQL needs most of a core for itself
-        )
-    yield Ratio("seconds from the command to ready", other["start_seconds"], 1.5, at_most=True)
-    yield Ratio("MiB of an idle process", other["idle_mib"], 70, at_most=True)
+def others(rows: list[Figures], other: dict[str, float]) -> Iterator[Result]:
+    """Compare the figures that are no ratios with their bounds; `other` has those that belong to no route."""
+    for row in rows:
+        if row["route"] == MEANWHILE:
+            yield Result("ms, the p99 of me during logins", row["p99"], 50, at_most=True)
+    yield Result("seconds from the command to ready", other["start_seconds"], 1.5, at_most=True)
+    yield Result("MiB of an idle process", other["idle_mib"], 70, at_most=True)
     if "mixed_mib" in other:
-        what = f"MiB more after {other['mixed']} mixed requests"
-        yield Ratio(what, other["mixed_mib"], 20, at_most=True)
+        what = f"MiB more after {other['mixed']:g} mixed requests"
+        yield Result(what, other["mixed_mib"], 20, at_most=True)
 
 
 def cpu_split(rows: list[Figures]) -> str:
@@ -114,15 +149,15 @@ def cpu_split(rows: list[Figures]) -> str:
     return "\n".join(lines)
 
 
-def text(rows: list[Figures], other: Figures, results: list[Ratio]) -> str:
+def text(rows: list[Figures], other: dict[str, float], results: list[Result]) -> str:
     """Format the whole report as text."""
     figures = "\n".join(f"{name.replace('_', ' ')}: {value:.2f}" for name, value in other.items())
     return "\n\n".join(filter(None, [table(rows), figures, cpu_split(rows), "\n".join(map(str, results))]))
 
 
-def write(path: Path, rows: list[Figures], other: Figures, results: list[Ratio]) -> None:
+def write(path: Path, rows: list[Figures], other: dict[str, float], results: list[Result]) -> None:
     """Write the whole report as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     machine = {"cores": os.cpu_count(), "python": platform.python_version()}
-    document = {"machine": machine, "cells": rows, "other": other, "ratios": [result._asdict() for result in results]}
+    document = {"machine": machine, "cells": rows, "other": other, "results": [result._asdict() for result in results]}
     path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")

@@ -26,8 +26,8 @@ from solisync.rules.boards import boards_of, days_of
 from solisync.storage import analytics
 
 from . import model
-from .cells import load_cell, rate_cell, run_rounds
-from .report import say, table
+from .cells import load_cell, rate_cell
+from .report import Rows, say, table
 from .stage import Stage
 from .world import World, identity
 from .yardsticks import pgbench
@@ -63,7 +63,9 @@ def main() -> None:
         ]
         program = stage.program("pgbench")
         cells.append(rate_cell("pgbench", "push", partial(pgbench, program, stage.socket_dir, world, "push")))
-        print(table(run_rounds(cells, arguments.rounds, arguments.seconds, say)))
+        rows = Rows()
+        rows.measure(cells, arguments.rounds, arguments.seconds)
+        print(table(rows.medians()))
 
 
 def sizes(dsn: str, world: World, replays: int) -> dict[str, float]:

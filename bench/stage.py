@@ -2,14 +2,17 @@
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +34,28 @@ class Generator:
         words = [sys.executable, "-m", "bench.generator", json.dumps(asdict(world))]
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def measure(
-        self,
-        loads: list[dict[str, Any]],
-        seconds: float,
-        *,
-        most: int | None = None,
-        groups: dict[str, list[int]] | None = None,
+    @contextmanager
+    def opened(self, *loads: dict[str, Any]) -> Iterator[Callable[..., dict[str, Any]]]:
+        """Open the connections of some loads, which are measured at the same time."""
+        numbers = self._command("open", loads=loads)
+        yield partial(self._turn, numbers)
+        self._command("close", numbers=numbers)
+
+    def _turn(
+        self, numbers: list[int], seconds: float, *, most: float = inf, groups: dict[str, list[int]] | None = None
     ) -> dict[str, Any]:
-        """Run all loads at the same time and return the measurements; see `measure` in bench/generator.py."""
+        result: dict[str, Any] = self._command("turn", numbers=numbers, seconds=seconds, most=most, groups=groups or {})
+        return result
+
+    def _command(self, name: str, **arguments: Any) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        command = {"loads": loads, "seconds": seconds, "most": most, "groups": groups or {}}
-        print(json.dumps(command), file=self._process.stdin, flush=True)
-        result: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return result
+        print(json.dumps([name, arguments]), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def stop(self) -> None:
         """Close the generator's input, which ends it, and wait."""
@@ -64,6 +74,7 @@ class Stage(ExitStack):
 
     def __init__(self, world: World, python: Path = Path(sys.executable)) -> None:
         super().__init__()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process is left behind
         self.world = world
         self._python = python
         self.place = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="solisync-bench-")))
@@ -158,9 +169,9 @@ class Stage(ExitStack):
             server = self.module(module, "/health", proxy.directory)
         counts = {}
         for route in routes:
-            before = proxy.count
-            result = generator.measure([{"route": route, "port": server.port, "connections": 1}], 0.4)
-            counts[route] = (proxy.count - before) / result["loads"][0]["total"]
+            with generator.opened({"route": route, "port": server.port, "connections": 1}) as turn:
+                before = proxy.count
+                counts[route] = (proxy.count - before) / turn(0.4)["loads"][0]["count"]
         server.stop()
         return counts
 
