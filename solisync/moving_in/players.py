@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..storage.rows import encoded, id_set, many, number
+from ..storage.rows import encoded, id_set, number
 from .rows import Fate, Image, OriginalEntry, User, fate
 
 
@@ -162,7 +162,7 @@ async def look_at_users(statements: Statements, users: Collection[User]) -> dict
         [user.username for user in users],
         [user.password_hash for user in users],
     )
-    return dict(many(LOOK_AT_USERS, rows))
+    return dict(LOOK_AT_USERS.values(rows))
 
 
 async def store_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
@@ -191,7 +191,7 @@ async def lock(transaction: Transaction, ids: Collection[str]) -> None:
 
 async def progress(statements: Statements, ids: Collection[str]) -> dict[str, bytes | None]:
     """The documents of those of these players who have any."""
-    return dict(many(PROGRESS, await statements.run(PROGRESS, list(ids))))
+    return dict(await statements.many(PROGRESS, list(ids)))
 
 
 async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]) -> None:

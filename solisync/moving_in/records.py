@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..storage.replays import COLUMNS, SENT, sent
-from ..storage.rows import id_set, many
+from ..storage.rows import id_set
 from .players import LOCK
 from .rows import LiveToken, OriginalReplay, ReportedEvent
 
@@ -154,7 +154,7 @@ async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) ->
 
 async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
     """Refresh tokens that were imported and are live still, with their players: TOKENS of them, by id, after an id."""
-    return dict(many(LIVE_TOKENS, await statements.run(LIVE_TOKENS, after, TOKENS)))
+    return dict(await statements.many(LIVE_TOKENS, after, TOKENS))
 
 
 async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners: Collection[str]) -> int:

@@ -1,7 +1,7 @@
 """Named SQL statements: written in storage/, prepared and run by connections."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -45,6 +45,16 @@ class Query(Statement, Generic[T]):
     """
 
     row: Callable[..., T] = field(kw_only=True)
+
+    def value(self, rows: list[Row]) -> T:
+        """The only row, made into a value; raises ValueError for any other number of rows."""
+        (row,) = rows
+        return self.row(*row)
+
+    def values(self, rows: Iterable[Row]) -> list[T]:
+        """Every row made into a value."""
+        make = self.row
+        return [make(*row) for row in rows]
 
 
 Call = tuple[Statement, *tuple[object, ...]]  # a statement with its parameters

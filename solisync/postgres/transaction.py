@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConnectionLost, DatabaseError, Interrupted
 from .connection import Connection
-from .statement import Call, Row, Statement
+from .statement import Call, Query, Row, Statement
 
 S = TypeVar("S", bound="Statements")
 T = TypeVar("T")
@@ -18,13 +18,29 @@ class Statements:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def run(self, statement: Statement, *parameters: object) -> Coroutine[Any, Any, list[Row]]:
-        """Run `statement` and return its rows."""
-        return self.run_all((statement, *parameters))
+    def run(
+        self, statement: Statement, *parameters: object, first: Call | None = None
+    ) -> Coroutine[Any, Any, list[Row]]:
+        """Run `statement`, with `first` before it in the same round trip, and return its rows."""
+        call: Call = (statement, *parameters)
+        return self.run_all(call) if first is None else self.run_all(first, call)
 
     def run_all(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters in one round trip; returns the rows of the last."""
         return self._connection.run(*steps)
+
+    async def many(self, query: Query[T], *parameters: object) -> list[T]:
+        """Like `run`, but makes a value of each row."""
+        return query.values(await self.run(query, *parameters))
+
+    async def maybe(self, query: Query[T], *parameters: object, first: Call | None = None) -> T | None:
+        """Like `run`, but makes a value of the only row, or None without a row; raises ValueError for more rows."""
+        rows = await self.run(query, *parameters, first=first)
+        return query.value(rows) if rows else None
+
+    async def one(self, query: Query[T], *parameters: object, first: Call | None = None) -> T:
+        """Like `run`, but makes a value of the only row; raises ValueError for any other number of rows."""
+        return query.value(await self.run(query, *parameters, first=first))
 
 
 class Transaction(Statements):

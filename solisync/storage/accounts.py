@@ -7,7 +7,7 @@ from hashlib import sha256
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord
-from .rows import converted, maybe, one
+from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ RENAME_EVENTS = Statement(
 
 async def is_taken(statements: Statements, username: str) -> bool:
     """Whether a player of this name exists."""
-    return one(TAKEN, await statements.run(TAKEN, username))
+    return await statements.one(TAKEN, username)
 
 
 async def register(
@@ -196,17 +196,17 @@ async def register(
 
 async def profile(statements: Statements, user_id: str) -> Profile | None:
     """The profile of a player, or None when the player is gone."""
-    return maybe(PROFILE, await statements.run(PROFILE, user_id))
+    return await statements.maybe(PROFILE, user_id)
 
 
 async def credentials(statements: Statements, username: str) -> Credentials | None:
     """The id and password hash of the player of this name; None when there is none."""
-    return maybe(CREDENTIALS, await statements.run(CREDENTIALS, username))
+    return await statements.maybe(CREDENTIALS, username)
 
 
 async def credentials_of(statements: Statements, user_id: str) -> Credentials | None:
     """The password hash of a player; None when the player is gone."""
-    return maybe(CREDENTIALS_OF, await statements.run(CREDENTIALS_OF, user_id))
+    return await statements.maybe(CREDENTIALS_OF, user_id)
 
 
 async def change_password(statements: Statements, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
@@ -229,7 +229,7 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
     Several statements on purpose: the first waits for the lock of the player's row, and only a statement that begins
     after that wait sees the refresh token that a login stored meanwhile.
     """
-    user_id = maybe(SET_PASSWORD, await transaction.run(SET_PASSWORD, username, password_hash))
+    user_id = await transaction.maybe(SET_PASSWORD, username, password_hash)
     if user_id is not None:
         await transaction.run_all((REVOKE, user_id), (FORGET_CODES, user_id))
     return user_id
@@ -237,12 +237,12 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
 
 async def find(statements: Statements, user_id: str | None, username: str | None) -> Player | None:
     """The player of this id or of this name."""
-    return maybe(FIND, await statements.run(FIND, user_id, username))
+    return await statements.maybe(FIND, user_id, username)
 
 
 async def summary(statements: Statements, user_id: str) -> Summary | None:
     """What there is about a player; None when they are gone."""
-    return maybe(SUMMARY, await statements.run(SUMMARY, user_id))
+    return await statements.maybe(SUMMARY, user_id)
 
 
 async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:

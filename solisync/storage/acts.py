@@ -10,7 +10,6 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.administration import Reason
 from . import paging
 from .accounts import Player
-from .rows import many, maybe
 
 EXPORT = "export"  # is in the record, and changes nothing
 
@@ -103,7 +102,7 @@ LIST_OF_PLAYER = Query(
 
 async def lock_player(transaction: Transaction, user_id: str) -> Player | None:
     """Lock a player for an act; None when they are gone."""
-    return maybe(LOCK_PLAYER, await transaction.run(LOCK_PLAYER, user_id))
+    return await transaction.maybe(LOCK_PLAYER, user_id)
 
 
 def recording(
@@ -143,8 +142,8 @@ async def page(
     """Up to `most` acts of this name, of this actor, on this player, older than the one with this id; newest first."""
     wanted = (before, act, actor, most)
     if user_id is None:
-        return many(LIST, await statements.run(LIST, *wanted))
-    return many(LIST_OF_PLAYER, await statements.run(LIST_OF_PLAYER, *wanted, user_id))
+        return await statements.many(LIST, *wanted)
+    return await statements.many(LIST_OF_PLAYER, *wanted, user_id)
 
 
 def listed(

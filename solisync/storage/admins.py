@@ -5,7 +5,6 @@ from datetime import datetime
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.admins import CODE_LIFETIME, CODE_REFUSALS, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
-from .rows import many, maybe
 
 # Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
 _LIVE = f"""
@@ -133,12 +132,12 @@ async def remove(statements: Statements, name: str) -> bool:
 
 async def listed(statements: Statements) -> list[Admin]:
     """Every admin, by name."""
-    return many(LIST, await statements.run(LIST))
+    return await statements.many(LIST)
 
 
 async def put_code(statements: Statements, name: str, digest: bytes) -> datetime | None:
     """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
-    expires_at: datetime | None = maybe(PUT_CODE, await statements.run(PUT_CODE, name, digest))
+    expires_at: datetime | None = await statements.maybe(PUT_CODE, name, digest)
     return expires_at
 
 
@@ -146,17 +145,17 @@ async def begin(
     statements: Statements, name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None
 ) -> AdminSession | None:
     """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
-    return maybe(BEGIN, await statements.run(BEGIN, name, code, secret, client, user_agent))
+    return await statements.maybe(BEGIN, name, code, secret, client, user_agent)
 
 
 async def find(statements: Statements, secret: bytes) -> AdminSession | None:
     """The live session whose cookie has this digest; this is a use of it."""
-    return maybe(FIND, await statements.run(FIND, secret))
+    return await statements.maybe(FIND, secret)
 
 
 async def sessions(statements: Statements, name: str | None = None) -> list[AdminSession]:
     """The live sessions of an admin, or of all, last used first."""
-    return many(SESSIONS, await statements.run(SESSIONS, name))
+    return await statements.many(SESSIONS, name)
 
 
 async def end(statements: Statements, name: str, session_id: str | None = None) -> int:

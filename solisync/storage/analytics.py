@@ -12,7 +12,6 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.analytics import Event
 from . import paging
-from .rows import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,6 @@ def received(
 
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
         start = paging.position(after, since)
-        return many(LIST, await statements.run(LIST, *start, until, size))
+        return await statements.many(LIST, *start, until, size)
 
     return paging.pages(read, size)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from .accounts import LOCK
-from .rows import converted, maybe
+from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +85,19 @@ AVATAR = Query(
 async def replace(statements: Statements, user_id: str, extension: str, image: bytes) -> Replaced | None:
     """Store the player's avatar, in place of an older one; None when the player is gone."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
-    return maybe(REPLACE, await statements.run_all((LOCK, user_id), (REPLACE, user_id, extension, encoded)))
+    return await statements.maybe(REPLACE, user_id, extension, encoded, first=(LOCK, user_id))
 
 
 async def remove(statements: Statements, user_id: str) -> bool | None:
     """Delete the player's avatar; False when there is none, None when there is no such player."""
-    return maybe(REMOVE, await statements.run_all((LOCK, user_id), (REMOVE, user_id)))
+    return await statements.maybe(REMOVE, user_id, first=(LOCK, user_id))
 
 
 async def etag(statements: Statements, user_id: str, extension: str) -> str | None:
     """The ETag of the player's avatar; None unless it has this extension."""
-    return maybe(ETAG, await statements.run(ETAG, user_id, extension))
+    return await statements.maybe(ETAG, user_id, extension)
 
 
 async def avatar(statements: Statements, user_id: str, extension: str) -> Avatar | None:
     """The player's avatar; None unless it has this extension."""
-    return maybe(AVATAR, await statements.run(AVATAR, user_id, extension))
+    return await statements.maybe(AVATAR, user_id, extension)

@@ -10,7 +10,7 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, Place, Ranked, Window
 from ..rules.ids import NIL
-from .rows import converted, many, one
+from .rows import converted
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
 
@@ -133,9 +133,9 @@ BEGUN = Query("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZO
 async def show(statements: Statements, board: str, player: str, window: Window) -> list[Ranked]:
     """The entries in a window of a board, and one more if there is; none around a player who has none."""
     if window.around_me:
-        return many(AROUND, await statements.run(AROUND, board, player))
+        return await statements.many(AROUND, board, player)
     rows = await statements.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
-    return many(PAGE, rows)
+    return PAGE.values(rows)
 
 
 async def older_evidence(
@@ -147,7 +147,7 @@ async def older_evidence(
     """
     last: Verified | None = None
     found: dict[str, list[str]] = {}
-    for last, player in many(OLDER, await statements.run(OLDER, engine, *after, most)):
+    for last, player in await statements.many(OLDER, engine, *after, most):
         if player is not None:
             found.setdefault(player, []).append(last.replay_id)
     return found, last
@@ -156,7 +156,7 @@ async def older_evidence(
 async def former_evidence(statements: Statements, *, most: int) -> dict[str, list[str]]:
     """Replays whose evidence is in the rows of before migrations/0036, up to `most` rows of them, by player."""
     found: dict[str, list[str]] = {}
-    for player, replay_id in many(FORMER, await statements.run(FORMER, most)):
+    for player, replay_id in await statements.many(FORMER, most):
         found.setdefault(player, []).append(replay_id)
     return found
 
@@ -168,4 +168,4 @@ async def place(statements: Statements, player: str, replay_ids: list[str]) -> N
 
 async def has_begun(statements: Statements, day: date) -> bool:
     """Whether it is this day yet, in UTC, or later."""
-    return one(BEGUN, await statements.run(BEGUN, day))
+    return await statements.one(BEGUN, day)

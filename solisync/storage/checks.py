@@ -12,7 +12,7 @@ from ..klondike import Verdict
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements
 from .accounts import LOCK
-from .rows import converted, maybe, one
+from .rows import converted
 
 ATTEMPTS = 3  # claims of a replay that may lapse
 COUNTED = 10_000  # in each queue
@@ -160,17 +160,17 @@ WAITING = Query(
 
 async def claim(statements: Statements, *, search: bool, seconds: float) -> Claim | None:
     """Take the first replay of a queue that nobody has."""
-    return maybe(CLAIM, await statements.run(CLAIM, search, seconds))
+    return await statements.maybe(CLAIM, search, seconds)
 
 
 async def read(statements: Statements, claim: Claim) -> ClaimedReplay | None:
     """The replay of a claim; None when it has been deleted meanwhile."""
-    return maybe(READ, await statements.run(READ, claim.replay_id))
+    return await statements.maybe(READ, claim.replay_id)
 
 
 async def renew(statements: Statements, claim: Claim, *, seconds: float) -> datetime | None:
     """Prolong a claim; the time that names it from now on, None when it is another's or the replay is gone."""
-    return maybe(RENEW, await statements.run(RENEW, claim.replay_id, claim.until, seconds))
+    return await statements.maybe(RENEW, claim.replay_id, claim.until, seconds)
 
 
 async def release(statements: Statements, claim: Claim) -> None:
@@ -202,4 +202,4 @@ def settling(
 
 async def waiting(statements: Statements) -> QueueLengths:
     """How long the queues are."""
-    return one(WAITING, await statements.run(WAITING))
+    return await statements.one(WAITING)

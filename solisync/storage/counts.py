@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from .rows import one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,12 @@ EVERYTHING = Query(
 
 async def players(statements: Statements) -> int:
     """The number of players."""
-    return one(PLAYERS, await statements.run(PLAYERS))
+    return await statements.one(PLAYERS)
 
 
 async def everything(statements: Statements) -> RowCounts:
     """The number of rows of every kind."""
-    return one(EVERYTHING, await statements.run(EVERYTHING))
+    return await statements.one(EVERYTHING)
 
 
 def _about(table: str) -> str:
@@ -95,4 +94,4 @@ ESTIMATES = Query(
 
 async def estimates(statements: Statements) -> RowEstimates:
     """About how many rows there are, without reading large tables."""
-    return one(ESTIMATES, await statements.run(ESTIMATES))
+    return await statements.one(ESTIMATES)

@@ -25,7 +25,7 @@ from ..rules.export import (
 from ..rules.list_position import ListPosition
 from ..rules.recovery import CodesLeft
 from . import paging
-from .rows import converted, many, maybe, nested
+from .rows import converted, nested
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
@@ -231,30 +231,30 @@ class Page(NamedTuple, Generic[T]):
 
 async def begin(statements: Statements, user_id: str) -> ExportStart | None:
     """What an export begins with; None when the player is gone."""
-    return maybe(BEGIN, await statements.run(BEGIN, user_id))
+    return await statements.maybe(BEGIN, user_id)
 
 
 async def avatar(statements: Statements, user_id: str) -> StoredAvatar | None:
     """The avatar, if there is one."""
-    return maybe(AVATAR, await statements.run(AVATAR, user_id))
+    return await statements.maybe(AVATAR, user_id)
 
 
 async def progress(statements: Statements, user_id: str) -> bytes:
     """The progress as JSON; null if none was stored."""
-    return maybe(PROGRESS, await statements.run(PROGRESS, user_id)) or b"null"
+    return await statements.maybe(PROGRESS, user_id) or b"null"
 
 
 async def replays(
     statements: Statements, user_id: str, after: ListPosition, until: datetime
 ) -> Page[StoredReplay] | None:
     """The next replays of a player; None at the end."""
-    found = many(REPLAYS, await statements.run(REPLAYS, user_id, *after, until))
+    found = await statements.many(REPLAYS, user_id, *after, until)
     return Page(found, ListPosition(found[-1].head.received_at, found[-1].head.id)) if found else None
 
 
 async def events(statements: Statements, name: int, after: ListPosition, until: datetime) -> Page[ExportedEvent] | None:
     """The next events of a name; None at the end."""
-    found = many(EVENTS, await statements.run(EVENTS, name, *after, until))
+    found = await statements.many(EVENTS, name, *after, until)
     return Page(found, ListPosition(found[-1].received_at, found[-1].id)) if found else None
 
 
@@ -263,7 +263,7 @@ async def history(
 ) -> Page[ExportedHappening] | None:
     """What has happened to a player next; None at the end. Positions have the number of a row as their id."""
     number = 0 if after == START else int(after.id)
-    found = many(HISTORY, await statements.run(HISTORY, user_id, number, until))
+    found = await statements.many(HISTORY, user_id, number, until)
     if not found:
         return None
     last, happening = found[-1]

@@ -12,7 +12,6 @@ from ..postgres.transaction import Statements
 from ..rules.ids import NIL
 from ..rules.list_position import ListPosition
 from . import paging
-from .rows import many, one
 
 MOST = 50  # players found
 PAGE = 16_000  # names among which a part is looked for at once: 40 ms at most
@@ -111,12 +110,12 @@ DISPLAY_NAMES = Query(
 
 async def by_beginning(statements: Statements, text: str, *, most: int, after: str = "") -> list[FoundPlayer]:
     """Up to `most` players whose usernames begin so, whatever the case, by name; those who come after this name."""
-    return many(BEGINNING, await statements.run(BEGINNING, text, after, most))
+    return await statements.many(BEGINNING, text, after, most)
 
 
 async def by_ids(statements: Statements, ids: list[str]) -> list[FoundPlayer]:
     """Those players of these ids who are there."""
-    return many(OF_IDS, await statements.run(OF_IDS, ids))
+    return await statements.many(OF_IDS, ids)
 
 
 async def by_part(
@@ -140,7 +139,7 @@ async def by_part(
     deadline = reactor.seconds() + seconds
     while True:
         began = reactor.seconds()
-        page = one(query, await statements.run(query, last, text, PAGE, most + 1))
+        page = await statements.one(query, last, text, PAGE, most + 1)
         if page.ids:
             found += sorted(await by_ids(statements, page.ids), key=place)
         if len(found) > most:
@@ -173,4 +172,4 @@ async def restricted(
     statements: Statements, state: str, *, most: int, before: ListPosition | None = None
 ) -> list[FoundPlayer]:
     """Up to `most` players who are "suspended" or "locked", since before this; the last first."""
-    return many(RESTRICTED, await statements.run(RESTRICTED, state, *(before or paging.END), most))
+    return await statements.many(RESTRICTED, state, *(before or paging.END), most)

@@ -10,7 +10,6 @@ from ..postgres.transaction import Statements
 from ..process.audit import Happened
 from ..rules.list_position import ListPosition
 from .paging import END, LAST_NUMBER
-from .rows import many, maybe
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ async def prune(statements: Statements, *, days: int, most: int) -> int:
 
 async def of_player(statements: Statements, user_id: str, *, most: int, before: int = LAST_NUMBER) -> list[HistoryLine]:
     """Up to `most` lines of what happened to a player, before that of this number, the last first."""
-    return many(OF_PLAYER, await statements.run(OF_PLAYER, user_id, before, most))
+    return await statements.many(OF_PLAYER, user_id, before, most)
 
 
 async def of_client(
@@ -204,7 +203,7 @@ async def of_client(
 
     The latest AMONG lines of the address count.
     """
-    return many(OF_CLIENT, await statements.run(OF_CLIENT, client, *(before or END), most))
+    return await statements.many(OF_CLIENT, client, *(before or END), most)
 
 
 async def changed(
@@ -215,12 +214,12 @@ async def changed(
     The CHANGES latest of these are looked at.
     """
     query = NAMED if event == "opted in" else PICTURED
-    return many(query, await statements.run(query, before, most))
+    return await statements.many(query, before, most)
 
 
 async def end_of_changes(statements: Statements, event: Change, before: int) -> int | None:
     """The number of the last line at which `changed` looks, if there are as many."""
-    return maybe(END_OF_CHANGES, await statements.run(END_OF_CHANGES, event, before))
+    return await statements.maybe(END_OF_CHANGES, event, before)
 
 
 REGISTERED = Query(
@@ -239,4 +238,4 @@ REGISTERED = Query(
 
 async def registered(statements: Statements, *, most: int, before: int = LAST_NUMBER) -> list[RegisteredPlayer]:
     """Up to `most` players who registered before, and where they came from, the last first."""
-    return many(REGISTERED, await statements.run(REGISTERED, before, most))
+    return await statements.many(REGISTERED, before, most)

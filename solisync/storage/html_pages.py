@@ -15,7 +15,7 @@ from ..rules.verdicts import VerdictAnswer
 from . import paging
 from .own_replays import LISTED
 from .replays import NUMBERS
-from .rows import converted, many, maybe, nested, one
+from .rows import converted, nested
 
 _AVATAR = "'/avatars/' || users.id || '.' || avatar_extension AS avatar_url"  # null without an avatar
 
@@ -62,17 +62,17 @@ PLAYER = Query(
 
 async def replay(statements: Statements, replay_id: str) -> ReplayData | None:
     """A replay and the verdict on it, without the moves."""
-    return maybe(REPLAY, await statements.run(REPLAY, replay_id))
+    return await statements.maybe(REPLAY, replay_id)
 
 
 async def day_board(statements: Statements, board: str, day: date) -> DayBoard:
     """What is known of a day and its board."""
-    return one(DAY, await statements.run(DAY, day, board))
+    return await statements.one(DAY, day, board)
 
 
 async def player(statements: Statements, username: str) -> PlayerPage | None:
     """A player and the newest of their listed replays; None without any."""
-    found = many(PLAYER, await statements.run(PLAYER, username, *paging.END))
+    found = await statements.many(PLAYER, username, *paging.END)
     if not found:
         return None
     replays = sorted((shown.replay for shown in found), key=attrgetter("received_at", "id"), reverse=True)

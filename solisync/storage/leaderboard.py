@@ -6,7 +6,6 @@ from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
-from .rows import many, maybe
 
 # The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
 # no EXISTS, for which the planner may read all evidence into a hash table.
@@ -90,12 +89,12 @@ NAME = Statement(
 
 async def top(statements: Statements) -> list[Entry]:
     """The best visible entries, best first, up to ENTRIES."""
-    return many(TOP, await statements.run(TOP))
+    return await statements.many(TOP)
 
 
 async def own(statements: Statements, user_id: str) -> OwnEntry | None:
     """The player's own entry, visible or not; None when there is no such player."""
-    return maybe(OWN_ENTRY, await statements.run(OWN_ENTRY, user_id))
+    return await statements.maybe(OWN_ENTRY, user_id)
 
 
 async def opt_out(statements: Statements, user_id: str) -> bool:

@@ -8,7 +8,6 @@ from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
 from ..rules.list_position import ListPosition
 from .paging import END
-from .rows import many, maybe
 from .verdicts import etag_of
 
 AMONG = 4_000  # the newest replays, or a player's
@@ -144,8 +143,8 @@ async def page(
     """
     wanted = (verdict, held, most, *(before or END))
     if user_id is None:
-        return many(NEWEST, await statements.run(NEWEST, *wanted))
-    return many(OF_PLAYER, await statements.run(OF_PLAYER, *wanted, user_id))
+        return await statements.many(NEWEST, *wanted)
+    return await statements.many(OF_PLAYER, *wanted, user_id)
 
 
 async def end_of_page(
@@ -154,15 +153,15 @@ async def end_of_page(
     """The last replay at which `page` looks, if there are as many."""
     place = (None, None, None, *(before or END))
     if user_id is None:
-        return maybe(END_OF_NEWEST, await statements.run(END_OF_NEWEST, *place))
-    return maybe(END_OF_PLAYER, await statements.run(END_OF_PLAYER, *place, user_id))
+        return await statements.maybe(END_OF_NEWEST, *place)
+    return await statements.maybe(END_OF_PLAYER, *place, user_id)
 
 
 async def unproved(statements: Statements) -> list[UnprovedEntry]:
     """Those first entries of the leaderboard whose best score no replay proves, the newest first."""
-    return many(UNPROVED, await statements.run(UNPROVED))
+    return await statements.many(UNPROVED)
 
 
 async def same_game(statements: Statements, replay_id: str) -> list[SameGame]:
     """Replays of other players on the board of the same deal, with the same moves, the oldest first."""
-    return many(SAME_GAME, await statements.run(SAME_GAME, replay_id))
+    return await statements.many(SAME_GAME, replay_id)

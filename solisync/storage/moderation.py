@@ -6,7 +6,6 @@ from datetime import datetime
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
-from .rows import many, maybe
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,13 @@ ACTS = Query(
 
 async def restrictions(statements: Statements, user_id: str) -> CurrentRestrictions | None:
     """What holds for a player; None when they are gone."""
-    return maybe(RESTRICTIONS, await statements.run(RESTRICTIONS, user_id))
+    return await statements.maybe(RESTRICTIONS, user_id)
 
 
 async def of(statements: Statements, user_id: str) -> ExportedModeration:
     """What operators have done to a player; nothing when they are gone."""
     now = await restrictions(statements, user_id)
-    acts = many(ACTS, await statements.run(ACTS, user_id))
+    acts = await statements.many(ACTS, user_id)
     if now is None:
         return ExportedModeration(None, None, None, acts)
     suspension = None

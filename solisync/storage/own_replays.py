@@ -9,7 +9,7 @@ from ..rules.list_position import ListPosition
 from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
 from .replays import NUMBERS, SHOWN
-from .rows import converted, many, maybe
+from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ async def page(statements: Statements, user_id: str, before: ListPosition | None
     rows = await statements.run(LIST, user_id, *(before or paging.END))
     if not rows:
         return None
-    return sorted(many(LIST, (row for row in rows if row[0] is not None)), key=_order, reverse=True)
+    return sorted(LIST.values(row for row in rows if row[0] is not None), key=_order, reverse=True)
 
 
 async def listed_page(statements: Statements, username: str, before: ListPosition | None) -> list[Recent]:
@@ -112,14 +112,14 @@ async def listed_page(statements: Statements, username: str, before: ListPositio
     None of a player who is suspended.
     """
     rows = await statements.run(LISTED, username, *(before or paging.END))
-    return sorted(many(LISTED, rows), key=_order, reverse=True)
+    return sorted(LISTED.values(rows), key=_order, reverse=True)
 
 
 async def delete(statements: Statements, user_id: str, replay_id: str | None) -> bool | None:
     """Delete a replay of the player, whose charge is free again; False when they have none such, None without them."""
-    return maybe(DELETE, await statements.run(DELETE, user_id, replay_id))
+    return await statements.maybe(DELETE, user_id, replay_id)
 
 
 async def set_listed(statements: Statements, user_id: str, replay_id: str | None, listed: bool) -> ListedOrHeld | None:
     """Show a replay of the player on public lists, unless it is held, or take it off them; None without the player."""
-    return maybe(SET_LISTED, await statements.run(SET_LISTED, user_id, replay_id, listed))
+    return await statements.maybe(SET_LISTED, user_id, replay_id, listed)

@@ -7,7 +7,6 @@ from datetime import datetime
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from . import paging
-from .rows import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +75,11 @@ def by_name(
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return many(LIST, await statements.run(LIST, name, prefix, since, size))
+        return await statements.many(LIST, name, prefix, since, size)
 
     return paging.pages(read, size)
 
 
 async def by(statements: Statements, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
     """The first of those players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
-    return many(LIST_BY, await statements.run(LIST_BY, order, prefix, since, most))
+    return await statements.many(LIST_BY, order, prefix, since, most)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from ..klondike import PREFERRED
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
-from .rows import many, one
 
 READS_UNDO_PLACES = 2  # the first engine that does; also in migrations/0025
 BODIES = 50  # of replays, of up to 1 MiB each, that one statement looks into
@@ -118,7 +117,7 @@ async def sweep(statements: Statements, *, most: int) -> int | None:
 
     How many were added; None at the end.
     """
-    return one(SWEEP, await statements.run(SWEEP, most))
+    return await statements.one(SWEEP, most)
 
 
 async def enqueue_outdated(statements: Statements, *, engine: int, most: int) -> int:
@@ -127,7 +126,7 @@ async def enqueue_outdated(statements: Statements, *, engine: int, most: int) ->
     These are replays that were not verified, or under an older ruleset, or by an engine that didn't read `undo_places`.
     Verdicts of the last kind that can't change count as well.
     """
-    return one(OUTDATED, await statements.run(OUTDATED, engine, most))
+    return await statements.one(OUTDATED, engine, most)
 
 
 async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
@@ -135,7 +134,7 @@ async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) ->
 
     Returns those that exist, and whether each was added.
     """
-    return dict(many(ENQUEUE, await statements.run(ENQUEUE, list(ids), again)))
+    return dict(await statements.many(ENQUEUE, list(ids), again))
 
 
 async def sweep_again(statements: Statements, *, again: bool) -> None:

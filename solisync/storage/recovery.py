@@ -13,7 +13,6 @@ from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.recovery import CodesLeft
 from .accounts import LOCK, Player
-from .rows import maybe, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +128,15 @@ async def replace_codes(
     None when the password hash is no longer the one that was verified, or the player is gone.
     """
     verified = sha256(verified_hash.encode()).hexdigest()
-    replace = (REPLACE_CODES, user_id, verified, list(digests))
-    made_at: datetime | None = one(REPLACE_CODES, await statements.run_all((LOCK, user_id), replace))
+    made_at: datetime | None = await statements.one(
+        REPLACE_CODES, user_id, verified, list(digests), first=(LOCK, user_id)
+    )
     return made_at
 
 
 async def codes_left(statements: Statements, user_id: str) -> CodesLeft | None:
     """How many recovery codes a player has; None when the player is gone."""
-    return maybe(CODES_LEFT, await statements.run(CODES_LEFT, user_id))
+    return await statements.maybe(CODES_LEFT, user_id)
 
 
 async def spend_code(transaction: Transaction, username: str, digest: bytes, password_hash: str) -> Attempt | None:
@@ -145,7 +145,7 @@ async def spend_code(transaction: Transaction, username: str, digest: bytes, pas
     If it is spent, the player's row is locked. The player's other codes stay.
     """
     lock = (LOCK_BY_CODE, username, digest)
-    return maybe(SPEND_CODE, await transaction.run_all(lock, (SPEND_CODE, username, digest, password_hash)))
+    return await transaction.maybe(SPEND_CODE, username, digest, password_hash, first=lock)
 
 
 async def spend_token(transaction: Transaction, digest: bytes, password_hash: str) -> Player | None:
@@ -153,12 +153,12 @@ async def spend_token(transaction: Transaction, digest: bytes, password_hash: st
 
     The player's row is locked then.
     """
-    return maybe(SPEND_TOKEN, await transaction.run_all((LOCK_BY_TOKEN, digest), (SPEND_TOKEN, digest, password_hash)))
+    return await transaction.maybe(SPEND_TOKEN, digest, password_hash, first=(LOCK_BY_TOKEN, digest))
 
 
 async def put_token(transaction: Transaction, user_id: str, digest: bytes, lifetime: timedelta) -> datetime:
     """Give a player, whose row is locked, a reset token instead of a former one; returns when it expires."""
-    expires_at: datetime = one(PUT_TOKEN, await transaction.run(PUT_TOKEN, user_id, digest, lifetime))
+    expires_at: datetime = await transaction.one(PUT_TOKEN, user_id, digest, lifetime)
     return expires_at
 
 
@@ -174,4 +174,4 @@ async def prune(statements: Statements, *, most: int) -> int:
 
 async def count_open(statements: Statements) -> int:
     """How many reset tokens are live."""
-    return one(OPEN, await statements.run(OPEN))
+    return await statements.one(OPEN)

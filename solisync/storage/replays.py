@@ -13,7 +13,7 @@ from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
 from ..rules.replays import ReceivedReplay
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import converted, many, maybe
+from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ HOLD = Query(
 
 async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
     """Lock the player's row and read what an upload needs; None when they are gone."""
-    return maybe(ROOM, await transaction.run_all((LOCK, user_id), (ROOM, user_id, digest)))
+    return await transaction.maybe(ROOM, user_id, digest, first=(LOCK, user_id))
 
 
 def storing(
@@ -186,12 +186,12 @@ def _values(
 async def recent(statements: Statements, verified: bool) -> list[Recent]:
     """The newest replays that are listed, the newest first, up to RECENT_MAX; if so, of the `verified` ones."""
     query = VERIFIED if verified else RECENT
-    return many(query, await statements.run(query))
+    return await statements.many(query)
 
 
 async def fetch(statements: Statements, replay_id: str) -> bytes | None:
     """A replay as it was uploaded."""
-    return maybe(FETCH, await statements.run(FETCH, replay_id))
+    return await statements.maybe(FETCH, replay_id)
 
 
 async def exists(statements: Statements, replay_id: str) -> bool:
@@ -201,7 +201,7 @@ async def exists(statements: Statements, replay_id: str) -> bool:
 
 async def owner(statements: Statements, replay_id: str) -> str | None:
     """The id of the player who uploaded a replay; None when there is no such replay."""
-    return maybe(OWNER, await statements.run(OWNER, replay_id))
+    return await statements.maybe(OWNER, replay_id)
 
 
 async def hold(statements: Statements, replay_id: str, held: bool) -> Held | None:
@@ -209,4 +209,4 @@ async def hold(statements: Statements, replay_id: str, held: bool) -> Held | Non
 
     Needs a lock of the player's row. None when there is no such replay.
     """
-    return maybe(HOLD, await statements.run(HOLD, replay_id, held))
+    return await statements.maybe(HOLD, replay_id, held)

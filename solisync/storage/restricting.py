@@ -9,7 +9,6 @@ from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from .accounts import REVOKE
 from .recovery import forgetting_link
-from .rows import many, one
 
 SUSPEND = Statement(
     "admin_suspend",
@@ -123,18 +122,18 @@ def unlocking(user_id: str) -> tuple[Call, ...]:
 
 async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:
     """End a suspension; returns the steps that show again what was visible."""
-    was_visible = one(LIFT, await transaction.run(LIFT, user_id))
+    was_visible = await transaction.one(LIFT, user_id)
     return ((UNCOVER, user_id),) if was_visible else ()
 
 
 async def is_uncut(statements: Statements, user_id: str) -> bool:
     """Whether an access token may have been issued to the player that no cutoff refuses."""
-    return one(UNCUT, await statements.run(UNCUT, user_id))
+    return await statements.one(UNCUT, user_id)
 
 
 async def expired(statements: Statements, *, most: int) -> list[str]:
     """The players whose suspension is over, up to so many."""
-    return many(EXPIRED, await statements.run(EXPIRED, most))
+    return await statements.many(EXPIRED, most)
 
 
 async def prune(statements: Statements, *, most: int) -> int:

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from .rows import maybe, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +64,14 @@ LOCKED = Query("profile_locked", "SELECT EXISTS (SELECT FROM profile_locks WHERE
 
 async def load(statements: Statements, known: int) -> RestrictionSet:
     """The number of the restrictions, and all of them unless the number is `known`."""
-    return one(LOAD, await statements.run(LOAD, known))
+    return await statements.one(LOAD, known)
 
 
 async def suspension(statements: Statements, user_id: str) -> Suspension | None:
     """The suspension of a player, if they are suspended."""
-    return maybe(SUSPENSION, await statements.run(SUSPENSION, user_id))
+    return await statements.maybe(SUSPENSION, user_id)
 
 
 async def is_locked(statements: Statements, user_id: str) -> bool:
     """Whether a player may not change what others see of them."""
-    return one(LOCKED, await statements.run(LOCKED, user_id))
+    return await statements.one(LOCKED, user_id)

@@ -1,4 +1,4 @@
-"""Rows made into values, by how many rows a query returns: exactly one, at most one, or any number."""
+"""Functions that make values of the columns of rows, for queries and their parameters."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -6,26 +6,9 @@ from inspect import Signature, signature
 from itertools import islice
 from typing import Any, TypeVar
 
-from ..postgres.statement import Query, Row
+from ..postgres.statement import Row
 
 T = TypeVar("T")
-
-
-def one(query: Query[T], rows: list[Row]) -> T:
-    """The only row, made into a value; raises ValueError for any other number of rows."""
-    (row,) = rows
-    return query.row(*row)
-
-
-def maybe(query: Query[T], rows: list[Row]) -> T | None:
-    """The only row made into a value, or None when there is none; raises ValueError for more."""
-    return one(query, rows) if rows else None
-
-
-def many(query: Query[T], rows: Iterable[Row]) -> list[T]:
-    """Every row made into a value."""
-    make = query.row
-    return [make(*row) for row in rows]
 
 
 def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) -> Callable[..., T]:

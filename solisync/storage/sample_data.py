@@ -10,7 +10,7 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.replays import ReceivedReplay
 from ..rules.sample_data import SeededPlayer
 from .replays import COLUMNS, SENT, sent
-from .rows import number, one
+from .rows import number
 
 PREFIX = "seeded_"  # a username is this and the number of the player, from 1 on
 
@@ -90,7 +90,7 @@ class NewReplay(NamedTuple):
 
 async def present(statements: Statements) -> Present:
     """Who is there already."""
-    return one(PRESENT, await statements.run(PRESENT))
+    return await statements.one(PRESENT)
 
 
 async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from .rows import many, maybe, one
 
 LATEST = Query(
     "admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False, row=int
@@ -38,19 +37,19 @@ ALL = Query(
 
 async def applied(statements: Statements) -> list[AppliedMigration]:
     """All migrations that were applied, the last first."""
-    return many(ALL, await statements.run(ALL))
+    return await statements.many(ALL)
 
 
 async def latest(statements: Statements) -> int:
     """The number of the newest migration that was applied, in a database that has the table of migrations."""
-    return one(LATEST, await statements.run(LATEST))
+    return await statements.one(LATEST)
 
 
 async def lock_latest(statements: Statements) -> int:
     """Like `latest`, with a commit that waits for all that the commits of players wait for."""
-    return maybe(LOCK_LATEST, await statements.run(LOCK_LATEST)) or 0
+    return await statements.maybe(LOCK_LATEST) or 0
 
 
 async def number(statements: Statements) -> int:
     """The number of the newest migration in any database; 0 when there is none."""
-    return await latest(statements) if one(EXISTS, await statements.run(EXISTS)) else 0
+    return await latest(statements) if await statements.one(EXISTS) else 0

@@ -12,7 +12,6 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
 from .accounts import LOCK
 from .rate_limits import Hit, counting
-from .rows import many, maybe
 
 MOST = 100  # live sessions of a player
 
@@ -188,8 +187,8 @@ async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, 
     no second is free for `exp`.
     """
     digest = sha256(verified_hash.encode()).hexdigest()
-    begin = (BEGIN_SESSION, user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)
-    return maybe(BEGIN_SESSION, await statements.run_all((LOCK, user_id), begin))
+    values = (user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)
+    return await statements.maybe(BEGIN_SESSION, *values, first=(LOCK, user_id))
 
 
 async def rotate(
@@ -212,12 +211,12 @@ async def log_out(statements: Statements, user_id: str, jti: str) -> bool:
 
 async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
     """End a live session of the player; False when they have no such session, None when they are gone."""
-    return maybe(END, await statements.run_all((LOCK, user_id), (END, user_id, session_id)))
+    return await statements.maybe(END, user_id, session_id, first=(LOCK, user_id))
 
 
 async def end_all(statements: Statements, user_id: str) -> int | None:
     """End every session of the player; returns how many, None when the player is gone."""
-    return maybe(END_ALL, await statements.run_all((LOCK, user_id), (END_ALL, user_id)))
+    return await statements.maybe(END_ALL, user_id, first=(LOCK, user_id))
 
 
 async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
@@ -226,7 +225,7 @@ async def listed(statements: Statements, user_id: str, access_expiry: int | None
     Current is the one whose latest access token has this `exp`.
     """
     rows = await statements.run(LIST, user_id, access_expiry)
-    return many(LIST, (row for row in rows if row[0] is not None)) if rows else None
+    return LIST.values(row for row in rows if row[0] is not None) if rows else None
 
 
 async def prune(statements: Statements, now: datetime, *, most: int) -> int:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.events import EndReason
-from .rows import many, maybe
 
 CHANNEL = "solisync"
 """The channel of LISTEN and NOTIFY."""
@@ -76,18 +75,18 @@ NOTIFY = Statement(
 
 async def start(statements: Statements, user_id: str, access_expiry: int) -> StreamStart | None:
     """What a stream begins with; None when there is no such player."""
-    return maybe(START, await statements.run(START, user_id, access_expiry))
+    return await statements.maybe(START, user_id, access_expiry)
 
 
 async def ended(statements: Statements, sessions: Sequence[tuple[str, str]]) -> dict[str, EndReason]:
     """Those of these sessions, pairs of a player and a session, that have ended, and why their streams end."""
     players, ids = zip(*sessions, strict=True)
-    return dict(many(ENDED, await statements.run(ENDED, [*players], [*ids])))
+    return dict(await statements.many(ENDED, [*players], [*ids]))
 
 
 async def revisions(statements: Statements, players: Sequence[str]) -> dict[str, str]:
     """The revisions of the progress of these players; of those who have never pushed there is none."""
-    return dict(many(REVISIONS, await statements.run(REVISIONS, [*players])))
+    return dict(await statements.many(REVISIONS, [*players]))
 
 
 async def notify(statements: Statements, messages: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known
 from ..rules.leaderboard import Bests, Standing
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import encoded, maybe
+from .rows import encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ PRUNE = Statement(
 
 async def pull(statements: Statements, user_id: str, access_expiry: int) -> Pulled | None:
     """The player's document, which the session of the access token is told; None when there is no such player."""
-    return maybe(PULL, await statements.run(PULL, user_id, access_expiry))
+    return await statements.maybe(PULL, user_id, access_expiry)
 
 
 async def pull_foreign(
@@ -175,12 +175,12 @@ async def pull_foreign(
 
 async def read(statements: Statements, user_id: str) -> Pulled | None:
     """The player's document, for no session; None when there is no such player."""
-    return maybe(READ, await statements.run(READ, user_id))
+    return await statements.maybe(READ, user_id)
 
 
 async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
     """Lock the player's row and read what a push needs; None when they are gone."""
-    return maybe(LOAD, await transaction.run_all((LOCK, user_id), (LOAD, user_id, access_expiry)))
+    return await transaction.maybe(LOAD, user_id, access_expiry, first=(LOCK, user_id))
 
 
 def saving(

@@ -9,7 +9,7 @@ from ..klondike import Status, Verdict
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.verdicts import VerdictAnswer
-from .rows import converted, maybe, nested
+from .rows import converted, nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,22 +167,22 @@ SHOW = Query(
 
 async def verdict(statements: Statements, replay_id: str) -> VerdictAnswer | None:
     """The verdict on a replay, which may be pending; None when there is no such replay."""
-    return maybe(VERDICT, await statements.run(VERDICT, replay_id))
+    return await statements.maybe(VERDICT, replay_id)
 
 
 async def timeline_tag(statements: Statements, replay_id: str) -> TimelineTag | None:
     """The entity tag of the timeline of a replay; None when there is no such replay."""
-    return maybe(TIMELINE_TAG, await statements.run(TIMELINE_TAG, replay_id))
+    return await statements.maybe(TIMELINE_TAG, replay_id)
 
 
 async def playback_source(statements: Statements, replay_id: str) -> PlaybackSource | None:
     """What the timeline of a replay is made of; None when it can't be played back, or there is no such replay."""
-    return maybe(PLAYBACK_SOURCE, await statements.run(PLAYBACK_SOURCE, replay_id))
+    return await statements.maybe(PLAYBACK_SOURCE, replay_id)
 
 
 async def stored_timeline(statements: Statements, after: str, end: str) -> StoredTimeline | None:
     """The first stored timeline of a replay whose id is above `after` and up to `end`."""
-    return maybe(STORED_TIMELINE, await statements.run(STORED_TIMELINE, after, end))
+    return await statements.maybe(STORED_TIMELINE, after, end)
 
 
 async def delete_timeline(statements: Statements, replay_id: str, etag: str, undo_places: Sequence[int]) -> None:
@@ -192,4 +192,4 @@ async def delete_timeline(statements: Statements, replay_id: str, etag: str, und
 
 async def show(statements: Statements, replay_id: str) -> CheckedReplay | None:
     """A replay with its verdict, and where it waits for the next."""
-    return maybe(SHOW, await statements.run(SHOW, replay_id))
+    return await statements.maybe(SHOW, replay_id)
