@@ -23,7 +23,7 @@ def disagreements(one: int, other: int) -> list[str]:
 def _answers(port: int, number: int) -> list[tuple[str, Any]]:
     player = Player(number)
     mine = {"Authorization": f"Bearer {player.access.decode()}"}
-    asked = [
+    asked: list[tuple[str, str, str, dict[str, str], Any]] = [
         ("me", "GET", "/api/me", mine, None),
         ("me without a token", "GET", "/api/me", {}, None),
         ("me with a refresh token", "GET", "/api/me", {"Authorization": f"Bearer {player.refresh}"}, None),
@@ -38,10 +38,10 @@ def _answers(port: int, number: int) -> list[tuple[str, Any]]:
         ("recent with nonsense", "GET", "/api/replays/recent?limit=x", {}, None),
         *(("refresh", "POST", "/api/auth/refresh", {}, {"refresh_token": player.refresh}) for _ in range(12)),
     ]
-    return [(what, _ask(port, *words, number)) for what, *words in asked]
+    return [(what, _ask(port, number, *words)) for what, *words in asked]
 
 
-def _ask(port: int, method: str, path: str, headers: dict[str, str], body: Any, number: int) -> tuple[int, str]:
+def _ask(port: int, number: int, method: str, path: str, headers: dict[str, str], body: Any) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     connection.request(
         method, path, None if body is None else json.dumps(body), {"X-Forwarded-For": f"192.0.2.{number}", **headers}

@@ -29,17 +29,17 @@ tokens = Tokens(settings.jwt_secret)
 app = Klein()
 
 
-class Connection(txpostgres.Connection):
+class Connection(txpostgres.Connection):  # type: ignore[misc]
     """A connection that prepares the statements when it connects."""
 
-    def connect(self, *arguments: Any, **options: Any) -> Deferred:
+    def connect(self, *arguments: Any, **options: Any) -> Deferred[Any]:
         statements = (accounts.PROFILE, sync.PULL, replays.FETCH)
         preparation = "; ".join(statement.preparation for statement in statements)
-        connecting = super().connect(*arguments, **options)
+        connecting: Deferred[Any] = super().connect(*arguments, **options)
         return connecting.addCallback(lambda _: self.runOperation(preparation)).addCallback(lambda _: self)
 
 
-class Pool(txpostgres.ConnectionPool):
+class Pool(txpostgres.ConnectionPool):  # type: ignore[misc]
     """A pool of as many connections as a process of solisync has."""
 
     connectionFactory = Connection
@@ -50,12 +50,12 @@ pool = Pool(None, f"host={os.environ['BENCH_DATABASE']} user=solisync dbname=pos
 
 
 def claims_of(request: Request) -> AccessClaims:
-    return tokens.read_access(request.getHeader("Authorization").removeprefix("Bearer "), datetime.now(UTC))
+    return tokens.read_access((request.getHeader("Authorization") or "").removeprefix("Bearer "), datetime.now(UTC))
 
 
 async def row_of(statement: Statement, *parameters: object) -> tuple[Any, ...]:
-    ((row),) = await pool.runQuery(statement.execution, parameters)
-    return row
+    rows: list[tuple[Any, ...]] = await pool.runQuery(statement.execution, parameters)
+    return rows[0]
 
 
 def answer(request: Request, body: bytes) -> bytes:
@@ -93,14 +93,15 @@ class QuietSite(Site):
 
     displayTracebacks = False
 
-    def log(self, request: Request) -> None:
+    def log(self, request: object) -> None:
         pass
 
 
 def main() -> None:
     """Open the pool, then listen."""
     site = QuietSite(app.resource())
-    pool.start().addCallback(lambda _: reactor.listenTCP(int(os.environ["BENCH_PORT"]), site, interface="127.0.0.1"))
+    port = int(os.environ["BENCH_PORT"])
+    pool.start().addCallback(lambda _: reactor.listenTCP(port, site, interface="127.0.0.1"))  # type: ignore[arg-type]
     reactor.run()
 
 

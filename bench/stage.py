@@ -171,7 +171,8 @@ class Stage(ExitStack):
         for route in routes:
             with generator.opened({"route": route, "port": server.port, "connections": 1}) as turn:
                 before = proxy.count
-                counts[route] = (proxy.count - before) / turn(0.4)["loads"][0]["count"]
+                requests = turn(0.4)["loads"][0]["count"]
+                counts[route] = (proxy.count - before) / requests
         server.stop()
         return counts
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import bcrypt
@@ -70,35 +71,38 @@ class Player:
         self.access, self.refresh = pair.access_token.encode(), pair.refresh_token
 
 
-def payload(size: int, *, user_id: str = NIL) -> dict:
+def payload(size: int, *, user_id: str = NIL) -> dict[str, Any]:
     """A payload to push of about `size` bytes, filled up with achievements and days of the daily challenge."""
-    stats = dict.fromkeys(("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins"), 40)
+    stats: dict[str, Any] = dict.fromkeys(
+        ("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins"), 40
+    )
     stats |= dict.fromkeys(("win_streak_current", "win_streak_best", "best_single_score", "lifetime_score"), 4000)
     stats |= {"avg_time_seconds": 310, "fastest_win_seconds": 95, "last_modified": "2026-11-20T11:59:00Z"}
+    history: list[str] = []
     progress = {
         "total_xp": 5600,
         "level": 10,
         "daily_challenge_last_completed": "2026-01-01",
         "daily_challenge_streak": 4,
-        "daily_challenge_history": [],
+        "daily_challenge_history": history,
         "weekly_goal_week_iso": "2026-W47",
         "weekly_goal_progress": {"win_5": 2},
         "unlocked_card_backs": [0, 3],
         "unlocked_backgrounds": [0],
         "last_modified": "2026-11-20T11:59:00Z",
     }
+    achievements: list[dict[str, Any]] = []
     document = {
         "user_id": user_id,
         "stats": stats,
-        "achievements": [],
+        "achievements": achievements,
         "progress": progress,
         "last_modified": "2026-11-20T11:59:00Z",
     }
     achievement = {"unlocked": True, "unlock_date": "2026-01-02T10:00:00Z", "reward_granted": True}
     while (missing := size - len(_compact(document))) > 0:
-        history = progress["daily_challenge_history"]
         if missing > 500 or len(history) > 100:
-            document["achievements"].append({"id": f"achievement_{len(document['achievements']):03}"} | achievement)
+            achievements.append({"id": f"achievement_{len(achievements):03}"} | achievement)
         else:
             history.append(str(datetime(2026, 1, 1).date() - timedelta(days=len(history))))
     return document
@@ -191,5 +195,5 @@ def _batches(rows: Iterator[str]) -> Iterator[io.StringIO]:
     yield io.StringIO("".join(batch))
 
 
-def _compact(document: dict) -> str:
+def _compact(document: dict[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
