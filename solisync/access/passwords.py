@@ -71,7 +71,7 @@ class Passwords:
 
     async def hash(self, password: bytes) -> str:
         """The bcrypt hash of `password`; raises Unavailable when the queue is full."""
-        return await self._run(lambda: bcrypt.hashpw(prehash(password), bcrypt.gensalt(self._cost)).decode("ascii"))
+        return await self._run(lambda: self._hash(password))
 
     async def hash_of_nothing(self) -> str:
         """The hash of a random password, which nobody knows."""
@@ -86,6 +86,20 @@ class Passwords:
         matches = await self._run(lambda: bcrypt.checkpw(prehash(password, cut=cut), expected))
         return matches and password_hash is not None
 
+    async def replace(self, current: bytes, password_hash: str, new: bytes, *, cut: bool = False) -> str | None:
+        """The hash of `new`, or None when `current` hasn't this hash. Raises Unavailable as `hash` does.
+
+        Both are one piece of work for the queue: else a flood of these would fill it with first halves, whose second
+        halves would then be rejected.
+        """
+
+        def work() -> str | None:
+            if not bcrypt.checkpw(prehash(current, cut=cut), password_hash.encode()):
+                return None
+            return self._hash(new)
+
+        return await self._run(work)
+
     @property
     def waiting(self) -> int:
         """The length of the queue."""
@@ -95,6 +109,9 @@ class Passwords:
         """Raise Unavailable when one more password would wait too long; worth asking before any work for it."""
         if not self._slots.tokens and (self.waiting + 1) * self._seconds_each / self._slots.limit > QUEUE_SECONDS:
             raise Unavailable(retry_after=int(QUEUE_SECONDS))
+
+    def _hash(self, password: bytes) -> str:
+        return bcrypt.hashpw(prehash(password), bcrypt.gensalt(self._cost)).decode("ascii")
 
     async def _run(self, work: Callable[[], T]) -> T:
         self.require_room()

@@ -158,6 +158,22 @@ def test_what_would_wait_too_long_is_declined(passwords, threads):
         deferred.addErrback(lambda _: None)
 
 
+def test_who_replaces_a_password_waits_once(passwords, threads):
+    """The current password is verified and the new one hashed in one turn of the queue, however full it is then."""
+    current = outcome(passwords.hash(b"12345678"))[1]
+    threads.run_one()
+    replacing = outcome(passwords.replace(b"12345678", current[0], b"87654321"))[1]
+    mistaken = outcome(passwords.replace(b"123456789", current[0], b"87654321"))[1]
+    others = [outcome(passwords.hash(b"12345678")) for _ in range(60)]
+    threads.run_one()
+    threads.run_one()
+    assert bcrypt.checkpw(b"87654321", replacing[0].encode())
+    assert mistaken == [None]
+    for deferred, _ in others:
+        deferred.addErrback(lambda _: None)
+        deferred.cancel()
+
+
 def test_a_slower_machine_takes_less(passwords, threads, clock):
     """The bound is in time: where a hash takes longer, fewer may wait."""
     for _ in range(40):

@@ -1,21 +1,15 @@
-"""Floods: endless bodies, crowds of logins, clients that don't stop asking, and more clients than can be counted."""
+"""Floods: endless bodies, clients that don't stop asking, and more clients than can be counted."""
 
 import os
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from random import Random
 
-import bcrypt
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred, ensureDeferred, gatherResults
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import Clock, deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.access import passwords
 from solisync.access.rate_limit import AUTH, REMEMBERED, RateLimiter
 from solisync.errors import TooMany
 from solisync.postgres.database import Database
@@ -23,17 +17,13 @@ from solisync.storage import STATEMENTS
 from solisync.web.wire.channel import LINGER_BYTES
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
 from tests.harness.concurrency import at_once
-from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
 from tests.harness.players import players
 from tests.harness.postgres import run_sql, truncate
-from tests.harness.processes import free_port
-from tests.harness.service import environment, ready
 
 MIB = 2**20
 BUSY = 10  # how many times slower than the targets a busy machine may be
-CORES = os.cpu_count() or 1
 
 
 # Bodies.
@@ -71,89 +61,6 @@ async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, fi
     assert list(tmp_path.iterdir()) == []
     assert watch.growth_mib < 20
     assert watch.p99("health") < 0.05 * BUSY
-
-
-# Logins.
-
-
-@pytest_twisted.async_fixture
-async def production(launch, reactor, empty_database):
-    """`solisync` itself, with bcrypt at its real cost."""
-    port = free_port()
-    variables = environment(empty_database, SOLISYNC_LISTEN=f"tcp:{port}:interface=127.0.0.1")
-    process = launch(Path(sys.executable).parent / "solisync", port=port, dsn=empty_database, **variables)
-    await ready(reactor, process.client())
-    return process
-
-
-def hashes_per_second(seconds):
-    """What bcrypt alone achieves with every core, in threads as polite as the service's."""
-    hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(passwords.COST))
-
-    def work(_):
-        os.setpriority(os.PRIO_PROCESS, 0, 10)  # of this thread
-        began, done = time.monotonic(), 0
-        while time.monotonic() < began + seconds:
-            bcrypt.checkpw(b"x", hashed)
-            done += 1
-        return done / (time.monotonic() - began)
-
-    with ThreadPoolExecutor(CORES) as executor:
-        return sum(executor.map(work, range(CORES)))
-
-
-def login(name="ann", password=PASSWORD):
-    """A login from an address that nobody had before."""
-    body = f'{{"username": "{name}", "password": "{password}"}}'
-    lines = [f"X-Forwarded-For: {new_address()}", f"Content-Length: {len(body)}"]
-    return head("POST", "/api/auth/login", *lines) + body.encode()
-
-
-async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
-    """Logins beyond what the cores can hash are declined, the others keep every core busy, and all else is quick."""
-    player = await production.player("ann")
-    bearer = f"Authorization: Bearer {player.tokens.access_token}"
-    asked = {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)}
-    count, seconds = 500, 4
-    ratios = []
-    alone = await deferToThread(hashes_per_second, seconds)
-    for _ in range(3):
-        watch = Watch(production, asked)
-        with running(watch):
-            began = time.process_time()
-            answers = await deferToThread(volley, production.port, [login() for _ in range(count)])
-            own = time.process_time() - began
-        before, alone = alone, await deferToThread(hashes_per_second, seconds)
-        served = [when for status, when in answers if status == 200]
-        ratios.append(len(served) / served[-1] / ((before + alone) / 2))
-        figure(
-            f"{count} logins: {len(served)} served, the last after {served[-1]:.1f} s, {len(served) / served[-1]:.2f}/s"
-            f" where bcrypt alone does {(before + alone) / 2:.2f}/s, {ratios[-1]:.0%}; {watch};"
-            f" the test itself took {own / served[-1]:.1%} of a core"
-        )
-        assert {status for status, _ in answers} <= {200, 503}
-        assert served[-1] < BUSY * passwords.QUEUE_SECONDS
-        assert watch.p99("health") < 0.05 * BUSY
-        assert watch.p99("me") < 0.1 * BUSY
-    assert max(ratios) > 0.3  # 0.9 where nobody else wants the cores
-
-
-async def test_abandoned_logins_are_not_hashed(production, reactor, figure):
-    """Logins whose clients hang up in the queue cost nothing: the next one doesn't wait for them."""
-    await production.player("ann")
-    began = time.monotonic()
-    await production.client().login("ann", PASSWORD)
-    alone = time.monotonic() - began
-    body = {"username": "ann", "password": PASSWORD}
-    waiting = [ensureDeferred(production.ask("POST", "/api/auth/login", body=body)) for _ in range(30)]
-    await deferLater(reactor, 4 * alone)
-    for abandoned in waiting:
-        abandoned.addErrback(lambda _: None)
-        abandoned.cancel()
-    began = time.monotonic()
-    await production.client().login("ann", PASSWORD)
-    figure(f"alone {alone:.2f} s, after 30 that hung up {time.monotonic() - began:.2f} s")
-    assert time.monotonic() - began < 10 * alone
 
 
 # Rate limits.

@@ -49,17 +49,23 @@ class NewPasswords:
 
     async def change(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
         """Replace the password, end every session and begin a new one."""
-        new = check_new_password(body.new_password)
-        verified = await self._verified(player, body.current_password)
-        replacement = await self.passwords.hash(new)
+        new, current = check_new_password(body.new_password), body.current_password.encode()
+        stored = await self._stored(player, current)
+        old = stored.password_hash
+        replacement = await self.passwords.replace(current, old, new, cut=stored.password_cut)
+        if replacement is None:
+            raise _wrong(player)
         record = self.tokens.record(self.now(), user_agent)
-        return await self.database.transact(self._change, player, verified.password_hash, replacement, record)
+        return await self.database.transact(self._change, player, old, replacement, record)
 
     async def make_codes(self, *, player: str, body: CodesRequest) -> RecoveryCodes:
         """Replace the player's recovery codes by new ones, which are shown this once."""
-        verified = await self._verified(player, body.current_password)
+        current = body.current_password.encode()
+        stored = await self._stored(player, current)
+        if not await self.passwords.verify(current, stored.password_hash, cut=stored.password_cut):
+            raise _wrong(player)
         codes = new_codes()
-        made_at = await self.database.autocommit(self._make_codes, player, verified.password_hash, codes)
+        made_at = await self.database.autocommit(self._make_codes, player, stored.password_hash, codes)
         if made_at is None:
             raise _refused()
         return RecoveryCodes(codes, made_at)
@@ -93,18 +99,14 @@ class NewPasswords:
         record = self.tokens.record(self.now(), user_agent)
         return await self.database.transact(self._reset, body.token, replacement, record)
 
-    async def _verified(self, player: str, password: str) -> Credentials:
-        """What is stored of a player who has given this as the current password; raises Unauthorized or NotFound."""
-        current = password.encode()
+    async def _stored(self, player: str, current: bytes) -> Credentials:
+        """What is stored of a player; raises NotFound, and Unauthorized for a password that is longer than any."""
         self.passwords.require_room()
         stored = await self.database.autocommit(accounts.credentials_of, player)
         if stored is None:
             raise NotFound("user_not_found")
-        if len(current) > PASSWORD_MAX_BYTES or not await self.passwords.verify(
-            current, stored.password_hash, cut=stored.password_cut
-        ):
-            audit("password change refused", user_id=player)
-            raise _refused()
+        if len(current) > PASSWORD_MAX_BYTES:
+            raise _wrong(player)
         return stored
 
     # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
@@ -184,3 +186,9 @@ class NewPasswords:
 
 def _refused() -> Unauthorized:
     return Unauthorized("invalid_credentials", "invalid credentials")
+
+
+def _wrong(player: str) -> Unauthorized:
+    """Log that the current password was wrong; returns the error."""
+    audit("password change refused", user_id=player)
+    return _refused()
