@@ -13,7 +13,7 @@ from pathlib import Path
 from . import report
 from .agreement import disagreements
 from .cells import CONNECTIONS
-from .comparisons import PEER_ROUTES, ROUTES, Comparison, Servers
+from .comparisons import OTHERS, PEER_ROUTES, ROUTES, Comparison, Servers
 from .pairs import Pairs, compare
 from .processes import memory_mib
 from .report import Result, Rows, say
@@ -40,7 +40,7 @@ class Run:
             peers = [route for route in PEER_ROUTES if route in arguments.only]
             self.trips["FastAPI"] = stage.round_trips(servers.generator, peers, module="bench.peer_fastapi")
             for comparison in servers.comparisons():
-                if comparison.one.route in arguments.only:
+                if comparison.one.route in arguments.only and comparison.other.server in arguments.beside:
                     self._compare(comparison, servers, rows)
             alone = [cell for cell in servers.alone() if cell.route.split(",")[0] in arguments.only]
             rows.measure(alone, rounds=3, seconds=2.0)
@@ -89,6 +89,9 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--mixed", type=int, default=0, metavar="N", help="see how memory grows in N mixed requests")
     parser.add_argument("--only", nargs="*", default=ROUTES, choices=ROUTES, metavar="ROUTE", help="only these routes")
+    parser.add_argument(
+        "--beside", nargs="*", default=OTHERS, choices=OTHERS, metavar="SERVER", help=f"only beside these, of {OTHERS}"
+    )
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times: how far are ratios apart?")
     parser.add_argument("--json", type=Path, default=Path(".dev/bench.json"), help="where the figures go")
     return parser.parse_args()

@@ -22,6 +22,8 @@ CONSTANT = ("health", "challenge", "recent", "leaderboard")  # routes that are a
 ON_TWO = ("me", "pull", "push", "health")  # routes that are measured with two workers
 ALONE = ("sessions", "verdict", "board", "upload", "analytics", "mix")
 
+OTHERS = ("FastAPI", "FastAPI, plain", "Klein", "solisync", "pgbench", "psycopg2", "bcrypt", "Klein, by wrk")
+
 SHORT = Plan(seconds=0.25, fewest=12, most=60)
 WHOLE_SECONDS = Plan(seconds=1.0, fewest=6, most=12)  # pgbench and wrk run for whole seconds
 HASHING = Plan(seconds=4.0, fewest=4, most=8)  # there are only a few logins in a second
