@@ -21,6 +21,7 @@ from jwt.algorithms import HMACAlgorithm
 
 from ..errors import Unauthorized
 from ..rules.accounts import TokenPair
+from ..rules.ids import is_id
 from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
 
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
@@ -178,6 +179,8 @@ def _seconds(moment: datetime) -> int:
 
 
 def _uuid(claim: object) -> str:
+    if isinstance(claim, str) and is_id(claim):  # as in all tokens of ours
+        return claim
     try:
         return str(UUID(claim))  # type: ignore[arg-type]
     except (ValueError, TypeError, AttributeError):

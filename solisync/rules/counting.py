@@ -43,10 +43,9 @@ class GameCounts(NamedTuple):
 
     def with_most_draws(self, other: "GameCounts") -> "GameCounts":
         """The counts with the higher wins of each draw mode, which merging may lower but a device may keep."""
-        return self._replace(
-            draw_one_wins=max(self.draw_one_wins, other.draw_one_wins),
-            draw_three_wins=max(self.draw_three_wins, other.draw_three_wins),
-        )
+        *rest, one, three, time = self
+        most = max(one, other.draw_one_wins), max(three, other.draw_three_wins)
+        return GameCounts._make((*rest, *most, time))
 
     def encode(self) -> str:
         """The counts as JSON, always spelled alike."""
@@ -116,13 +115,14 @@ def add(pushed: GameCounts, stored: GameCounts, known: Known) -> tuple[Basis, Ga
     had = known.reached_by(pushed)
     if not had:
         return Basis.MAXIMUM, stored
-    new = GameCounts(*(max(mine - max(its), 0) for mine, *its in zip(pushed, *had, strict=True)))
+    most = map(max, had[0], *had)
+    new = GameCounts(*[max(mine - its, 0) for mine, its in zip(pushed, most, strict=True)])
     if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some of them were counted before a merge lowered them
         new = new._replace(draw_one_wins=0, draw_three_wins=0)
-    six = (
+    six = [
         min(max(before + more, mine), most)
         for before, more, mine, most in zip(stored[:6], new[:6], pushed[:6], _MOST, strict=True)
-    )
+    ]
     base = max(had, key=lambda counts: (counts.games_won, counts.time))
     counts = GameCounts._make((*six, stored.time + max(pushed.time - base.time, 0)))
     return Basis.COUNTED, counts if _is_between(counts, stored, pushed) else _at_average(counts, stored, pushed)

@@ -12,6 +12,8 @@ _CANONICAL = re.compile(_HYPHENATED)
 
 def canonical_uuid(text: str) -> str | None:
     """A UUID in canonical spelling, given in that, as a URN (RFC 4122 §3), in braces or without hyphens; else None."""
+    if is_id(text):
+        return text
     match = _UUID.fullmatch(text)
     return str(UUID(match[1] or match[2] or match[3])) if match else None
 

@@ -49,6 +49,8 @@ def user_agent(header: str | None) -> str | None:
     """What a client calls itself, for people to read: the header User-Agent, decoded as Latin-1, in short."""
     if header is None:
         return None
+    if header.isascii() and header.isprintable():
+        return header[:USER_AGENT_LENGTH] or None
     with suppress(UnicodeDecodeError):  # bytes that are no UTF-8 stay Latin-1
         header = header.encode("latin-1").decode()
     text = "".join(character for character in header if unicodedata.category(character) != "Cc")
