@@ -13,7 +13,6 @@ this server and by one session at a time.
 
 from enum import Enum
 from functools import reduce
-from operator import ge
 from typing import NamedTuple
 
 import msgspec
@@ -39,7 +38,12 @@ class GameCounts(NamedTuple):
 
     def reaches(self, other: "GameCounts") -> bool:
         """Whether none of the counters that merging never lowers is below the other's."""
-        return all(map(ge, self[:4], other[:4]))
+        return (
+            self.games_played >= other.games_played
+            and self.games_won >= other.games_won
+            and self.lifetime_score >= other.lifetime_score
+            and self.total_xp >= other.total_xp
+        )
 
     def with_most_draws(self, other: "GameCounts") -> "GameCounts":
         """The counts with the higher wins of each draw mode, which merging may lower but a device may keep."""
