@@ -7,6 +7,7 @@ alternatives.
 import argparse
 import math
 import statistics
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -22,39 +23,44 @@ from .world import TOWN, populate
 
 
 class Run:
-    """One run of the benchmark on processes of its own."""
+    """One run of the benchmark, on processes of its own; the figures of all turns are added to `rows`."""
 
-    def __init__(self, arguments: argparse.Namespace, rows: Rows) -> None:
+    def __init__(self, rows: Rows) -> None:
         self.compared: list[tuple[Comparison, Pairs]] = []
+        self.trips: dict[str, dict[str, float]] = {}  # to the database, of each server for a request to each route
+        self.other: dict[str, float] = {}
+        self._rows = rows
+
+    def execute(self, *, routes: Sequence[str], beside: Sequence[str], mixed: int) -> None:
+        """Measure these routes, compare them with these servers, and send so many mixed requests at the end."""
         with Stage(TOWN) as stage:
             say("starting")
-            self.other = stage.measure_starts()
-            two = stage.open(workers=2)
+            self.other |= stage.measure_starts()
+            servers = Servers(stage, stage.open(workers=2))
             self.other["load_seconds"] = stage.load_seconds
-            servers = Servers(stage, two)
             if wrong := disagreements(servers.solisync.port, servers.fastapi.port):
                 raise SystemExit("FastAPI answers differently:\n" + "\n".join(wrong))
             populate(stage.dsn, TOWN)
             say("counting round trips")
-            self.trips = {"solisync": stage.round_trips(servers.generator, arguments.only)}
-            peers = [route for route in PEER_ROUTES if route in arguments.only]
+            peers = [route for route in PEER_ROUTES if route in routes]
+            self.trips["solisync"] = stage.round_trips(servers.generator, routes)
             self.trips["FastAPI"] = stage.round_trips(servers.generator, peers, module="bench.peer_fastapi")
             for comparison in servers.comparisons():
-                if comparison.one.route in arguments.only and comparison.other.server in arguments.beside:
-                    self._compare(comparison, servers, rows)
-            alone = [cell for cell in servers.alone() if cell.route.split(",")[0] in arguments.only]
-            rows.measure(alone, rounds=3, seconds=2.0)
-            if arguments.mixed:
-                self._mix(servers, arguments.mixed)
+                if comparison.one.route in routes and comparison.other.server in beside:
+                    self._compare(comparison, servers)
+            alone = [cell for cell in servers.alone() if cell.route.split(",")[0] in routes]
+            self._rows.measure(alone, rounds=3, seconds=2.0)
+            if mixed:
+                self._mix(servers, mixed)
             self.other["peak_mib"] = memory_mib(servers.solisync.pid, "VmHWM")
             self.other["peer_peak_mib"] = memory_mib(servers.fastapi.pid, "VmHWM")
 
-    def _compare(self, comparison: Comparison, servers: Servers, rows: Rows) -> None:
+    def _compare(self, comparison: Comparison, servers: Servers) -> None:
         with servers.pinned() if comparison.pinned else nullcontext():
             pairs = compare(comparison.one, comparison.other, comparison.plan)
         say(f"{comparison}: {pairs.ratio('rate')} in {len(pairs)} pairs")
         self.compared.append((comparison, pairs))
-        rows.add_pairs(comparison.one, comparison.other, pairs)
+        self._rows.add_pairs(comparison.one, comparison.other, pairs)
 
     def _mix(self, servers: Servers, most: int) -> None:
         say(f"{most} mixed requests")
@@ -69,7 +75,9 @@ def main() -> None:
     """Run the benchmark."""
     arguments = parse()
     gathered = Rows()
-    runs = [Run(arguments, gathered) for _ in range(arguments.repeat)]
+    runs = [Run(gathered) for _ in range(arguments.repeat)]
+    for run in runs:
+        run.execute(routes=arguments.only, beside=arguments.beside, mixed=arguments.mixed)
     rows = gathered.medians()
     for row in rows:
         if row["route"] in runs[0].trips.get(row["server"], {}):
@@ -77,8 +85,8 @@ def main() -> None:
     other = {name: statistics.median(run.other[name] for run in runs) for name in runs[0].other}
     results: list[Result] = []
     for compared in zip(*(run.compared for run in runs), strict=True):
-        comparison = compared[0][0]
-        results += report.ratios(str(comparison), [pairs for _, pairs in compared], comparison.rate, comparison.cpu)
+        (comparison, *_), repeats = zip(*compared, strict=True)
+        results += report.ratios(str(comparison), repeats, comparison.rate, comparison.cpu)
     results += report.others(rows, other)
     print(report.text(rows, other, results))
     report.write(arguments.json, rows, other, results)

@@ -160,7 +160,9 @@ class Stage(ExitStack):
         user = unprivileged_user() if os.geteuid() == 0 else None
         return find_binaries(self.data_dir, user) / name
 
-    def round_trips(self, generator: Generator, routes: list[str], *, module: str | None = None) -> dict[str, float]:
+    def round_trips(
+        self, generator: Generator, routes: Sequence[str], *, module: str | None = None
+    ) -> dict[str, float]:
         """Count the round trips to the database for a request, of solisync or of the yardstick `module`."""
         proxy = self.proxy()
         if module is None:
