@@ -12,7 +12,7 @@ from tests.fire.browser import Browser
 SHOWN = """[...document.querySelectorAll('.opblock-summary')].map(summary =>
   summary.querySelector('.opblock-summary-method').textContent + ' ' +
   summary.querySelector('[data-path]').dataset.path)"""
-OPEN_ALL = "document.querySelectorAll('.opblock-summary-control').forEach(control => control.click())"
+OPERATIONS = "[...document.querySelectorAll('.opblock')].map(operation => operation.id)"
 PROPOSED = (
     "health-live_alias", "challenge-daily_challenge", "sessions-login", "sync-push", "sync-pull", "leaderboard-opt_in",
     "leaderboard-leaderboard", "replays-upload_replay", "replays-recent_replays", "analytics-report",
@@ -47,7 +47,7 @@ def ours(url, server):
 
 
 async def test_the_page_shows_every_route_and_breaks_no_rule(server, browser, figure):
-    """With everything on it unfolded there is no error, no warning and no request to elsewhere."""
+    """Whatever is unfolded on it, there is no error, no warning and no request to elsewhere."""
     paths = (await server.ask("GET", "/api/openapi.json")).json["paths"]
     routes = [f"{method.upper()} {path}" for path, operations in paths.items() for method in operations]
     began = time.monotonic()
@@ -58,8 +58,10 @@ async def test_the_page_shows_every_route_and_breaks_no_rule(server, browser, fi
         figure(f"{len(routes)} routes on the screen {time.monotonic() - began:.1f} s after a browser first asked")
         assert browser.evaluate("document.title") == "solisync – the HTTP interface"
         assert sorted(browser.evaluate(SHOWN)) == sorted(routes)
-        browser.evaluate(OPEN_ALL)
-        browser.wait(f"document.querySelectorAll('.opblock .responses-wrapper').length === {len(routes)}")
+        for operation in browser.evaluate(OPERATIONS):  # one by one: Swagger UI draws all that is unfolded each time
+            browser.click(f"#{operation} .opblock-summary-control")
+            browser.wait(f"document.querySelector('#{operation} .responses-wrapper') && true")
+            browser.click(f"#{operation} .opblock-summary-control")
         assert browser.complaints == []
         assert [url for url in browser.requested if not ours(url, server)] == []
         # The same eyes do see what is forbidden.
