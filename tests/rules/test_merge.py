@@ -269,6 +269,22 @@ def test_the_same_achievement_twice_in_one_push():
     assert plain(push(pushed))["achievements"] == [achievement(True, new=1, other=[2])]
 
 
+def test_what_both_sides_list_alike_comes_out_in_order_and_once():
+    """Two equal lists that are out of order, or that name something twice, are put in order like any others."""
+    days = ["2026-01-03", "2026-01-01", "2026-01-03"]
+    achievements = [
+        {"id": name, "unlocked": unlocked, "unlock_date": None, "reward_granted": False}
+        for name, unlocked in (("b", False), ("a", True), ("b", True))
+    ]
+    side = example(
+        achievements=achievements, progress__daily_challenge_history=days, progress__unlocked_card_backs=[2, 0, 2]
+    )
+    merged = plain(merge(side, side, NOW)[0])
+    assert [(each["id"], each["unlocked"]) for each in merged["achievements"]] == [("a", True), ("b", True)]
+    assert merged["progress"]["daily_challenge_history"] == ["2026-01-01", "2026-01-03"]
+    assert merged["progress"]["unlocked_card_backs"] == [0, 2]
+
+
 def test_history_keeps_the_newest_365_days():
     """Older dates leave when there are more."""
     days = [f"{year}-{month:02d}-{day:02d}" for year in (2024, 2025) for month in range(1, 13) for day in range(1, 29)]
