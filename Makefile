@@ -71,7 +71,7 @@ test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or s
 soak: venv  ## run the service at half of its capacity for 30 minutes (MINUTES=… for another time), and report what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
-bench: benchable  ## measure the speed of every route, and compare it with the limit and with FastAPI (OPTIONS='--rounds 5 …')
+bench: benchable  ## measure the speed of every route, and compare it with the limit and with FastAPI (OPTIONS='--only me push …')
 	$(BIN)/python -m bench $(OPTIONS)
 
 bench-growth: benchable  ## measure what a million players cost each route, compared with a thousand
