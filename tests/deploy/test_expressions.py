@@ -7,24 +7,29 @@ from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import smoke
 from tests.deploy.promql import named, panels, queries, rules
+from tests.harness.console import Console
 from tests.harness.constants import ROOT
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port
 from tests.harness.scraping import Scraped
 
-pytestmark = pytest.mark.long
 TOLD_BY_PROMETHEUS = {"up", "job", "instance"}
 DOCS = (ROOT / "docs" / "metrics.md").read_text("utf-8")
 QUESTIONS = re.findall(r"\| `(.+)` \|$", DOCS.partition("\n## Questions\n")[2].partition("\n## ")[0], re.MULTILINE)
 
 
 async def after_a_session(serve, reactor, dsn):
-    """What a scrape has after a whole session and a request that took no route: the labels of each sample, by name."""
+    """What a scrape has after a whole session, a request that took no route, and a refused admin.
+
+    These are the labels of each sample, by name.
+    """
     truncate(dsn)
-    port = free_port()
-    process = await serve(dsn, SOLISYNC_METRICS_LISTEN=f"tcp:{port}:interface=127.0.0.1")
+    port, admin_port = free_port(), free_port()
+    listen = {"SOLISYNC_METRICS_LISTEN": port, "SOLISYNC_ADMIN_LISTEN": admin_port}
+    process = await serve(dsn, **{name: f"tcp:{number}:interface=127.0.0.1" for name, number in listen.items()})
     await smoke(process.url, reactor)
     await process.ask("GET", "/nowhere")
+    await Console(admin_port, None).ask("POST", "/session", {"name": "nobody", "code": "123456"})
     await deferLater(reactor, 1.5)  # gauges are set once a second
     found = {}
     for name, labels in await Scraped(process, port).numbers():
@@ -32,6 +37,7 @@ async def after_a_session(serve, reactor, dsn):
     return found
 
 
+@pytest.mark.long
 async def test_every_expression_names_what_there_is(serve, reactor, shared_dsn):
     """Its metrics and labels are in a scrape, and every value or pattern for a label fits a sample that is there.
 
