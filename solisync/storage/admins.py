@@ -49,8 +49,8 @@ PUT_CODE = Query(
 )
 
 # One statement: of any number of these with one code, exactly one deletes it and begins a session. A wrong code counts
-# against the right one, whoever sends it. The statement locks the admin before the code, because REMOVE does, whose
-# cascade deletes codes. In the opposite order, the two could wait for each other.
+# against the right one, whoever sends it. The statement locks the admin before the code. REMOVE locks the two in this
+# order too, because its cascade deletes codes. In the opposite order, the two statements could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""
