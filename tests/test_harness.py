@@ -1,7 +1,6 @@
 """What the tests themselves stand on: no failure and no log is lost, and children can be interrupted."""
 
 import ast
-import contextlib
 import json
 import os
 import signal
@@ -19,7 +18,7 @@ from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, anew
 from tests.harness.forking import fork
-from tests.harness.processes import alive, clean_environment, run, wait_until_ready, workers
+from tests.harness.processes import alive, clean_environment, descriptors, run, wait_until_ready, workers
 
 EVERY_DAY = (
     ".",
@@ -207,11 +206,7 @@ def test_a_forked_process_that_a_signal_ends_says_so(number):
 
 def sockets(pid):
     """The sockets and pipes that a process has."""
-    names = set()
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            names.add(os.readlink(file))
-    return {name for name in names if name.startswith(("socket:", "pipe:"))}
+    return {name for name in descriptors(pid) if name.startswith(("socket:", "pipe:"))}
 
 
 async def test_workers_of_a_forked_service_are_as_started_ones(serve, shared_dsn, full):

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 from twisted.internet.task import deferLater
 
@@ -19,7 +18,7 @@ from tests.harness.constants import SECRET
 from tests.harness.entry_points import CHECKER
 from tests.harness.payloads import REPLAY_HEADER
 from tests.harness.players import players
-from tests.harness.processes import PROC, alive
+from tests.harness.processes import PROC, alive, descriptors
 
 UNREADABLE = encoded({**REPLAY_HEADER, "mode": "Zen"})
 
@@ -246,16 +245,14 @@ async def test_a_checker_knows_no_secret(checking, reactor, monkeypatch):
     """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
     monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", checker_process.COMMAND)
     await checking()
-    await until(reactor, lambda: checkers(os.getpid()))
-    (pid,) = checkers(os.getpid())
+    (pid,) = await until(reactor, lambda: checkers(os.getpid()))
     known = (PROC / str(pid) / "cmdline").read_bytes() + (PROC / str(pid) / "environ").read_bytes()
     assert SECRET.encode() not in known
     assert b"canary" not in known
     assert [line.split(b"=")[0] for line in (PROC / str(pid) / "environ").read_bytes().split(b"\0")[:-1]] == [
         b"PYTHONPATH"
     ]
-    fds = Path(f"/proc/{pid}/fd")
-    await until(reactor, lambda: all(os.readlink(link).startswith("pipe:") for link in fds.iterdir()))
+    await until(reactor, lambda: all(target.startswith("pipe:") for target in descriptors(pid)))
     await until(reactor, lambda: os.getpriority(os.PRIO_PROCESS, pid) == 19)
 
 

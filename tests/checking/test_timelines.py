@@ -18,11 +18,11 @@ from solisync.errors import Unavailable
 from solisync.klondike import ENGINE_VERSION, check, make_timeline
 from solisync.postgres.database import Database
 from solisync.web.one_at_a_time import WAITING
-from tests.checking.uploads import command_line, encoded, endless, game, upload
+from tests.checking.uploads import encoded, endless, game, upload
 from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE
 from tests.harness.http_requests import new_address
-from tests.harness.processes import children
+from tests.harness.processes import children, command_line
 from tests.klondike.vectors import wins
 
 STORE = """

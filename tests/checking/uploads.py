@@ -1,12 +1,11 @@
 """Replays to check: won games of the game's own engine, and what to do with them."""
 
-import contextlib
 import copy
 import json
 from uuid import uuid4
 
 from tests.harness.concurrency import until
-from tests.harness.processes import PROC, children
+from tests.harness.processes import children, command_line
 from tests.klondike.vectors import wins
 
 SEARCH_FOR_ALL_THERE_IS = 3_000  # clicks on the stock that were all undone, which nobody can sort out in 5 s
@@ -15,13 +14,6 @@ SEARCH_FOR_ALL_THERE_IS = 3_000  # clicks on the stock that were all undone, whi
 def checkers(pid):
     """The checker processes of a process."""
     return {child for child in children(pid) if b"checker" in command_line(child)}
-
-
-def command_line(pid):
-    """The words by which a process was started; empty if it is gone."""
-    with contextlib.suppress(OSError):
-        return (PROC / str(pid) / "cmdline").read_bytes()
-    return b""
 
 
 def game(number=0, *, undo=False, **changes):

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.harness.constants import PATIENCE
+from tests.harness.processes import descriptors
 
 TICK_SECONDS = 0.05
 TICKS = 20  # in which each connection sends one byte
@@ -203,15 +204,7 @@ def rss(pid):
 
 def regular_files(pid):
     """What a process has open that is neither a socket nor a pipe nor a device."""
-    found = set()
-    for link in (Path("/proc") / str(pid) / "fd").iterdir():
-        try:
-            target = str(link.readlink())
-        except OSError:  # closed meanwhile
-            continue
-        if target.startswith("/") and not target.startswith("/dev/"):
-            found.add(target)
-    return found
+    return {name for name in descriptors(pid) if name.startswith("/") and not name.startswith("/dev/")}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -180,6 +180,22 @@ def children(pid):
     return [int(child) for child in (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()]
 
 
+def command_line(pid, file="cmdline"):
+    """The words by which a process was started, each with a zero byte after it; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return (PROC / str(pid) / file).read_bytes()
+    return b""
+
+
+def descriptors(pid):
+    """What the descriptors of a process refer to, such as "pipe:[123]", less those that are closed meanwhile."""
+    found = set()
+    for link in (PROC / str(pid) / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(link))
+    return found
+
+
 def kill(pid, how=signal.SIGKILL):
     """Send a signal, unless the process has gone."""
     if alive(pid):
@@ -207,13 +223,8 @@ def postmaster(data_dir):
 
 
 def workers(process):
-    """The process ids of a supervisor's workers."""
-    found = set()
-    for pid in children(process.pid):
-        names = [(PROC / str(pid) / name).read_bytes() for name in ("cmdline", "comm")]  # the latter of a forked one
-        if any(b"worker" in name for name in names):
-            found.add(pid)
-    return found
+    """The process ids of a supervisor's workers; those of forked ones are known by their names."""
+    return {pid for pid in children(process.pid) if b"worker" in command_line(pid) + command_line(pid, "comm")}
 
 
 def wait_until_ready(process, count):
