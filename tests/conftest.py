@@ -34,7 +34,7 @@ from tests.harness.entry_points import launch_service
 from tests.harness.files_in_memory import keep_files_in_memory
 from tests.harness.http_requests import pool
 from tests.harness.postgres import KEPT, QUICK, copy_cluster, run_sql, truncate
-from tests.harness.processes import launching, reset_ignored_interrupt
+from tests.harness.processes import launching, reset_ignored_signals
 from tests.harness.service import POOL_SIZE, ready, start
 
 TEST_SECONDS = 5 * PATIENCE
@@ -95,7 +95,7 @@ def pytest_generate_tests(metafunc):
 
 def pytest_configure(config):
     gc.disable()  # until the tests are collected, which makes hardly any garbage
-    reset_ignored_interrupt()
+    reset_ignored_signals()
     passwords._thread = SimpleNamespace(lowered=True)  # beside busy loops a real hash would take 15 s at low priority
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)

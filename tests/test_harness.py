@@ -51,19 +51,24 @@ def test_after(): pass
 
 INTERRUPTIBLE = """
 import os, signal, subprocess, sys
+import pytest
 from tests.harness.constants import PATIENCE
 from tests.harness.processes import Process, run
 
-CHILD = (sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGINT))")
+CHILD = (sys.executable, "-c", "import signal; print(*map(signal.getsignal, (signal.SIGINT, signal.SIGHUP)))")
+
+def takes_both(shown):
+    return "default_int_handler" in shown and shown.endswith(" 0")  # 0 is SIG_DFL
 
 def test_children_can_be_interrupted(tmp_path):
-    assert "default_int_handler" in run(*CHILD).out[0]
+    assert takes_both(run(*CHILD).out[0])
     process = Process(CHILD, dict(os.environ), tmp_path / "log")
     assert process.popen.wait(PATIENCE) == 0
-    assert "default_int_handler" in process.log
+    assert takes_both(process.log.strip())
 
-def test_the_tests_cannot():
-    os.kill(os.getpid(), signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_the_tests_cannot(number):
+    os.kill(os.getpid(), number)
 """
 LEAKING = """
 import os
@@ -76,7 +81,12 @@ def test_that_logs_a_secret(logs, figure, number):
     figure(f"figure {number} of {worker}")
     (logs / f"{worker}.log").write_text(f"key is {SECRET}")
 """
-IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+IGNORING = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def run_tests(directory, source, *before, options=()):
@@ -90,7 +100,7 @@ def run_tests(directory, source, *before, options=()):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """What pytest prints of both, with SIGINT ignored, as a script starts `make test &`."""
+    """What pytest prints of both, with SIGINT and SIGHUP ignored, as by `nohup make test &` in a script."""
     source = LOST + INTERRUPTIBLE
     return run_tests(tmp_path_factory.mktemp("inner"), source, sys.executable, "-c", IGNORING)
 
@@ -99,12 +109,12 @@ def test_a_failure_lost_in_a_cycle_fails_its_own_test(shown):
     """A Deferred that failed unseen, and that only the garbage collector finds, fails the test that dropped it."""
     assert "::test_that_loses_a_failure - AssertionError" in shown, shown
     assert "ValueError: lost in a cycle" in shown
-    assert "5 passed, 1 error" in shown
+    assert "6 passed, 1 error" in shown
 
 
 def test_children_can_be_interrupted_where_the_tests_cannot(shown):
-    """With SIGINT ignored, a child has the default handler all the same."""
-    for name in ("test_children_can_be_interrupted", "test_the_tests_cannot"):
+    """With SIGINT and SIGHUP ignored, a child takes both as usual all the same."""
+    for name in ("test_children_can_be_interrupted", "test_the_tests_cannot[1]", "test_the_tests_cannot[2]"):
         assert f"::{name} PASSED" in shown, shown
 
 

@@ -22,16 +22,17 @@ _numbers = itertools.count(1)
 _reserved = deque(maxlen=50)  # more ports than one test needs
 
 
-def reset_ignored_interrupt():
-    """Let children of this process take SIGINT as usual, also when it was started with SIGINT ignored.
+def reset_ignored_signals():
+    """Let children of this process take SIGINT and SIGHUP as usual, also when it was started with them ignored.
 
-    A shell without job control starts `make test &` so, an ignored signal outlives exec, and then Python installs no
-    handler: every test of Ctrl-C would wait for a process that can't be interrupted. A signal with a handler is reset
-    by exec instead, so this process gets one that does nothing, and goes on ignoring SIGINT. (`restore_signals` of
-    subprocess leaves SIGINT alone, and a `preexec_fn` may hang where other threads run.)
+    A shell without job control starts `make test &` without SIGINT, and `nohup make test` is without SIGHUP. An ignored
+    signal outlives exec: every test of Ctrl-C or of a closed terminal would wait for a process that doesn't notice. A
+    signal with a handler is reset by exec instead, so this process gets one that does nothing, and goes on ignoring the
+    signal. (`restore_signals` of subprocess leaves both alone, and a `preexec_fn` may hang where other threads run.)
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, lambda number, frame: None)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
 
 
 def clean_environment(**variables):
