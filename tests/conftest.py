@@ -28,7 +28,7 @@ from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked
 from tests.harness.compiled_rules import compile_rules_once
-from tests.harness.concurrency import until
+from tests.harness.concurrency import then_a_new_turn, until
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import launch_service
 from tests.harness.files_in_memory import keep_files_in_memory
@@ -96,6 +96,7 @@ def pytest_generate_tests(metafunc):
 def pytest_configure(config):
     gc.disable()  # until the tests are collected, which makes hardly any garbage
     reset_ignored_signals()
+    pytest_twisted.blockon_default = then_a_new_turn(pytest_twisted.blockon_default)
     passwords._thread = SimpleNamespace(lowered=True)  # beside busy loops a real hash would take 15 s at low priority
     if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)

@@ -70,6 +70,44 @@ def test_children_can_be_interrupted(tmp_path):
 def test_the_tests_cannot(number):
     os.kill(os.getpid(), number)
 """
+STALE = """
+import os, socket
+import pytest
+from twisted.internet import reactor
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory
+from twisted.internet.task import deferLater
+
+class Reader(FileDescriptor):
+    def __init__(self, descriptor, ended):
+        super().__init__(reactor)
+        self.fileno, self.connectionLost = lambda: descriptor, ended
+        self.startReading()
+
+async def test_two_pipes_end_at_once():
+    over = Deferred()
+    pipes = [os.pipe() for _ in range(2)]
+    def close(_):
+        for reader, (output, _) in zip(readers, pipes):
+            reader.stopReading()
+            os.close(output)
+        over.callback(None)
+    readers = [Reader(output, close) for output, _ in pipes]
+    for _, theirs in pipes:
+        os.close(theirs)
+    await over
+
+@pytest.fixture(scope="module")
+def ports():
+    return [reactor.listenTCP(0, Factory(), interface="127.0.0.1") for _ in range(4)]
+
+async def test_the_next_ports_stay_open(ports):
+    await deferLater(reactor, 0.01)
+    for port in ports:
+        with socket.create_connection(("127.0.0.1", port.getHost().port)):
+            await port.stopListening()
+"""
 LEAKING = """
 import os
 import pytest
@@ -101,7 +139,7 @@ def run_tests(directory, source, *before, options=()):
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     """What pytest prints of both, with SIGINT and SIGHUP ignored, as by `nohup make test &` in a script."""
-    source = LOST + INTERRUPTIBLE
+    source = LOST + INTERRUPTIBLE + STALE
     return run_tests(tmp_path_factory.mktemp("inner"), source, sys.executable, "-c", IGNORING)
 
 
@@ -109,13 +147,18 @@ def test_a_failure_lost_in_a_cycle_fails_its_own_test(shown):
     """A Deferred that failed unseen, and that only the garbage collector finds, fails the test that dropped it."""
     assert "::test_that_loses_a_failure - AssertionError" in shown, shown
     assert "ValueError: lost in a cycle" in shown
-    assert "6 passed, 1 error" in shown
+    assert "8 passed, 1 error" in shown
 
 
 def test_children_can_be_interrupted_where_the_tests_cannot(shown):
     """With SIGINT and SIGHUP ignored, a child takes both as usual all the same."""
     for name in ("test_children_can_be_interrupted", "test_the_tests_cannot[1]", "test_the_tests_cannot[2]"):
         assert f"::{name} PASSED" in shown, shown
+
+
+def test_an_event_for_a_closed_pipe_harms_no_other_test(shown):
+    """Of two pipes that end in the same turn of the reactor, the first closes both; the next test opens ports."""
+    assert "::test_the_next_ports_stay_open PASSED" in shown, shown
 
 
 def test_what_two_processes_log_and_measure_is_seen(tmp_path):

@@ -1,5 +1,6 @@
 """Work in several threads at once, and waiting for what sends no event."""
 
+import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,6 +26,23 @@ async def gather(width, send, items):
     gate = DeferredSemaphore(width)
     jobs = [gate.run(lambda item=item: Deferred.fromCoroutine(send(item))) for item in items]
     return await gatherResults(jobs, consumeErrors=True)
+
+
+def then_a_new_turn(blockon):
+    """`blockon` of pytest-twisted, after which its caller goes on in a new turn of the reactor.
+
+    By itself it goes on in the callback of an event, while others that came with it are yet to be handled. The reactor
+    knows those by their descriptors. If one of them is the end of a pipe that has just been closed, the next file of
+    that number is closed for it: such as the port of the service that the next test starts.
+    """
+
+    @functools.wraps(blockon)
+    def block(deferred):
+        from twisted.internet import reactor
+
+        return blockon(deferred.addBoth(lambda result: deferLater(reactor, 0, lambda: result)))
+
+    return block
 
 
 def wait_for(condition, seconds=PATIENCE):
