@@ -314,8 +314,7 @@ def no_old_connections():
 def shared_service(reactor, shared_dsn):
     settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
-    pool_of_service = running.service._database.pool  # still filling, it would open files that a test counts
-    whole = until(reactor, lambda: pool_of_service.idle == running.service._settings.database_connections)
+    whole = until(reactor, lambda: running.at_rest)  # else it would open files that a test counts
     pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
     running.keeps_connections = True
     yield running

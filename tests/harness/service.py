@@ -93,6 +93,11 @@ class Running(Reachable):
         super().__init__(service.address.port, dsn)
         self.service = service
 
+    @property
+    def at_rest(self):
+        """Whether all connections to the database are there, and no work uses one."""
+        return self.service._database.pool.idle == self.service._settings.database_connections
+
 
 def begin(reactor, dsn, *, settings=None, **options):
     """Start a service of the test's own, which is yet to get ready."""

@@ -1,9 +1,11 @@
 """A database with a table of numbered notes: the statements on it, and what tests do in it and see of it."""
 
+from contextlib import AbstractContextManager
+
 from twisted.internet.defer import Deferred
 
 from solisync.postgres.statement import Statement
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import connect, run_sql
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 ADD = Statement("add", "INSERT INTO notes VALUES ($1::int)")
@@ -13,21 +15,40 @@ ADD_AND_DIVIDE = Statement(
 )
 SLEEP = Statement("sleep", "SELECT pg_sleep($1::float8)")
 LOCK = Statement("lock_note", "SELECT n FROM notes WHERE n = $1::int FOR UPDATE")
+WAIT = Statement("wait", "SELECT pg_advisory_xact_lock_shared(1)")  # while somebody holds up, see below
 SET = Statement("set_locally", "SELECT set_config($1::text, $2::text, true)")
 SHOW = Statement("show", "SELECT current_setting($1::text)")
 FAIL = Statement("fail", "SELECT fail($1::text)")
 FAR = Statement("far", "VALUES ('2026-01-01'::timestamptz), ('20000-01-01'::timestamptz)")
-STATEMENTS = (PID, FAR, ADD, ADD_AND_DIVIDE, SLEEP, LOCK, SET, SHOW, FAIL)
+STATEMENTS = (PID, FAR, ADD, ADD_AND_DIVIDE, SLEEP, LOCK, WAIT, SET, SHOW, FAIL)
 
 SCHEMA = """
     CREATE TABLE notes (n int);
     CREATE FUNCTION fail(code text) RETURNS void LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION USING ERRCODE = code; END $$;
-    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END $$;
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
     CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.n >= 1000) EXECUTE FUNCTION wait();
 """
-SLOW = 1000  # committing a note of this number takes 0.2 s
+SLOW = 1000  # a note of this number can't be committed while somebody holds the lock:
+HOLD_UP = "SELECT pg_advisory_xact_lock(1)"
+
+
+class Holding(AbstractContextManager):
+    """A transaction of somebody else that has run a statement."""
+
+    def __init__(self, dsn, statement=HOLD_UP):
+        self._connection = connect(dsn)
+        self._cursor = self._connection.cursor()
+        self._cursor.execute("BEGIN")
+        self._cursor.execute(statement)
+
+    def end(self):
+        self._connection.close()
+
+    def __exit__(self, *_):
+        self.end()
 
 
 def started(coroutine):
@@ -41,6 +62,12 @@ def backends(dsn):
         "SELECT pid, state FROM pg_stat_activity"
         " WHERE datname = current_database() AND application_name = 'solisync' ORDER BY 1",
     )
+
+
+def waiting(dsn):
+    """The process ids of the connections to this database that wait for a lock."""
+    asking = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return [number for (number,) in run_sql(dsn, asking)]
 
 
 def notes(dsn):

@@ -6,11 +6,12 @@ import time
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
+from twisted.internet.task import deferLater
 
 from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres.statement import Statement
 from solisync.postgres.times import PoolTimes
-from tests.harness.concurrency import wait_for
+from tests.harness.concurrency import until, wait_for
 from tests.harness.postgres import run_sql
 from tests.postgres.notes import (
     ADD,
@@ -18,8 +19,9 @@ from tests.postgres.notes import (
     FAR,
     LOCK,
     PID,
-    SLEEP,
     SLOW,
+    WAIT,
+    Holding,
     add,
     backends,
     notes,
@@ -27,6 +29,7 @@ from tests.postgres.notes import (
     sleep,
     started,
     terminate,
+    waiting,
 )
 
 
@@ -94,9 +97,12 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
 
     database = make_database()
     number = await database.autocommit(pid)
-    reactor.callLater(0.1, terminate, dsn, number)
-    with pytest.raises(DatabaseError, match="outcome unknown"):
-        await (database.autocommit if method == "autocommit" else database.transact)(slow)
+    with Holding(dsn):
+        outcome = started((database.autocommit if method == "autocommit" else database.transact)(slow))
+        await until(reactor, lambda: waiting(dsn) == [number])
+        terminate(dsn, number)
+        with pytest.raises(DatabaseError, match="outcome unknown"):
+            await outcome
     assert attempts == [1]
     assert notes(dsn) == []
 
@@ -167,8 +173,11 @@ async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, ds
 
     database = make_database()
     number = await database.autocommit(pid)
-    caller = started(getattr(database, method)(slowly))
-    reactor.callLater(moment, caller.cancel)
+    with Holding(dsn):
+        caller = started(getattr(database, method)(slowly))
+        await deferLater(reactor, moment)
+        assert not caller.called
+        caller.cancel()
     with pytest.raises(CancelledError):
         await caller
     assert await database.autocommit(pid) == number
@@ -183,13 +192,15 @@ async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_dat
     async def abort(transaction):
         attempts_made.append(1)
         await add(transaction, 1)
-        await transaction.run(SLEEP, 0.1)
+        await transaction.run(WAIT)
         await transaction.run(FAIL, "40P01")
 
     database = make_database()
     await database.autocommit(pid)
-    caller = started(database.transact(abort))
-    reactor.callLater(0.02, caller.cancel)
+    with Holding(dsn):
+        caller = started(database.transact(abort))
+        await until(reactor, lambda: waiting(dsn))
+        caller.cancel()
     with pytest.raises(CancelledError):
         await caller
     assert (len(attempts_made), notes(dsn)) == (1, [])
@@ -214,7 +225,7 @@ async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, rea
 
     async def impatient(transaction):
         await add(transaction, 1)
-        await started(sleep(transaction, 0.3)).addTimeout(0.05, reactor)
+        await started(sleep(transaction, 0.3)).addTimeout(0, reactor)  # before the answer of the server can be read
 
     database = make_database()
     old = await database.autocommit(pid)
@@ -244,12 +255,13 @@ async def test_closing_lets_running_work_end_and_declines_the_rest(make_database
     """What runs commits; what waits, and what comes later, is declined."""
     database = make_database()
     await database.autocommit(pid)
-    running, waiting = (started(database.transact(add, n)) for n in (SLOW, 2))
-    closing = started(database.close(5))
-    with pytest.raises(Unavailable):
-        await waiting
-    with pytest.raises(Unavailable):
-        await database.autocommit(pid)
+    with Holding(dsn):
+        running, queued = (started(database.transact(add, n)) for n in (SLOW, 2))
+        closing = started(database.close(5))
+        with pytest.raises(Unavailable):
+            await queued
+        with pytest.raises(Unavailable):
+            await database.autocommit(pid)
     await running
     await closing
     assert notes(dsn) == [SLOW]

@@ -22,10 +22,11 @@ from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
 from tests.harness.players import players
-from tests.harness.postgres import connect, run_sql
+from tests.harness.postgres import run_sql
 from tests.harness.processes import run
 from tests.harness.service import begin, ready
 from tests.harness.service import start as start_here
+from tests.postgres.notes import Holding
 
 SCRIPT = """
 import sys
@@ -150,19 +151,6 @@ def kill_when(dsn, folder, reached):
     wait_for(lambda: run_sql(dsn, reached))
     child.kill()
     child.wait()
-
-
-class Holding:
-    """A transaction of somebody else that has run a statement."""
-
-    def __init__(self, dsn, statement):
-        self._connection = connect(dsn)
-        self._cursor = self._connection.cursor()
-        self._cursor.execute("BEGIN")
-        self._cursor.execute(statement)
-
-    def end(self):
-        self._connection.close()
 
 
 def said(events, text):

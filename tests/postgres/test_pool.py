@@ -17,7 +17,7 @@ from solisync.postgres.times import TIMES, PoolTimes
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.postgres import connect, run_sql
-from tests.postgres.notes import FAIL, PID, SCHEMA, add, backends, pid, sleep, started, terminate
+from tests.postgres.notes import FAIL, PID, SCHEMA, SLOW, Holding, add, backends, pid, sleep, started, terminate
 
 
 async def test_an_idle_connection_that_died_is_replaced(make_database, dsn, reactor):
@@ -44,16 +44,17 @@ async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor
     database = make_database(size=4, times=PoolTimes(settled=0))
     await until(reactor, lambda: len(backends(dsn)) == 4)
     before = set(dict(backends(dsn)))
-    busy = started(database.autocommit(sleep, 0.5))
-    if trouble == "outdated":
-        with pytest.raises(DatabaseError):
-            await database.autocommit(lambda transaction: transaction.run(FAIL, "25006"))
-    else:
-        database.pool.times = PoolTimes(settled=0, work=0.1)
-        with pytest.raises(DatabaseError):
-            await database.autocommit(sleep, 1)
-    await until(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
-    assert not busy.called
+    with Holding(dsn):
+        busy = started(database.autocommit(add, SLOW))
+        if trouble == "outdated":
+            with pytest.raises(DatabaseError):
+                await database.autocommit(lambda transaction: transaction.run(FAIL, "25006"))
+        else:
+            database.pool.times = PoolTimes(settled=0, work=0.1)
+            with pytest.raises(DatabaseError):
+                await database.autocommit(sleep, 1)
+        await until(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
+        assert not busy.called
     await busy
     await until(reactor, lambda: len(backends(dsn)) == 4 and not before & set(dict(backends(dsn))))
 

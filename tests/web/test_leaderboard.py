@@ -6,6 +6,7 @@ import pytest
 from twisted.internet import defer
 from twisted.internet.task import deferLater
 
+from tests.harness.concurrency import until
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import connect
 from tests.harness.service import start
@@ -229,16 +230,14 @@ async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, chan
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     going = defer.ensureDeferred(call())
     going.addErrback(lambda _: None)
-    while server.sql(waiting) == [(0,)]:
-        await deferLater(reactor, 0.01)
+    await until(reactor, lambda: server.sql(waiting) != [(0,)])
     assert len(await board(server, other)) == 1  # remembered from now on
     going.cancel()
     await deferLater(reactor, 0.05)  # for the hang-up to arrive
     holder.rollback()
     holder.close()
-    while server.sql("SELECT display_name, best_score, best_time_secs FROM leaderboard") != expected:
-        await deferLater(reactor, 0.01)
-    await deferLater(reactor, 0.02)  # for the answer of that statement to arrive
+    listed = "SELECT display_name, best_score, best_time_secs FROM leaderboard"
+    await until(reactor, lambda: server.sql(listed) == expected and server.at_rest)
     assert await board(server, other) == expected
 
 
