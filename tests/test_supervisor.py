@@ -66,7 +66,7 @@ async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initiali
     await deferToThread(wait_until_ready, process, 2)
     left = workers(process)
     os.killpg(process.pid, signal.SIGINT)
-    assert await deferToThread(process.popen.wait, 30) == 0
+    assert await deferToThread(process.popen.wait, PATIENCE) == 0
     assert not any(map(alive, left))
     assert "Traceback" not in process.log
     assert process.log.rstrip().endswith("Main loop terminated.")
@@ -78,7 +78,7 @@ async def test_a_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
     await deferToThread(wait_until_ready, process, 2)  # a worker that is starting is told by the end of its input
     os.killpg(process.pid, signal.SIGTERM)
     os.killpg(process.pid, signal.SIGTERM)
-    assert await deferToThread(process.popen.wait, 30) == 0
+    assert await deferToThread(process.popen.wait, PATIENCE) == 0
     assert "Traceback" not in process.log
 
 
@@ -112,7 +112,7 @@ async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reac
 async def test_workers_that_cannot_start_end_the_parent(launch, empty_database, postgres):
     """When no worker can start, the reason is in the log and the status is 1, as with a single process."""
     process = start(launch, *SOLISYNC, "--workers", "2", dsn=empty_database, JWT_SECRET_FILE=os.devnull, JWT_SECRET="")
-    assert await deferToThread(process.popen.wait, 30) == 1
+    assert await deferToThread(process.popen.wait, PATIENCE) == 1
     assert "must hold at least 32 bytes" in process.log
     assert "Traceback" not in process.log
 

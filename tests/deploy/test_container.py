@@ -7,6 +7,7 @@ import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.harness.concurrency import wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.processes import PARENT, PROC, children, processes_in, stat_fields
 from tests.harness.service import ready
@@ -36,6 +37,6 @@ async def test_the_first_process_of_a_container(launch, reactor, place, count):
     await deferToThread(wait_for, lambda: "starting it again" in process.log)
     await ready(reactor, process.client())
     os.kill(first, signal.SIGTERM)
-    assert await deferToThread(process.popen.wait, 30) == 0
+    assert await deferToThread(process.popen.wait, PATIENCE) == 0
     assert "Traceback" not in process.log
     assert not processes_in(place / "data")

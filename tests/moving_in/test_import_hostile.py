@@ -10,6 +10,7 @@ from solisync.errors import FatalError
 from solisync.moving_in import sqlite_file as original_file
 from tests.harness import original_server as there
 from tests.harness.concurrency import until
+from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.original_server import ANN, BEN
 from tests.harness.postgres import run_sql
@@ -65,7 +66,7 @@ async def test_a_signal_ends_a_query_without_end(server, reactor, launch, file, 
     begun = cpu_ticks(running.pid)
     await until(reactor, lambda: cpu_ticks(running.pid) > begun + TICKS_OF_A_QUERY)
     running.popen.send_signal(number)
-    assert await deferToThread(running.popen.wait, 30) == 1
+    assert await deferToThread(running.popen.wait, PATIENCE) == 1
     assert running.log == "interrupted\n"
 
 

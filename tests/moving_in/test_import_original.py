@@ -548,7 +548,7 @@ async def test_it_can_be_interrupted(reactor, migrated_database, launch, file):
         running.popen.send_signal(signal.SIGINT)
         await deferLater(reactor, 0.2)
         connection.rollback()
-    assert await deferToThread(running.popen.wait, 30) == 1
+    assert await deferToThread(running.popen.wait, PATIENCE) == 1
     assert running.log == "interrupted\n"
     assert run_sql(migrated_database, "SELECT count(*) FROM leaderboard") == [(3,)]
     assert run_sql(migrated_database, "SELECT count(*) FROM replays") == [(0,)]
