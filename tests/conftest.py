@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
 
@@ -88,7 +88,7 @@ def pytest_addoption(parser):
 
 def pytest_generate_tests(metafunc):
     times = metafunc.config.getoption("--times")
-    if times > 1:
+    if times > 1 and not is_hypothesis_test(metafunc.function):  # whose examples would be the same ones again
         metafunc.fixturenames.append("repetition")
         metafunc.parametrize("repetition", range(times), ids=["repeated"] * times)
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 
 import msgspec
 from twisted.internet.base import ReactorBase
@@ -28,8 +29,10 @@ class ReplayReader(Child):
         self.start(reactor, command, environment, {0: "w", 1: "r", 2: "r"})
 
     def send(self, message: msgspec.Struct) -> None:
-        """Write a message to its standard input."""
-        self.transport.writeToChild(0, frame(msgspec.msgpack.encode(message)))
+        """Write a message to its standard input, unless that is closed because the process is about to end."""
+        words = frame(msgspec.msgpack.encode(message))
+        with suppress(KeyError):  # Twisted has forgotten the pipe
+            self.transport.writeToChild(0, words)
 
     def receive(self, payload: bytes) -> None:
         """Take a message; raises ValueError, MsgspecError or KeyError for what is none."""

@@ -151,6 +151,19 @@ async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monke
     process.kill()
 
 
+async def test_a_checker_that_is_about_to_end_is_sent_nothing(reactor):
+    """Its input may be closed a while before its end is known: whoever asks it by then has no answer."""
+    process = checker_process.CheckerProcess(reactor, CHECKER)
+    assert await process.ready
+    os.kill(process.transport.pid, signal.SIGSTOP)
+    process.transport.closeStdin()
+    await until(reactor, lambda: 0 not in process.transport.pipes)
+    answered = process.check(encoded(game()), search=False)
+    os.kill(process.transport.pid, signal.SIGCONT)
+    assert await answered is None
+    await process.ended
+
+
 async def test_the_third_claim_that_lapses_is_the_last(checking, reactor):
     """A replay at which three checkers died is undecided."""
     server = await checking(times={"claim": 0.3, "renew": 0.1, "restart": 0.1})
