@@ -10,6 +10,7 @@ import pytest
 from twisted.internet import ssl
 from twisted.internet.threads import deferToThread
 
+from solisync.process import daemon
 from solisync.supervisor import LIFELINE, READY, Worker
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
@@ -80,6 +81,22 @@ async def test_a_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
     os.killpg(process.pid, signal.SIGTERM)
     assert await deferToThread(process.popen.wait, PATIENCE) == 0
     assert "Traceback" not in process.log
+
+
+def test_a_second_sigterm_in_the_handler_of_the_first_changes_nothing():
+    """It may interrupt that before the handler is another one: then both are handled by the same one."""
+    stops = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGTERM, lambda number, frame: stops.append(number))
+    try:
+        daemon._handle_one_signal()
+        handle = signal.getsignal(signal.SIGTERM)
+        for _ in range(2):
+            handle(signal.SIGTERM, None)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert stops == [signal.SIGTERM]
 
 
 async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reactor, shared_dsn, place):

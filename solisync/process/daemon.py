@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -164,15 +165,19 @@ def run(daemon: Daemon, reactor: ReactorBase, *, log_format: str) -> None:
 
 def _handle_one_signal() -> None:
     """Have Twisted's handlers called once in all: stopping a reactor that is about to stop is an error."""
+    first = threading.Lock()  # a second signal may interrupt the handler of the first anywhere
     for number in (signal.SIGTERM, signal.SIGINT):
         stop = signal.getsignal(number)
         if callable(stop):
-            signal.signal(number, partial(_stop_once, stop))
+            signal.signal(number, partial(_stop_once, first, stop))
 
 
-def _stop_once(stop: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
-    _ignore_more_signals()
-    stop(number, frame)
+def _stop_once(
+    first: threading.Lock, stop: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None
+) -> None:
+    if first.acquire(blocking=False):
+        _ignore_more_signals()
+        stop(number, frame)
 
 
 def _ignore_more_signals() -> None:
