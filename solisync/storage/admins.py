@@ -48,9 +48,9 @@ PUT_CODE = Query(
     row=lambda expires_at: expires_at,
 )
 
-# One statement: of any number of these with one code, exactly one deletes it and begins a session. A wrong code counts
-# against the right one, whoever sends it. The statement locks the admin before the code. REMOVE locks the two in this
-# order too, because its cascade deletes codes. In the opposite order, the two statements could wait for each other.
+# One statement, so that of several requests with the same code exactly one deletes the code and begins a session. Each
+# wrong code adds a refusal to the right one, whoever sends it. The statement locks the row of the admin, then the row
+# of the code, as REMOVE does, whose cascade deletes the code. In opposite orders they could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""
