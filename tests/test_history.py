@@ -14,7 +14,7 @@ from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
-from tests.harness.postgres import connect, run_sql
+from tests.harness.postgres import connect, lock_waiters, run_sql
 from tests.harness.service import refused, start
 
 ROWS = """
@@ -108,17 +108,11 @@ async def test_a_deletion_under_way_costs_a_batch_nothing_but_that_player(server
     deleting = connect(server.dsn)
     deleting.cursor().execute("BEGIN; DELETE FROM users WHERE id = %s", (ids[0],))
     flushing = Deferred.fromCoroutine(kept.flush())
-    await until(kept._reactor, lambda: waits(server))
+    await until(kept._reactor, lambda: lock_waiters(server.dsn))
     deleting.cursor().execute("COMMIT")
     deleting.close()
     await flushing
     assert (server.sql(ROWS, ("192.0.2.77",)), lost) == ([("exported", "stays", None, "192.0.2.77", 1)], [])
-
-
-def waits(server):
-    return server.sql(
-        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%account_history%%'"
-    )
 
 
 async def test_no_answer_waits_for_the_history(server):

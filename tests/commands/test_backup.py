@@ -28,7 +28,7 @@ from tests.harness.constants import DSN_PASSWORD, PASSWORD
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.footprint import restrict
 from tests.harness.payloads import replay
-from tests.harness.postgres import CONTENT, connect, content, run_sql
+from tests.harness.postgres import CONTENT, connect, content, lock_waiters, run_sql
 from tests.harness.processes import processes_in, run
 
 LEFT_OUT = """
@@ -279,13 +279,7 @@ async def test_an_interrupted_restore_leaves_nothing(administrate, launch, fille
 
 def started(dsn, program):
     """The backend of a program that waits for a lock."""
-    rows = run_sql(
-        dsn,
-        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND datname = current_database()"
-        " AND wait_event_type = 'Lock'",
-        (program,),
-    )
-    return rows[0][0] if rows else None
+    return next((waiter.pid for waiter in lock_waiters(dsn) if waiter.application == program), None)
 
 
 async def test_a_service_that_starts_meanwhile_waits(administrate, filled, empty_database, place, reactor):

@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import threading
+from typing import NamedTuple
 
 import psycopg2
 
@@ -64,6 +65,23 @@ def run_sql(dsn, sql, parameters=None):
             connection.close()
         elif not connection.closed:
             forget_session(connection)
+
+
+class Waiter(NamedTuple):
+    """A connection that waits for a lock: its process id, its application's name and its statement."""
+
+    pid: int
+    application: str
+    query: str
+
+
+def lock_waiters(dsn):
+    """The connections to this database that wait for a lock."""
+    asked = (
+        "SELECT pid, application_name, query FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    return [Waiter(*row) for row in run_sql(dsn, asked)]
 
 
 def connection_for(dsn):

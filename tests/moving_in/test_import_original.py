@@ -21,7 +21,7 @@ from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.original_server import ANN, BEN, CEM
 from tests.harness.payloads import IMAGES, NIL, U64
-from tests.harness.postgres import connect, run_sql
+from tests.harness.postgres import connect, lock_waiters, run_sql
 from tests.harness.processes import run
 from tests.harness.service import refused
 from tests.harness.tokens import access_token
@@ -543,8 +543,7 @@ async def test_it_can_be_interrupted(reactor, migrated_database, launch, file):
         connection.autocommit = False
         connection.cursor().execute("LOCK TABLE leaderboard IN SHARE MODE")
         running = launch(*words, DATABASE_URL=migrated_database)
-        waiting = "SELECT true FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        await until(reactor, lambda: run_sql(migrated_database, waiting))
+        await until(reactor, lambda: lock_waiters(migrated_database))
         running.popen.send_signal(signal.SIGINT)
         await deferLater(reactor, 0.2)
         connection.rollback()

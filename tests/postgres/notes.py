@@ -64,12 +64,6 @@ def backends(dsn):
     )
 
 
-def waiting(dsn):
-    """The process ids of the connections to this database that wait for a lock."""
-    asking = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    return [number for (number,) in run_sql(dsn, asking)]
-
-
 def notes(dsn):
     return [n for (n,) in run_sql(dsn, "SELECT n FROM notes ORDER BY n")]
 

@@ -12,7 +12,7 @@ from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres.statement import Statement
 from solisync.postgres.times import PoolTimes
 from tests.harness.concurrency import until, wait_for
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import lock_waiters, run_sql
 from tests.postgres.notes import (
     ADD,
     FAIL,
@@ -29,7 +29,6 @@ from tests.postgres.notes import (
     sleep,
     started,
     terminate,
-    waiting,
 )
 
 
@@ -99,7 +98,7 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
     number = await database.autocommit(pid)
     with Holding(dsn):
         outcome = started((database.autocommit if method == "autocommit" else database.transact)(slow))
-        await until(reactor, lambda: waiting(dsn) == [number])
+        await until(reactor, lambda: [waiter.pid for waiter in lock_waiters(dsn)] == [number])
         terminate(dsn, number)
         with pytest.raises(DatabaseError, match="outcome unknown"):
             await outcome
@@ -199,7 +198,7 @@ async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_dat
     await database.autocommit(pid)
     with Holding(dsn):
         caller = started(database.transact(abort))
-        await until(reactor, lambda: waiting(dsn))
+        await until(reactor, lambda: lock_waiters(dsn))
         caller.cancel()
     with pytest.raises(CancelledError):
         await caller

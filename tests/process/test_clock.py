@@ -13,7 +13,7 @@ from solisync.client import ApiError
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.entry_points import MODULE, SOLISYNC, TAC, TWISTD, start
-from tests.harness.postgres import connect, run_sql
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.processes import postmaster
 from tests.harness.service import ready
 
@@ -83,7 +83,7 @@ async def test_a_step_forward_refuses_nobody(reactor, serve, migrated_database, 
         logins = [
             Deferred.fromCoroutine(client.login(f"ann_{number}", PASSWORD)) for number, client in enumerate(clients)
         ]
-        await until(reactor, lambda: waiting(migrated_database) == 4)
+        await until(reactor, lambda: len(lock_waiters(migrated_database)) == 4)
         clock.step(HOUR)
         await deferLater(reactor, 0.5)  # the deadline of a request would be noticed in this time
     await gatherResults(logins)
@@ -97,7 +97,7 @@ async def test_a_step_back_keeps_deadlines(reactor, serve, migrated_database, cl
         locking.autocommit = False
         locking.cursor().execute("SELECT FROM users FOR UPDATE")
         first = Deferred.fromCoroutine(client.login("ann", PASSWORD))
-        await until(reactor, lambda: waiting(migrated_database) == 1)
+        await until(reactor, lambda: lock_waiters(migrated_database))
         second = Deferred.fromCoroutine(client.me())
         await deferLater(reactor, 0.2)
         clock.step(-HOUR)
@@ -105,11 +105,3 @@ async def test_a_step_back_keeps_deadlines(reactor, serve, migrated_database, cl
             await second
         assert (declined.value.status, first.called) == (503, False)
     await first
-
-
-def waiting(dsn):
-    """How many sessions of a database wait for a lock."""
-    (row,) = run_sql(
-        dsn, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
-    return row[0]

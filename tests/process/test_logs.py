@@ -19,7 +19,7 @@ from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, start
 from tests.harness.payloads import replay
-from tests.harness.postgres import connect, truncate
+from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.processes import run
 from tests.harness.service import ready, refused
 from tests.harness.strategies import texts
@@ -231,17 +231,13 @@ async def test_the_audit_trail_knows_of_clients_that_left(serve, shared_dsn):
     blocker = connect(shared_dsn)
     blocker.autocommit = False
     blocker.cursor().execute("SELECT FROM users WHERE username = 'ann' FOR UPDATE")
-    waiting = (
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        " AND application_name = 'solisync'"
-    )
 
     def hang_up():
         body = json.dumps({"refresh_token": token}).encode()
         head = f"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", process.port)) as connection:
             connection.sendall(head.encode() + body)
-            wait_for(lambda: process.sql(waiting) == [(1,)])
+            wait_for(lambda: lock_waiters(shared_dsn))
 
     await deferToThread(hang_up)
     await deferToThread(wait_for, lambda: '"status": 499' in process.log)

@@ -10,17 +10,16 @@ import pytest
 import pytest_twisted
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, gatherResults
-from twisted.internet.task import deferLater
 
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.rules.analytics import Batch, Event
 from solisync.storage import STATEMENTS, analytics
-from tests.harness.concurrency import gather
+from tests.harness.concurrency import gather, until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
-from tests.harness.postgres import connect, run_sql, truncate
+from tests.harness.postgres import connect, lock_waiters, run_sql, truncate
 from tests.harness.strategies import examples, texts
 
 NOW = "2026-11-20T12:00:00Z"
@@ -260,9 +259,7 @@ async def while_held(server, reactor, statement, bodies, *, end):
     holder = connect(server.dsn)
     holder.cursor().execute(f"BEGIN; {statement}")
     answers = gatherResults([started(counted(server, body)) for body in bodies])
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    while server.sql(waiting) != [(len(bodies),)]:
-        await deferLater(reactor, 0.01)
+    await until(reactor, lambda: len(lock_waiters(server.dsn)) == len(bodies))
     holder.cursor().execute(end)
     holder.close()
     return await answers

@@ -23,7 +23,7 @@ from tests.harness.concurrency import gather, until
 from tests.harness.constants import PATIENCE
 from tests.harness.http_requests import Connection
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
-from tests.harness.postgres import connect, truncate
+from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.service import refused, start
 from tests.harness.tokens import access_token
 
@@ -124,14 +124,13 @@ async def test_what_is_taken_away_while_it_arrives_leaves_no_image(nodes, reacto
     """A first upload that is committed while its removal waits is removed whole: no image stays that nobody sees."""
     client = await nodes[0].player("ann")
     token = client.tokens.access_token
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     holder = connect(nodes[0].dsn)
     try:
         holder.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
         uploading = Deferred.fromCoroutine(upload(nodes[0], client, PNG))
-        await until(reactor, lambda: nodes[0].sql(waiting) == [(1,)])
+        await until(reactor, lambda: lock_waiters(nodes[0].dsn))
         removing = Deferred.fromCoroutine(nodes[1].ask("DELETE", "/api/me/avatar", bearer=token))
-        await until(reactor, lambda: nodes[0].sql(waiting) == [(2,)])
+        await until(reactor, lambda: len(lock_waiters(nodes[0].dsn)) == 2)
         holder.cursor().execute("ROLLBACK")
         assert [answer.status for answer in await gatherResults([uploading, removing])] == [200, 200]
     finally:

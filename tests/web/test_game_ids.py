@@ -10,14 +10,13 @@ from twisted.internet.threads import deferToThread
 
 from tests.harness.concurrency import gather, until
 from tests.harness.payloads import replay
-from tests.harness.postgres import connect, truncate
+from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.service import start
 from tests.web.calls import opt_in
 
 CHARGE = 4_096
 MIB = 2**20
 GAME = "5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 STORED = "SELECT id::text FROM replays ORDER BY received_at, id"
 # as version 0.1.0 stores one: without a digest
 OLD_STORE = (
@@ -201,9 +200,9 @@ async def test_a_client_that_hung_up_can_repeat(nodes, reactor):
         holder.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
         with socket.create_connection(("127.0.0.1", here.port)) as connection:
             await deferToThread(connection.sendall, head.encode() + body)
-            await until(reactor, lambda: here.sql(WAITING) == [(1,)])
+            await until(reactor, lambda: lock_waiters(here.dsn))
         again = Deferred.fromCoroutine(id_of(there, client, body))
-        await until(reactor, lambda: here.sql(WAITING) == [(2,)])
+        await until(reactor, lambda: len(lock_waiters(here.dsn)) == 2)
         holder.cursor().execute("ROLLBACK")
         answered = await again
     finally:

@@ -8,7 +8,7 @@ from twisted.internet.task import deferLater
 
 from tests.harness.concurrency import until
 from tests.harness.payloads import progress_of
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.service import start
 from tests.web.calls import board, opt_in, push
 
@@ -227,10 +227,9 @@ async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, chan
     holder = connect(server.dsn)
     holder.autocommit = False
     holder.cursor().execute("SELECT 1 FROM users FOR UPDATE")
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     going = defer.ensureDeferred(call())
     going.addErrback(lambda _: None)
-    await until(reactor, lambda: server.sql(waiting) != [(0,)])
+    await until(reactor, lambda: lock_waiters(server.dsn))
     assert len(await board(server, other)) == 1  # remembered from now on
     going.cancel()
     await deferLater(reactor, 0.05)  # for the hang-up to arrive

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from solisync.rules.sessions import user_agent
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.service import refused
 from tests.harness.tokens import refresh_token
 
@@ -162,13 +162,12 @@ async def test_ending_a_session_waits_for_its_refresh(reactor, server):
     """A session that is being refreshed is ended all the same: the new token is refused."""
     client, other = await server.player("ann"), await another(server)
     (session,) = [session for session in await client.sessions() if session.current]
-    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     with closing(connect(server.dsn)) as blocking:
         blocking.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
         refresh = Deferred.fromCoroutine(client.refresh())
-        await until(reactor, lambda: len(server.sql(waits)) == 1)
+        await until(reactor, lambda: len(lock_waiters(server.dsn)) == 1)
         ending = Deferred.fromCoroutine(other.end_session(session.id))
-        await until(reactor, lambda: len(server.sql(waits)) == 2)
+        await until(reactor, lambda: len(lock_waiters(server.dsn)) == 2)
         blocking.rollback()
     await refresh
     assert (await ending).ok

@@ -14,7 +14,7 @@ from solisync.storage.sessions import ROTATE
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.plans import plan
-from tests.harness.postgres import connect, truncate
+from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.service import refused, start
 from tests.harness.tokens import refresh_token
 
@@ -190,10 +190,9 @@ async def test_a_login_shows_the_database_no_hash(reactor, server):
     with closing(connect(server.dsn)) as blocking:
         blocking.cursor().execute("BEGIN; SELECT FROM users FOR UPDATE")
         login = Deferred.fromCoroutine(client.login("ann", PASSWORD))
-        waiting = "SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        ((query,),) = await until(reactor, lambda: server.sql(waiting))
-    assert "begin_session" in query
-    assert password_hash not in query
+        (waiter,) = await until(reactor, lambda: lock_waiters(server.dsn))
+    assert "begin_session" in waiter.query
+    assert password_hash not in waiter.query
     await login
 
 
