@@ -210,9 +210,9 @@ async def test_a_board_is_told_once_a_second(server, reactor, listen):
     stream = await listen(server, ann, query="?board=verified")
     await stream.next()
     began = reactor.seconds()
-    for _ in range(100):
-        streams(server).hear(BoardsChanged(("verified",)))
-    for _ in range(2):
+    for changes in (1, 100):  # the first may have to wait for the end of a second that began before this test
+        for _ in range(changes):
+            streams(server).hear(BoardsChanged(("verified",)))
         assert (await stream.next())[0] == "board"
     assert reactor.seconds() - began >= 1
     assert len(stream.events) == 3
