@@ -6,7 +6,6 @@ import re
 import resource
 import signal
 import socket
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from tests.harness.constants import PASSWORD, PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
-from tests.harness.processes import children, free_port, replaced, workers
+from tests.harness.processes import children, descriptors, free_port, replaced, workers
 from tests.harness.scraping import DOCUMENTED, Scraped
 from tests.harness.service import ready
 from tests.web.browser import Browser
@@ -142,7 +141,8 @@ async def test_one_scrape_tells_of_all_workers(scraped, shared_dsn):
 
 def files_of_metrics(process):
     """What the workers of a process keep their numbers in, as {name: status}."""
-    (file,) = Path(tempfile.gettempdir()).glob(f"solisync-metrics-*/counter_{min(workers(process))}.db")
+    worker = min(workers(process))
+    (file,) = [Path(name) for name in descriptors(worker) if name.endswith(f"/counter_{worker}.db")]
     return {file.name: file.stat() for file in file.parent.iterdir()}
 
 
