@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
@@ -65,9 +66,9 @@ class Database:
         """Run `work(transaction, …)` in one transaction, commit, and return what it returned.
 
         Any exception rolls back. After a deadlock, or when the connection is lost before the commit was sent, the work
-        is run again, three times in all; after a first timeout of a lock or a statement, once more. So it must not keep
-        state of its own. Raises Unavailable when no connection
-        comes free in time, DatabaseError when the database fails or the outcome is unknown.
+        is run again after a pause, three times in all; after a first timeout of a lock or a statement, once more. So it
+        must not keep state of its own. Raises Unavailable when no connection comes free in time, DatabaseError when the
+        database fails or the outcome is unknown.
         """
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
@@ -88,6 +89,7 @@ class Database:
                 if not left or (isinstance(error, TimedOut) and left < ATTEMPTS - 1):
                     raise
                 self._log.info("a transaction is run again: {error}", error=error)
+                await deferLater(self._reactor, self.pool.times.again)
         raise AssertionError("unreachable")
 
     async def _run_on(self, connection: Connection, attempt: Attempt[S, T], work: Work[S, T]) -> T:

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from itertools import pairwise
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
@@ -10,7 +11,7 @@ from twisted.internet.task import deferLater
 
 from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres.statement import Statement
-from solisync.postgres.times import PoolTimes
+from solisync.postgres.times import TIMES, PoolTimes
 from tests.harness.concurrency import until, wait_for
 from tests.harness.postgres import lock_waiters, run_sql
 from tests.postgres.notes import (
@@ -56,17 +57,18 @@ async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
 
 @pytest.mark.parametrize("method", ["transact", "autocommit"])
 @pytest.mark.parametrize(("code", "times"), [("40P01", 3), ("40001", 3), ("23505", 1), ("55P03", 2), ("57014", 2)])
-async def test_only_what_may_go_better_is_run_again(make_database, code, times, method):
-    """Deadlocks and serialization failures twice more, timeouts once, and then the error is reported."""
+async def test_only_what_may_go_better_is_run_again(make_database, reactor, code, times, method):
+    """Deadlocks and serialization failures twice more, timeouts once, after a pause, and then the error is reported."""
     attempts = []
 
     async def fail(transaction):
-        attempts.append(1)
+        attempts.append(reactor.seconds())
         await transaction.run(FAIL, code)
 
     with pytest.raises(DatabaseError):
         await getattr(make_database(), method)(fail)
     assert len(attempts) == times
+    assert all(after - before >= TIMES.again for before, after in pairwise(attempts))
 
 
 async def test_a_transaction_whose_connection_dies_is_run_again(make_database, dsn):
