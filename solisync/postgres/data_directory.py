@@ -169,7 +169,7 @@ class DataDirectory:
         os.close(directory)
 
     def remove_unfinished_clusters(self) -> None:
-        """Remove what an initdb left that was killed with its process."""
+        """Remove what an initdb left whose service was killed, as far as that initdb no longer writes."""
         for leftover in self.path.glob("postgresql.new*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
@@ -185,6 +185,7 @@ class DataDirectory:
     def release(self) -> None:
         """Give up the lock, if it was taken, and remove a socket's directory outside of the data directory."""
         if self._lock is not None:
+            self.remove_unfinished_clusters()  # an initdb may have outlived the removal at the start
             self._lock.close()
             if self.socket_directory.parent != self.path:
                 with suppress(OSError):

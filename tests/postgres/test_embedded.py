@@ -131,6 +131,8 @@ async def test_a_kill_during_the_first_start_leaves_nothing_half_made(reactor, p
     kill(first.pid)
     second = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, second.client())
+    wait_for(lambda: not processes_in(place / "postgresql.new"))  # the first one's initdb, which may still write,
+    (place / "postgresql.new-late" / "base").mkdir(parents=True)  # also after the start has removed what there was
     assert second.stop() == 0
     assert not list(place.glob("postgresql.new*"))
     assert not processes_in(place)
