@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import SECRET
+from tests.harness.constants import PATIENCE, SECRET
 from tests.harness.entry_points import SOLISYNC, TWISTD
 from tests.harness.processes import free_port, run
 from tests.harness.service import environment, ready
@@ -36,7 +36,7 @@ DOORS = {"solisync": SOLISYNC, "twistd": TWISTD, "workers": (*SOLISYNC, "--worke
 
 def first_request(port):
     """Ask as soon as somebody listens there, and wait for as long as it takes."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             return exchange(port, LAST)

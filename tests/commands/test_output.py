@@ -16,7 +16,7 @@ from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import BEGIN, SOLISYNC
 from tests.harness.forking import start_process
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.processes import clean_environment, run, terminal
 from tests.harness.strategies import costly, texts
 
@@ -154,7 +154,7 @@ async def test_an_interrupted_command_says_so_and_changes_nothing(server, launch
     with closing(connect(server.dsn)) as blocking, blocking.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
         command = launch(*SOLISYNC, *words, DATABASE_URL=server.dsn)
-        wait_for(lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != [(0,)])
+        wait_for(lambda: lock_waiters(server.dsn))
         assert command.stop(signal.SIGINT) == 1
         assert command.log == "interrupted\n"
     assert server.sql("SELECT count(*) FROM users") == [(1,)]

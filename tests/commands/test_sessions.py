@@ -16,8 +16,9 @@ from solisync.process.audit import NAMESPACE
 from solisync.rules.sessions import RefreshRecord
 from solisync.storage import STATEMENTS, sessions
 from solisync.storage.rate_limits import Hit
+from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
-from tests.harness.postgres import connect, truncate
+from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.service import refused
 
 LIVE = timedelta(days=30)
@@ -95,9 +96,7 @@ async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, se
         cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE, 1, None, "a", 10, 60))
         assert cursor.fetchall() == [(None, 1)]
         revoking = Deferred.fromCoroutine(administrate("sessions", "revoke", whom, "--yes"))
-        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-        while server.sql(waiting) == [(0,)]:  # the database tells nobody that somebody waits
-            await deferLater(reactor, 0.01)
+        await until(reactor, lambda: lock_waiters(server.dsn))
         assert not revoking.called
         cursor.execute("COMMIT")
     assert "ended 1 session" in await revoking

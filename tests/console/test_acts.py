@@ -12,7 +12,7 @@ from solisync.rules.codes import digest
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.service import refused
 
 WHY = {"reason": "other", "note": "seen by hand"}
@@ -118,7 +118,7 @@ async def test_the_name_is_compared_with_what_is_deleted(console, server, reacto
         with renaming.cursor() as cursor:
             cursor.execute("BEGIN; UPDATE users SET username = 'anna' WHERE username = 'ann'")
             deleting = Deferred.fromCoroutine(act(console, "POST", f"{player}/delete", 400, username="ann"))
-            await until(reactor, lambda: server.sql("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            await until(reactor, lambda: lock_waiters(server.dsn))
             cursor.execute("COMMIT")
         assert "username" in (await deleting)["error"]
     finally:

@@ -11,7 +11,7 @@ from solisync.rules.console import COOKIE
 from tests.harness.concurrency import until
 from tests.harness.console import Console
 from tests.harness.payloads import replay
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 
 WHY = {"reason": "other", "note": "seen by hand"}
 BEGIN = "INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client) VALUES (%s, %s, now(), now(), 'unix')"
@@ -51,7 +51,7 @@ def asked(admin, act, paths, **body):
 
 async def wait_for_locks(server, reactor, count):
     """So many statements wait for somebody's lock."""
-    await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(count,)])
+    await until(reactor, lambda: len(lock_waiters(server.dsn)) == count)
 
 
 def recorded(server):

@@ -11,7 +11,7 @@ from tests.fire.servers import servers
 from tests.harness.administration import administration
 from tests.harness.concurrency import until
 from tests.harness.console import Console
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.processes import free_port
 from tests.harness.service import ready, start
 
@@ -42,13 +42,13 @@ async def test_an_act_is_done_with_its_record_or_not_at_all(console, server, ser
             for user_id, cookie in zip(ids, cookies, strict=True)
         ]
         lost = DeferredList(asked, consumeErrors=True)
-        await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(2,)])
+        await until(reactor, lambda: len(lock_waiters(server.dsn)) == 2)
         await deferToThread(process.stop, signal.SIGKILL)
         assert [succeeded for succeeded, _ in await lost] == [False, False]
     finally:
         for holder in holders:
             holder.close()
-    await until(reactor, lambda: server.sql("SELECT 1 FROM pg_locks WHERE NOT granted") == [])
+    await until(reactor, lambda: not lock_waiters(server.dsn))
     assert {(locked, acts) for _, locked, acts in server.sql(LOCKS)} <= {(False, 0), (True, 1)}
     for user_id in ids:
         assert (await console.ask("PUT", f"/players/{user_id}/lock", body)).status == 200

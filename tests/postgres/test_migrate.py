@@ -214,7 +214,10 @@ async def test_a_lost_lock_ends_the_migration(reactor, empty_database, folder):
     """A node whose connection with the lock was cut must not go on beside the next one."""
     slow = load_migrations(folder(m0001_one="SELECT pg_sleep(60)"))
     migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, slow))
-    holders = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    holders = (
+        "SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+        " WHERE datname = current_database() AND locktype = 'advisory' AND granted"
+    )
     asleep = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)' AND state = 'active'"
     await until(reactor, lambda: run_sql(empty_database, asleep))
     run_sql(empty_database, f"SELECT pg_terminate_backend(pid) FROM ({holders}) AS holder")

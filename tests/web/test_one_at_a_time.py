@@ -8,7 +8,7 @@ from solisync.errors import TooMany
 from solisync.web.one_at_a_time import WAITING, OneAtATime
 from tests.harness.concurrency import gather, until
 from tests.harness.payloads import IMAGES, progress_of, replay
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.web.calls import push
 
 POOL = 8
@@ -122,10 +122,10 @@ async def test_one_account_can_not_hold_all_connections(server, reactor, held):
 
     answers = gather(40, send, requests)
     waiting = Deferred.fromCoroutine(answers)
-    await until(reactor, lambda: server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted")[0][0] > 0)
+    await until(reactor, lambda: lock_waiters(server.dsn))
     for _ in range(20):
         assert (await bob.me()).username == "bob"
-    assert server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") == [(1,)]
+    assert len(lock_waiters(server.dsn)) == 1
     assert not waiting.called
     release()
     assert set(await waiting) == {200}

@@ -15,7 +15,7 @@ from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.error_codes import table
 from tests.harness.payloads import replay
-from tests.harness.postgres import connect
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.service import refused
 
 UNTIL = datetime(2199, 5, 1, 12, tzinfo=UTC)
@@ -172,7 +172,7 @@ async def test_a_session_that_waits_for_the_suspension_does_not_begin(server, re
             refreshing = server.client()
             refreshing.tokens = ann.tokens
             waiting = Deferred.fromCoroutine(refused(refreshing.refresh()))
-            await until(reactor, lambda: server.sql("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            await until(reactor, lambda: lock_waiters(server.dsn))
             cursor.execute("COMMIT")
         assert await waiting == (401, "unauthorized")
         assert server.sql("SELECT count(*) FROM refresh_tokens WHERE session_id IS NULL") == [(0,)]
