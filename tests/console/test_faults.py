@@ -10,7 +10,7 @@ from twisted.internet.threads import deferToThread
 from tests.fire.servers import servers
 from tests.harness.administration import administration
 from tests.harness.concurrency import until
-from tests.harness.console import Console
+from tests.harness.console import Console, new_admin
 from tests.harness.postgres import connect, lock_waiters
 from tests.harness.processes import free_port
 from tests.harness.service import ready, start
@@ -57,7 +57,7 @@ async def test_an_act_is_done_with_its_record_or_not_at_all(console, server, ser
 
 async def test_grave_acts_are_few_on_all_nodes_together(console, server, administrate, reactor):
     """The eleventh is a 429 on both of two nodes, and doing so much makes no session longer."""
-    await console.sign_in()
+    await console.sign_in(new_admin())
     until_before = (await console.get("/me"))["until"]
     running = await start(reactor, server.dsn, settings={"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"})
     try:

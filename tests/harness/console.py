@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 from unittest.mock import Mock
 
 import msgspec
@@ -12,6 +13,7 @@ from solisync.web.wire.error_codes import STATUS
 from tests.harness.error_codes import WITHOUT_ROUTE
 from tests.harness.http_requests import Answer, http_client
 
+_numbers = itertools.count(1)
 SITE = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
 
@@ -19,6 +21,11 @@ SITE = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 def table():
     """The table of the console's routes, over nouns that have nothing to work with."""
     return routes(**{name: _noun(parameter) for name, parameter in inspect.signature(routes).parameters.items()})
+
+
+def new_admin():
+    """A name that no admin had before: the service remembers for ten minutes whose grave acts were too many."""
+    return f"admin{next(_numbers)}"
 
 
 def _noun(parameter):
