@@ -325,6 +325,7 @@ def shared_service(reactor, shared_dsn):
 def server(shared_service):
     """The service that most tests share, with an empty database."""
     truncate(shared_service.dsn)
+    shared_service.forget_lists()
     return shared_service
 
 

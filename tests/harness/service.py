@@ -1,5 +1,7 @@
 """The service in this process, on a port of this machine."""
 
+import functools
+import gc
 import time
 
 import msgspec
@@ -10,6 +12,7 @@ from solisync.client import ApiError, Client
 from solisync.service import make_service
 from solisync.settings.settings import ServingSettings
 from solisync.settings.table import TABLE
+from solisync.web.shared_cache import CoalescingCache
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, PATIENCE, SECRET
 from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address
@@ -97,6 +100,15 @@ class Running(Reachable):
     def at_rest(self):
         """Whether all connections to the database are there, and no work uses one."""
         return self.service._database.pool.idle == self.service._settings.database_connections
+
+    def forget_lists(self):
+        """Forget the lists that are remembered for a second: the database has been emptied under the service."""
+        for cache in self._caches:
+            cache.invalidate()
+
+    @functools.cached_property
+    def _caches(self):
+        return [each for each in gc.get_objects() if type(each) is CoalescingCache]
 
 
 def begin(reactor, dsn, *, settings=None, **options):
