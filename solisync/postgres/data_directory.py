@@ -183,7 +183,7 @@ class DataDirectory:
         return file
 
     def release(self) -> None:
-        """Give up the lock, if it was taken, and remove a socket's directory outside of the data directory."""
+        """If the lock was taken, remove unfinished clusters and a socket's directory outside, and give up the lock."""
         if self._lock is not None:
             self.remove_unfinished_clusters()  # an initdb may have outlived the removal at the start
             self._lock.close()

@@ -48,9 +48,10 @@ PUT_CODE = Query(
     row=lambda expires_at: expires_at,
 )
 
-# One statement, so that of several requests with the same code exactly one deletes the code and begins a session. Each
-# wrong code adds a refusal to the right one, whoever sends it. The statement locks the row of the admin, then the row
-# of the code, as REMOVE does, whose cascade deletes the code. In opposite orders they could wait for each other.
+# This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
+# Every attempt with a wrong code counts as a refusal of the stored code, whoever makes the attempt. The statement locks
+# the admin's row first and the code's row second. REMOVE locks the two rows in the same order, because its cascade
+# deletes the code. In opposite orders, the two statements could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""
