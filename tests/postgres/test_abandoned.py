@@ -29,7 +29,7 @@ def primary(new_cluster):
 async def test_commits_that_hang_take_few_sessions(make_database, primary, reactor):
     """However long no standby answers and whoever tries again: afterwards all is as before, and nothing is lost."""
     database = make_database(SIZE, to=primary.dsn, times=PoolTimes(work=0.5, borrow=0.3))
-    await until(reactor, lambda: len(backends(primary.dsn)) == SIZE)
+    await until(reactor, lambda: database.pool.idle == SIZE)
     primary.wait_for_standby("nobody")
     work = []
     most = 0

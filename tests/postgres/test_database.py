@@ -13,6 +13,7 @@ from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres.statement import Statement
 from solisync.postgres.times import TIMES, PoolTimes
 from tests.harness.concurrency import until, wait_for
+from tests.harness.constants import PATIENCE
 from tests.harness.postgres import lock_waiters, run_sql
 from tests.postgres.notes import (
     ADD,
@@ -219,6 +220,24 @@ async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, re
         await waiting[1]
     await gatherResults([busy, waiting[0], waiting[2]])
     assert notes(dsn) == [0, 2]
+
+
+async def test_a_caller_that_goes_between_two_attempts_gets_no_other(make_database, reactor):
+    """Whoever hangs up in the pause after a deadlock is gone at once, and costs no connection."""
+    attempts = []
+
+    async def fail(transaction):
+        attempts.append(1)
+        await transaction.run(FAIL, "40P01")
+
+    database = make_database(times=PoolTimes(again=PATIENCE))
+    caller = started(database.transact(fail))
+    await until(reactor, lambda: attempts and database.pool.idle)
+    caller.cancel()
+    with pytest.raises(CancelledError):
+        await caller
+    assert len(attempts) == 1
+    assert await database.autocommit(pid)
 
 
 async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, reactor):
