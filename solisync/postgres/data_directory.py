@@ -169,7 +169,7 @@ class DataDirectory:
         os.close(directory)
 
     def remove_unfinished_clusters(self) -> None:
-        """Remove what an initdb left whose service was killed, as far as that initdb no longer writes."""
+        """Remove what interrupted runs of initdb left; a run that still writes may leave a part behind."""
         for leftover in self.path.glob("postgresql.new*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
@@ -183,7 +183,7 @@ class DataDirectory:
         return file
 
     def release(self) -> None:
-        """If the lock was taken, remove unfinished clusters and a socket's directory outside, and give up the lock."""
+        """If the lock was taken: remove unfinished clusters and the socket's own directory, and give up the lock."""
         if self._lock is not None:
             self.remove_unfinished_clusters()  # an initdb may have outlived the removal at the start
             self._lock.close()

@@ -73,7 +73,7 @@ async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
     database = make_database(size=4)
     admin_connection = connect(dsn)
     admin = admin_connection.cursor()
-    await until(reactor, lambda: database.pool.idle == 4)  # until then the server may have one that is half made here
+    await until(reactor, lambda: database.pool.idle == 4)  # the server also counts one that is still being opened
     before = held()
     for number in range(67):  # each is tried three times
         with pytest.raises(TransactionAborted):
