@@ -576,6 +576,23 @@ async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypat
     assert server.sql("SELECT count(*) FROM users") == [(0,)]
 
 
+async def test_other_players_do_not_disturb_the_smoke_check(serve, shared_dsn, reactor, monkeypatch, capsys):
+    """A player who enters the leaderboard meanwhile, so that each stream hears of it, makes no step fail."""
+    truncate(shared_dsn)
+    service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="100/60")
+    other = Client(service.url)
+    await other.register("other_player", "correct horse")
+    own_push = Client.push
+
+    async def push_after_another(client, progress):
+        await other.opt_in("Other")
+        return await own_push(client, progress)
+
+    monkeypatch.setattr(Client, "push", push_after_another)
+    assert await smoke(service.url, reactor) == "all steps passed"
+    assert "ok   event of the push" in capsys.readouterr().out
+
+
 async def test_a_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
     """A service starts all the same, and its log names the variable that was meant."""
     service = start(launch, *SOLISYNC, dsn=shared_dsn, SOLISYNC_TRUSTED_PROXY="127.0.0.1")
