@@ -11,6 +11,8 @@ from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.python.usage import UsageError
 
@@ -21,6 +23,7 @@ from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings.table import TABLE
 from solisync.tap import Options
+from solisync.web.shared_cache import CoalescingCache
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import BIN, ROOT, SECRET
 from tests.harness.entry_points import BEGIN, MODULE, SOLISYNC, TAC, TWISTD, anew, start
@@ -28,6 +31,7 @@ from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run, terminal
 from tests.harness.service import Reachable, ready
+from tests.harness.service import start as start_service
 
 DOORS = {"solisync": anew(SOLISYNC), "python -m": MODULE, "twistd -n": anew(TWISTD), "twistd -ny": anew(TAC)}
 DOORS["forked"] = SOLISYNC
@@ -576,11 +580,19 @@ async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypat
     assert server.sql("SELECT count(*) FROM users") == [(0,)]
 
 
-async def test_other_players_do_not_disturb_the_smoke_check(serve, shared_dsn, reactor, monkeypatch, capsys):
-    """A player who enters the leaderboard meanwhile, so that each stream hears of it, makes no step fail."""
+@pytest.fixture
+def roomy(reactor, shared_dsn):
+    """A service in this process whose rate limit doesn't stop a smoke check."""
     truncate(shared_dsn)
-    service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="100/60")
-    other = Client(service.url)
+    starting = start_service(reactor, shared_dsn, settings={"SOLISYNC_AUTH_LIMIT": "100/60"})
+    running = pytest_twisted.blockon(Deferred.fromCoroutine(starting))
+    yield running
+    pytest_twisted.blockon(running.service.stopService())
+
+
+async def test_other_players_do_not_disturb_the_smoke_check(roomy, reactor, monkeypatch, capsys):
+    """A player who enters the leaderboard meanwhile, so that each stream hears of it, makes no step fail."""
+    other = roomy.client()
     await other.register("other_player", "correct horse")
     own_push = Client.push
 
@@ -589,8 +601,25 @@ async def test_other_players_do_not_disturb_the_smoke_check(serve, shared_dsn, r
         return await own_push(client, progress)
 
     monkeypatch.setattr(Client, "push", push_after_another)
-    assert await smoke(service.url, reactor) == "all steps passed"
+    assert await smoke(roomy.url, reactor) == "all steps passed"
     assert "ok   event of the push" in capsys.readouterr().out
+
+
+async def test_the_smoke_check_of_several_processes_waits_for_their_lists(roomy, reactor, monkeypatch, capsys):
+    """A list that is a second old, as that of another process may be, makes no step fail."""
+    monkeypatch.setattr(CoalescingCache, "invalidate", lambda cache: None)
+    await roomy.client().recent_replays()
+    assert await smoke(roomy.url, reactor) == "all steps passed"
+    assert "ok   recent replays without it" in capsys.readouterr().out
+
+
+async def test_a_list_that_stays_wrong_fails_the_smoke_check(roomy, reactor, monkeypatch, capsys):
+    """A replay that is still listed some seconds after it was unlisted fails the check in one line."""
+    monkeypatch.setattr(CoalescingCache, "invalidate", lambda cache: None)
+    monkeypatch.setattr(CoalescingCache, "seconds", 3600.0)
+    with pytest.raises(FatalError, match="without it: the replay is still in the list"):
+        await smoke(roomy.url, reactor)
+    assert roomy.sql("SELECT count(*) FROM users") == [(0,)]
 
 
 async def test_a_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):

@@ -23,11 +23,13 @@ from ..client import ApiError, Client
 from ..errors import FatalError
 from ..rules.analytics import Batch, Event
 from ..rules.events import BoardEvent, HelloEvent, ProgressEvent, StreamEvent
+from ..rules.replay_lists import RECENT_MAX
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 120
 EVENT_SECONDS = 10.0  # a proxy that holds events back does so for longer
+LIST_SECONDS = 3  # public lists may be a second old where another process answers
 # a PNG of one black pixel
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==")
 
@@ -113,8 +115,7 @@ class _Smoke:
         replay_id = await self._step("upload replay", lambda: client.upload_replay(replay))
         again = await self._step("upload replay again", lambda: client.upload_replay(replay))
         _expect(again == replay_id, "one game was stored twice")
-        recent = await self._step("recent replays", client.recent_replays)
-        _expect(replay_id in [line.id for line in recent], "the replay is not among the recent ones")
+        await self._list("recent replays", replay_id, listed=True)
         proved = await self._step("recent verified replays", lambda: client.recent_replays(verified=True))
         _expect(replay_id not in [line.id for line in proved], "a replay without moves is among the verified ones")
         public = (await self._step("replays of the player", lambda: client.player_replays(name))).replays
@@ -125,8 +126,7 @@ class _Smoke:
         _expect(verdict.status in ("pending", "unreadable"), "a replay without moves is more than unreadable")
         await self._refused("timeline of a replay without moves", 409, lambda: client.timeline(replay_id))
         await self._step("unlist replay", lambda: client.set_listed(replay_id, False))
-        recent = await self._step("recent replays without it", client.recent_replays)
-        _expect(replay_id not in [line.id for line in recent], "the unlisted replay is among the recent ones")
+        await self._list("recent replays without it", replay_id, listed=False)
         await self._refused("player without listed replays", 404, lambda: client.player_replays(name))
         own = (await self._step("own replays", client.own_replays)).replays
         _expect(
@@ -173,6 +173,19 @@ class _Smoke:
             return True
 
         return await self._step(name, hear)
+
+    async def _list(self, name: str, replay_id: str, *, listed: bool) -> None:
+        """Ask for the recent replays until they have this one, or lack it if not `listed`; fails after LIST_SECONDS."""
+
+        async def look() -> None:
+            for _ in range(LIST_SECONDS):
+                recent = await self._client.recent_replays(RECENT_MAX)
+                if (replay_id in [line.id for line in recent]) == listed:
+                    return
+                await deferLater(self._reactor, 1)
+            raise ValueError(f"{name}: the replay is {'not' if listed else 'still'} in the list")
+
+        await self._step(name, look)
 
     async def _log_in_as_a_page(self, name: str, password: str) -> None:
         """Fails where a proxy hides from the service which page a request comes from."""
