@@ -158,7 +158,7 @@ class _Smoke:
             async for event in events:
                 if wanted(event):
                     return
-            raise ValueError(f"{name}: the stream has ended before it, with {event}")
+            raise ValueError(f"{name}: the stream ended without it; the last event was {event}")
 
         async def hear() -> bool:
             try:

@@ -49,9 +49,9 @@ PUT_CODE = Query(
 )
 
 # This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
-# A wrong code adds one refusal to the stored code, whoever sends the wrong one. The statement locks the admin's row
-# first and the code's row second. REMOVE locks the two rows in the same order, because its cascade deletes the code. In
-# opposite orders, the two statements could wait for each other.
+# Each attempt with a wrong code adds one refusal to the admin's stored code, no matter who makes the attempt. The
+# statement locks the admin's row first and the code's row second. REMOVE locks the two rows in the same order, because
+# its cascade deletes the code. In opposite orders, the two statements could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""
