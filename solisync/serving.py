@@ -19,6 +19,7 @@ from .housekeeping import Housekeeping
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import Migration, migrate
+from .postgres.replaced import record_use
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
@@ -91,6 +92,8 @@ class Solisync(Daemon):
             self._settings.admin_listen, self._admin_site, public=public, inherited=self._admin_inherited
         )
         self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
+        if self._inherited is None:
+            record_use(self._settings.data_dir, self._settings.database_url)
 
     def startService(self) -> None:
         """Begin to open the database; requests are answered with 503 until that is done."""

@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 
 from .errors import FatalError
 from .postgres.embedded import EmbeddedPostgres
+from .postgres.replaced import record_use
 from .process import listening
 from .process.child import Child, ending
 from .process.daemon import Daemon
@@ -98,6 +99,7 @@ class Supervisor(Daemon):
         if self._admin_port is not None:
             self._sockets[ADMIN_SOCKET] = listening.share(self._admin_port)
         self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
+        record_use(self._settings.data_dir, self._settings.database_url)
 
     def startService(self) -> None:
         """Start the workers and the embedded database; the workers wait for it."""

@@ -11,7 +11,8 @@ import yaml
 from solisync.commands.completion import SHELLS
 from solisync.commands.main import command_parser
 from solisync.postgres.embedded import STOP_SECONDS
-from solisync.settings.settings import ServingSettings
+from solisync.settings import env_file
+from solisync.settings.settings import ServingSettings, Settings
 from solisync.settings.table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
 from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
@@ -78,8 +79,9 @@ def test_the_sample_of_the_settings_is_complete_and_true():
     assert set(sample) == set(VARIABLES) - {
         "JWT_SECRET",
         "JWT_SECRET_PREVIOUS",
-        "DATABASE_URL",
-    }  # which have files instead
+        "DATABASE_URL_FILE",
+        "SOLISYNC_BUS_DATABASE_URL_FILE",
+    }  # of the first two, the file is given instead; of the others, the file that all units read is the place
     holds = {setting.variable: setting.default for setting in TABLE} | units.environment()
     for name, (value, is_example) in sample.items():
         if is_example and name not in units.environment():
@@ -162,6 +164,27 @@ def test_the_backup_unit_reads_the_database_of_the_service():
     assert chosen.into.removeprefix("%S/") in backup["StateDirectory"][0].split()
     assert chosen.keep >= 7
     assert units.TIMER.stem == units.BACKUP.stem
+
+
+def test_every_unit_finds_the_database_that_the_sample_names(tmp_path):
+    """One line in solisync.env moves the service, the backup and commands with --env-file to another database."""
+    text = (DEPLOY / "solisync.env").read_text("utf-8")
+    (line,) = re.findall(r"^#(DATABASE_URL=.*)$", text, re.M)
+    file = tmp_path / "solisync.env"
+    file.write_text(text.replace(f"#{line}", line))
+    programs = [unit for unit in units.UNITS.glob("*.service") if "/bin/solisync" in unit.read_text("utf-8")]
+    assert len(programs) >= 2
+    for unit in programs:
+        assert units.settings(unit)["EnvironmentFile"] == ["-/etc/solisync/solisync.env"], unit.name
+        given = dict(setting.split("=", 1) for setting in units.settings(unit)["Environment"])
+        read = Settings.from_environ(given | env_file.read(str(file)))
+        assert f"DATABASE_URL={read.database_url}" == line, unit.name
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_docs_name_no_place_for_the_database_that_only_one_unit_reads(page):
+    """No page passes a DATABASE_URL to one unit alone, of which the backup would know nothing."""
+    assert not re.search(r"^ {4}(LoadCredential=\S*database-url|Environment=DATABASE_URL)", _text(page), re.M)
 
 
 # Proxies.

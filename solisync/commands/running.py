@@ -19,6 +19,7 @@ from ..postgres.data_directory import DataDirBusy
 from ..postgres.database import Database
 from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
+from ..postgres.replaced import check_not_replaced
 from ..postgres.times import TIMES
 from ..postgres.transaction import Statements
 from ..process import audit, logs
@@ -95,8 +96,8 @@ async def reached(
 
     An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
     the server of the running service is used. That one may be starting or about to leave, so `begin` is called again
-    for a while when it can't connect. Raises FatalError when the database can't be reached, and when there is no
-    embedded one, unless told to `create` it.
+    for a while when it can't connect. Raises FatalError when the database can't be reached, when a service has replaced
+    the embedded one, and when there is no embedded one, unless told to `create` it.
     """
     deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
     while True:
@@ -128,6 +129,7 @@ async def _server(settings: Settings, reactor: ReactorBase, *, create: bool) -> 
     try:
         if not create:
             embedded.check_cluster()
+        check_not_replaced(settings.data_dir)
         await embedded.start()
         yield embedded.dsn
     finally:

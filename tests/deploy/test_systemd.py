@@ -16,7 +16,7 @@ from tests.deploy import units
 from tests.deploy.activation import ActivatedProcess, listen
 from tests.deploy.proxies import Crowd, start_nginx
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, PATIENCE, ROOT, SECRET
+from tests.harness.constants import NO_DATA_DIR, PASSWORD, PATIENCE, ROOT, SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
@@ -132,7 +132,7 @@ async def test_a_restart_refuses_no_connection(activate, launch, place, shared_d
     """While the service is stopped and started anew, its socket stays: clients wait, or get its 503 for a moment."""
     truncate(shared_dsn)
     listening = listen(place / "http.sock")
-    variables = environment(shared_dsn, **units.environment())
+    variables = environment(shared_dsn, **units.environment() | {"SOLISYNC_DATA_DIR": NO_DATA_DIR})
     del variables["JWT_SECRET_FILE"]
 
     def start():

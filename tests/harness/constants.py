@@ -9,6 +9,7 @@ SECRET = "canary-secret-0123456789abcdef0123456789"
 PREVIOUS_SECRET = "canary-previous-secret-0123456789abcdef"
 PASSWORD = "canary password"
 DSN_PASSWORD = "canary-dsn-password"
+NO_DATA_DIR = "/nonexistent/solisync"  # a service with another database would mark the embedded one that is installed
 FAST_BCRYPT = 4
 
 # The bound of every wait for something that must happen, in seconds. A wait ends when it has happened, so that this

@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.harness.constants import BIN, ROOT, SECRET
+from tests.harness.constants import BIN, NO_DATA_DIR, ROOT, SECRET
 from tests.harness.processes import free_port
 from tests.harness.service import environment
 
@@ -23,7 +23,7 @@ def anew(command):
 def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):
     """Start a service by one of the commands, on a port of its own unless it gets an `endpoint`."""
     port = free_port()
-    given = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1"}
+    given = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1", "SOLISYNC_DATA_DIR": NO_DATA_DIR}
     given["SOLISYNC_LISTEN"] = endpoint or f"tcp:{port}:interface=127.0.0.1"
     if data_dir is not None:
         given["SOLISYNC_DATA_DIR"] = str(data_dir)

@@ -13,7 +13,7 @@ from solisync.service import make_service
 from solisync.settings.settings import ServingSettings
 from solisync.settings.table import TABLE
 from solisync.web.shared_cache import CoalescingCache
-from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, PASSWORD, PATIENCE, SECRET
+from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, NO_DATA_DIR, PASSWORD, PATIENCE, SECRET
 from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
@@ -28,6 +28,7 @@ def environment(dsn, **more):
     return {
         "JWT_SECRET": SECRET,
         "DATABASE_URL": f"{dsn} password={DSN_PASSWORD}",
+        "SOLISYNC_DATA_DIR": NO_DATA_DIR,
         "SOLISYNC_LISTEN": "tcp:0:interface=127.0.0.1",
         "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
         "SOLISYNC_CHECKERS": "0",  # a test of the checks has its own
