@@ -6,13 +6,14 @@ Everything here is plain text. Whoever puts it into HTML escapes it.
 from datetime import date
 from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, structs
 
 from ..klondike import Status
 from .challenge import DailyChallenge
 from .fields import Time
 from .page_texts import in_words, points, time_taken, verdict_text
 from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
+from .replays import shown_moment
 from .verdicts import VerdictAnswer
 
 PageName = Literal[
@@ -52,6 +53,9 @@ class SharedReplay(Struct, frozen=True):
     recorded_at: str
     received_at: Time
     listed: bool
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "recorded_at", shown_moment(self.recorded_at))
 
 
 class ReplayData(Struct, frozen=True):

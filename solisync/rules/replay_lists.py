@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest
 from .fields import U64, Time
 from .list_position import ListPosition
-from .replays import Moment
+from .replays import Moment, shown_moment
 from .verdicts import VerdictStatus
 
 RECENT_DEFAULT = 20
@@ -35,6 +35,9 @@ class Recent(Struct, frozen=True):
     recorded_at: Moment
     received_at: Time
     verdict: VerdictStatus
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "recorded_at", shown_moment(self.recorded_at))
 
 
 class OwnReplay(Recent, frozen=True):

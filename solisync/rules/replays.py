@@ -27,19 +27,26 @@ Fields = dict[str, Raw]
 
 LEVELS = ("Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random")
 NUMBER_MAX = 2**53
+EXPONENT_MAX = 30  # of a number; a greater one, or one below the negative of this, is refused
 SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
+MOMENT_MAX = 35  # characters of a time with nine digits of a second and an offset
 
 CHARGE_MIN = 4_096  # bytes; also in migrations/0007
 
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?0*(?:[12]?[0-9]|30))?")
+_BELOW_NANOSECONDS = re.compile(r"\.[0-9]{10}")
 
 Moment = Annotated[
     str,
     Meta(
-        description="a date, or a time with an offset (RFC 3339)",
+        description="a date, or a time with an offset and at most nine digits of a second (RFC 3339)",
+        max_length=MOMENT_MAX,
         extra_json_schema={"anyOf": [{"format": "date"}, {"format": "date-time"}]},
     ),
 ]
+
+
+_SPELLING = f"its exponent, if it is written with one, is from -{EXPONENT_MAX} to {EXPONENT_MAX}"
 
 
 class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid_unknown_fields=True):
@@ -56,8 +63,8 @@ class Replay(Struct, frozen=True, kw_only=True):
 
     mode: Annotated[Literal[MODES] | DifficultyMode, Meta(examples=["Classic"])]  # type: ignore[valid-type]
     draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
-    final_score: Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, examples=[1240])]
-    time_seconds: Annotated[float, Meta(ge=0, le=NUMBER_MAX, examples=[95])]
+    final_score: Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX, description=_SPELLING, examples=[1240])]
+    time_seconds: Annotated[float, Meta(ge=0, le=NUMBER_MAX, description=_SPELLING, examples=[95])]
     recorded_at: Moment
     seed: Annotated[
         Any,
@@ -170,8 +177,8 @@ def _choice(fields: Fields, name: str, choices: tuple[str, ...]) -> str:
 def _number(fields: Fields, name: str, least: int) -> str:
     spelling = _get(fields, name)
     if not _NUMBER.fullmatch(spelling) or not least <= _value(spelling) <= NUMBER_MAX:
-        raise _wrong(name, f"a number from {least} to {NUMBER_MAX}")
-    return spelling if len(spelling) <= SPELLING_MAX else repr(float(spelling))
+        raise _wrong(name, f"a number from {least} to {NUMBER_MAX}, without an exponent beyond {EXPONENT_MAX}")
+    return spelling if len(spelling) <= SPELLING_MAX else repr(round(float(spelling), EXPONENT_MAX))
 
 
 def _value(spelling: str) -> float | Decimal:
@@ -192,14 +199,24 @@ def _seed(fields: Fields) -> int | None:
 
 def _moment(fields: Fields) -> str:
     text = _text(fields, "recorded_at")
-    for kind in (date, Time):
+    for kind in (date, Time) if len(text) <= MOMENT_MAX and not _BELOW_NANOSECONDS.search(text) else ():
         with suppress(msgspec.ValidationError, OverflowError):
             moment = msgspec.convert(text, kind)
             if isinstance(moment, datetime):
                 msgspec.convert(text, SpelledTime)
                 moment.astimezone(UTC)
             return text
-    raise _wrong("recorded_at", "a date like 2026-11-20 or an RFC 3339 time")
+    raise _wrong("recorded_at", "a date like 2026-11-20, or an RFC 3339 time with at most nine digits of a second")
+
+
+def shown_moment(text: str) -> str:
+    """The `recorded_at` of a stored replay, as uploaded; the instant if it has more than nine digits of a second.
+
+    Version 1.0.0 accepted any number of digits.
+    """
+    if not _BELOW_NANOSECONDS.search(text):
+        return text
+    return str(msgspec.to_builtins(msgspec.convert(text, Time).astimezone(UTC)))
 
 
 def _text(fields: Fields, name: str) -> str:

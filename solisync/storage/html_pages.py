@@ -14,7 +14,7 @@ from ..rules.replay_lists import Recent
 from ..rules.verdicts import VerdictAnswer
 from . import paging
 from .own_replays import LISTED
-from .replays import NUMBERS
+from .replays import NUMBERS, RECORDED_AT
 from .rows import converted, nested
 
 _AVATAR = "'/avatars/' || users.id || '.' || avatar_extension AS avatar_url"  # null without an avatar
@@ -29,7 +29,7 @@ REPLAY = Query(
     "shared_replay",
     f"""
     SELECT replays.id, username, {_AVATAR}, seed AS deal, replays.draw_mode, replays.mode, replays.time_seconds,
-        replays.final_score, replays.recorded_at, replays.received_at,
+        replays.final_score, {RECORDED_AT}, replays.received_at,
         unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
         coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
     FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id

@@ -85,6 +85,10 @@ _END = f"""
 END_OF_NEWEST = Query("admin_end_of_newest_replays", _END.format(*_ALL), prepared=False, row=ListPosition)
 END_OF_PLAYER = Query("admin_end_of_replays_of_player", _END.format(*_OF_PLAYER), prepared=False, row=ListPosition)
 
+# Version 1.0.0 stored exponents of any size, which PostgreSQL may refuse. A number of at most 64 characters and 2^53
+# whose exponent has four digits is about 0, and so is not the score of an entry.
+SCORE = "CASE WHEN final_score !~ '[eE][+-]?0*[1-9][0-9]{3}' THEN floor(final_score::numeric) END"
+
 UNPROVED = Query(
     "admin_unproved_entries",
     f"""
@@ -96,7 +100,7 @@ UNPROVED = Query(
     JOIN users ON users.id = entry.user_id
     LEFT JOIN LATERAL (
         SELECT id, coalesce(status, 'pending') AS verdict FROM replays LEFT JOIN verdicts ON replay_id = id
-        WHERE user_id = entry.user_id AND mode = 'Classic' AND floor(final_score::numeric) = best_score
+        WHERE user_id = entry.user_id AND mode = 'Classic' AND {SCORE} = best_score
         ORDER BY received_at DESC, id DESC LIMIT 1
     ) AS claim ON true
     WHERE best_score IS NOT NULL AND NOT EXISTS (

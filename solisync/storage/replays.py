@@ -10,7 +10,7 @@ from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.leaderboard import Bests, Standing
 from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
-from ..rules.replays import ReceivedReplay
+from ..rules.replays import MOMENT_MAX, ReceivedReplay
 from .accounts import LOCK
 from .leaderboard import improving
 from .rows import converted
@@ -82,7 +82,13 @@ STORE = Statement(
     """,  # noqa: S608
 )
 
-SHOWN = "username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
+# Version 1.0.0 stored texts of up to a megabyte: of a long one, ten digits of the second and the offset are read.
+RECORDED_AT = f"""
+    CASE WHEN octet_length(recorded_at) <= {MOMENT_MAX} THEN recorded_at
+        ELSE left(recorded_at, 30) || substring(right(recorded_at, 6) FROM '[Zz]$|[+-].....$')
+    END AS recorded_at"""
+
+SHOWN = f"username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, {RECORDED_AT}, received_at"
 _STORED = "seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
 # How three of these become fields of Recent.
 NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}

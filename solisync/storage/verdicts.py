@@ -9,6 +9,7 @@ from ..klondike import Status, Verdict
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.verdicts import VerdictAnswer
+from .replays import RECORDED_AT
 from .rows import converted, nested
 
 
@@ -150,16 +151,16 @@ DELETE_TIMELINE = Statement(
 
 SHOW = Query(
     "admin_replay",
-    """
+    f"""
     SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
-        recorded_at, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine,
+        {RECORDED_AT}, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine,
         undo_places, timeline AS stored_timeline,
         CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
     FROM replays JOIN users ON users.id = replays.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
     WHERE replays.id = $1::uuid
-    """,
+    """,  # noqa: S608
     prepared=False,
     row=converted(CheckedReplay, undo_places=tuple, stored_timeline=bytes),
 )

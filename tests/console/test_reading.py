@@ -91,6 +91,20 @@ async def test_what_is_new_is_shown(console, server, ann):
     assert (await console.get("/review?kind=replays"))["replays"][0]["id"] == replay_id
 
 
+async def test_entries_are_reviewed_whatever_numbers_replays_claim(console, server, administrate, ann):
+    """Version 1.0.0 stored exponents of any size, which PostgreSQL doesn't read as numbers."""
+    client, _ = ann
+    claim = await client.upload_replay(replay(final_score=650.25))
+    for spelling in ("1e-20000", "0e99999999999", "-1e-999", "0.5E-1000", "0e-0000000000"):
+        newer = await client.upload_replay(replay())
+        server.sql("UPDATE replays SET final_score = %s, time_seconds = %s WHERE id = %s", (spelling, spelling, newer))
+    server.sql("UPDATE leaderboard SET best_score = 650")
+    (entry,) = (await console.get("/review?kind=entries"))["entries"]
+    assert entry["replay_id"] == claim
+    assert (await administrate("replays", "list", "--top", "--json")).records == [entry]
+    assert len((await console.get("/replays"))["replays"]) == 6
+
+
 async def test_the_service_is_shown(console, server, ann):
     """The version, the queues, and how much there is; everybody who may sign in."""
     shown = await console.get("/service")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from solisync.errors import BadRequest
 from solisync.klondike import DRAW_MODES, MODES
 from solisync.rules.replay_lists import recent_count, verified_only
-from solisync.rules.replays import LEVELS, Fields, decodable, read_header, read_replay
+from solisync.rules.replays import LEVELS, Fields, decodable, read_header, read_replay, shown_moment
 from tests.harness.payloads import OTHER_SPELLINGS
 
 I32 = 2**31 - 1
@@ -74,6 +74,9 @@ def test_every_mode_there_is(mode, draw_mode):
         ("recorded_at", "\ud800"),
         ("recorded_at", "2026-12-31T23:59:60Z"),
         ("recorded_at", "2026-12-31t15:59:60.25-08:00"),
+        ("recorded_at", "2026-12-31T23:59:59.1234567890Z"),
+        ("recorded_at", "2026-12-31T23:59:59.0000000000+01:00"),
+        ("recorded_at", "2026-12-31T23:59:59." + "0" * 1_000_000 + "Z"),
         *((name, None) for name in GOOD),
     ],
 )
@@ -83,10 +86,25 @@ def test_what_is_wrong_is_named(field, value):
         header(**{field: value})
 
 
-@pytest.mark.parametrize("moment", ["2026-12-31t15:59:59.25-08:00", "2026-12-31T23:59:59z"])
+@pytest.mark.parametrize(
+    "moment", ["2026-12-31t15:59:59.25-08:00", "2026-12-31T23:59:59z", "2026-12-31T15:59:59.123456789-08:00"]
+)
 def test_times_keep_their_spelling(moment):
     """A time is shown as it was uploaded."""
     assert header(recorded_at=moment).recorded_at == moment
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("2026-12-31T15:59:59.1234567891-08:00", "2026-12-31T23:59:59.123457Z"),
+        ("2026-12-31t23:59:59.0000000000z", "2026-12-31T23:59:59Z"),
+        ("2026-12-31", "2026-12-31"),
+    ],
+)
+def test_stored_time_of_more_than_nine_digits_is_shown_as_an_instant(stored, shown):
+    """Version 1.0.0 stored any number of digits; other times and dates are shown as uploaded."""
+    assert shown_moment(stored) == shown
 
 
 @pytest.mark.parametrize("spelling", ["1e400", "-1e400", "9007199254740993e5", "9007199254740992.5", "NaN", "1" * 30])
@@ -96,7 +114,17 @@ def test_numbers_beyond_any_use_are_refused(spelling):
         spelled(final_score=spelling)
 
 
-@pytest.mark.parametrize("spelling", ["0", "-0", "1.50", "1E3", "12e-1", "9007199254740992.0", "0." + "3" * 40])
+@pytest.mark.parametrize("field", ["final_score", "time_seconds"])
+@pytest.mark.parametrize("spelling", ["1e-31", "0e31", "0E+100", "1e-20000", "0e" + "9" * 10_000])
+def test_exponent_beyond_30_is_refused(field, spelling):
+    """No client writes one, and not every reader of a list has numbers that small."""
+    with pytest.raises(BadRequest, match=f"`{field}`"):
+        spelled(**{field: spelling})
+
+
+@pytest.mark.parametrize(
+    "spelling", ["0", "-0", "1.50", "1E3", "12e-1", "9007199254740992.0", "0." + "3" * 40, "1e-30", "0E+030"]
+)
 def test_numbers_keep_their_spelling(spelling):
     """A number is shown as it was uploaded."""
     assert spelled(final_score=spelling).final_score == spelling
@@ -105,6 +133,7 @@ def test_numbers_keep_their_spelling(spelling):
 def test_a_number_without_end_is_shown_shortened():
     """Nobody has to read ten thousand digits in a list."""
     assert spelled(final_score="0." + "3" * 10_000).final_score == repr(1 / 3)
+    assert spelled(final_score="0." + "0" * 300 + "1").final_score == "0.0"
 
 
 @pytest.mark.parametrize(

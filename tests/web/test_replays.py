@@ -283,6 +283,24 @@ async def test_whatever_is_stored_can_be_read(server, full):
     assert statuses.count(200) > 0.8 * count
 
 
+async def test_lists_shorten_stored_times_of_any_length(server):
+    """A megabyte of digits, which version 1.0.0 stored in each of its replays, is an instant on every list and page."""
+    client = await server.player("ann")
+    me = await client.me()
+    ids = [await client.upload_replay(replay()) for _ in range(20)]
+    server.sql("UPDATE replays SET recorded_at = '2026-01-01T00:00:00.' || repeat('0', 1040000) || '1+02:00'")
+    server.forget_lists()
+    listed = [
+        (await recent(server, "?limit=50")).json,
+        (await server.ask("GET", "/api/players/ann/replays")).json["replays"],
+        (await server.ask("GET", "/api/me/replays", bearer=client.tokens.access_token)).json["replays"],
+    ]
+    assert [{each["recorded_at"] for each in replays} for replays in listed] == [{"2025-12-31T22:00:00Z"}] * 3
+    assert [len(replays) for replays in listed] == [20] * 3
+    for page in (f"/players/{me.username}", f"/replays/{ids[0]}"):
+        assert "31 December 2025" in (await server.ask("GET", page)).content.decode()
+
+
 async def test_the_list_is_read_by_its_index(server):
     """Of 4,000 replays the newest fifty are found without a sort of all, and without touching their bodies."""
     client = await server.player("ann")
