@@ -19,7 +19,7 @@ from solisync.rules.page_texts import card_text
 from solisync.rules.verdicts import VerdictAnswer
 from solisync.web.documents import FOLDER, takes_gzip
 from solisync.web.page_files import without_comments
-from solisync.web.resources.html_pages import Pages
+from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies
 from tests.harness.http_requests import Connection
@@ -514,8 +514,8 @@ MARKUP = (
 hostile = texts() | st.lists(st.sampled_from(MARKUP), max_size=3).map("".join)
 
 
-def rendered(shown):
-    """The page of a replay that is stored like this."""
+def replay_page(shown, *, gzip):
+    """The reply with the page of a replay that is stored like this."""
     database = SimpleNamespace(autocommit=lambda *_: _done(shown))
     pages = Pages(
         database=database,
@@ -524,8 +524,12 @@ def rendered(shown):
         site_links=(("<Privacy>", 'https://example.org/"?a&b'),),
         public_avatars=False,
     )
-    work = Deferred.fromCoroutine(pages.replay(replay_id=NOBODY, if_none_match=None, gzip=False))
-    return work.result.body
+    return Deferred.fromCoroutine(pages.replay(replay_id=NOBODY, if_none_match=None, gzip=gzip)).result
+
+
+def rendered(shown):
+    """The page itself."""
+    return replay_page(shown, gzip=False).body
 
 
 async def _done(result):
@@ -558,6 +562,13 @@ def test_no_text_becomes_markup(text):
     assert text in title
     assert page.title == page.named["og:title"] == f"{title} – Cards <&> more"
     assert page.named["description"] == page.named["og:description"] == description
+
+
+@pytest.mark.parametrize(("length", "compressed"), [(1_000, True), (PAGE_BYTES, False)])
+def test_large_page_is_not_compressed(length, compressed):
+    """The reactor compresses pages of up to PAGE_BYTES, and remembers no other: the memory for them has a bound."""
+    reply = replay_page(shared_replay("x" * length), gzip=True)
+    assert ("Content-Encoding" in reply.headers) is compressed
 
 
 async def test_a_name_full_of_markup_is_only_a_name(server):

@@ -47,7 +47,8 @@ from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
 from ..wire.reply import Reply
 
-REMEMBERED = 100  # pages, of some 10 KiB each
+REMEMBERED = 100  # pages
+PAGE_BYTES = 65_536  # a larger page, which there should not be, is neither compressed nor remembered
 SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
@@ -75,7 +76,7 @@ class Pages:
         self._site_name = site_name
         self._avatars = "public" if public_avatars else ""
         # Fast path: compressing a page anew that was compressed lately, 240 of 300 µs, see docs/performance.md
-        self._document = lru_cache(REMEMBERED)(_page)
+        self._remembered = lru_cache(REMEMBERED)(_page)
         self._drawing = lru_cache(REMEMBERED)(deal_drawing)
         self._layout = Template((folder / "layout.html").read_text("utf-8"))
         self._mains = {name: Template(with_parts(folder, f"{name}.html")) for name in get_args(PageName)}
@@ -171,6 +172,9 @@ class Pages:
         if name not in self._files:
             raise NotFound()
         return unless_known(self._files[name][gzip], if_none_match)
+
+    def _document(self, html: bytes, gzip: bool) -> Reply:
+        return self._remembered(html, gzip) if len(html) <= PAGE_BYTES else _page(html, gzip=False)
 
     def _drawn(self, day: DayData) -> str:
         return self._drawing(int(day.deal))
