@@ -156,6 +156,8 @@ class App(KleinResource):
             else:
                 await self._limiter.admit(limit, client)
         try:
+            if b"?" in request.uri and not route.is_page:
+                request.read_query()
             arguments: dict[str, Any] = {**request.variables}
             for name, read in route.arguments:
                 arguments[name] = read(request)

@@ -173,6 +173,11 @@ class Route:
         return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
+    def is_page(self) -> bool:
+        """Whether the answer is a page, the same whatever the query of the request is, which is not read."""
+        return isinstance(self.answer, Content) and "text/html" in self.answer.media_types
+
+    @cached_property
     def counts_itself(self) -> bool:
         """Whether the handler counts the request."""
         return "client" in dict(self.arguments)
@@ -198,7 +203,7 @@ class Route:
         codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
         if self.variables:  # with a percent sign in a variable it is another path
             codes.append("not_found")
-        if self.query:
+        if not self.is_page:
             codes.append("bad_query")
         if self.same_origin:
             codes.append("forbidden")

@@ -1,6 +1,7 @@
 """What the console shows: docs/console.md "The interface"."""
 
 import json
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest_twisted
@@ -38,6 +39,16 @@ async def test_a_player_is_found(console, server, ann):
         assert (await console.get(f"/players?{query}"))["players"] == []
     for query in ("where=nowhere", "state=fun", "q=a&q=b", "q=x&where=address", f"q={'x' * 101}"):
         assert (await console.ask("GET", f"/players?{query}")).status == 400, query
+
+
+async def test_search_finds_names_outside_of_ascii(console, ann):
+    """The query is UTF-8."""
+    client, user_id = ann
+    for name, part in (("Jürgen Groß", "jürgen"), ("Иван Грозный", "Иван"), ("將棋の王", "の王")):
+        await client.opt_in(name)
+        found = await console.get(f"/players?where=display_name&q={quote(part)}")
+        assert [player["id"] for player in found["players"]] == [user_id], name
+        assert (await console.get(f"/players?q={quote(part)}"))["players"] == []
 
 
 async def test_a_player_is_shown_as_by_the_command(console, administrate, ann):

@@ -1,13 +1,18 @@
 """Twisted's request, without what this service never reads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
 from twisted.python.failure import Failure
 from twisted.web import server
 from twisted.web.http_headers import Headers
+
+from ...errors import BadRequest
+
+PARAMETERS_MAX = 20
 
 
 class LeanRequest(server.Request):
@@ -22,6 +27,7 @@ class LeanRequest(server.Request):
     queued = False
     content = None
     given: dict[bytes, list[bytes]] | None = None
+    _parameters: Mapping[str, list[str]] = MappingProxyType({})
     on_gone: Callable[[], None] | None = None
 
     def __init__(self, channel: Any) -> None:  # without super(): see above
@@ -66,13 +72,23 @@ class LeanRequest(server.Request):
         """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
 
-    def query(self, name: str) -> list[str]:
-        """The values of a query parameter, one for each time it is given: empty for one without a value.
+    def read_query(self) -> None:
+        """Parse the query; raises BadRequest unless it is UTF-8, and has at most PARAMETERS_MAX parameters.
 
         Only "&" separates parameters; Twisted's `args` are split at ";" as well, and lack those without a value.
         """
-        pairs = parse_qsl(self.uri.partition(b"?")[2].decode("ascii"), keep_blank_values=True, encoding="latin-1")
-        return [value for key, value in pairs if key == name]
+        query = self.uri.partition(b"?")[2].decode("ascii")
+        try:
+            pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=PARAMETERS_MAX)
+        except ValueError:
+            raise BadRequest("bad_query", f"query must be UTF-8, with at most {PARAMETERS_MAX} parameters") from None
+        self._parameters = {}
+        for name, value in pairs:
+            self._parameters.setdefault(name, []).append(value)
+
+    def query(self, name: str) -> list[str]:
+        """The values of a parameter of the query that was read, one for each time it is given: "" if it has none."""
+        return self._parameters.get(name, [])
 
     def connectionLost(self, reason: Failure) -> None:
         super().connectionLost(reason)

@@ -1,0 +1,56 @@
+"""Queries of requests: their encoding, and how many parameters they have (docs/protocol.md "Common to all routes")."""
+
+from unittest.mock import patch
+
+import pytest
+
+from solisync.web.wire import lean_request
+from solisync.web.wire.lean_request import PARAMETERS_MAX
+from tests.harness.payloads import progress_of
+
+JSON_ROUTES = ("/health", "/api/replays/recent", "/api/openapi.json")
+
+
+async def code_of(server, path, method="GET", **given):
+    answer = await server.ask(method, path, **given)
+    return answer.status, answer.headers.get("error-code")
+
+
+@pytest.mark.parametrize("path", JSON_ROUTES)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_query_with_many_parameters_is_refused(server, path, method):
+    """Twenty pass, and one more is a 400, empty ones and those that the route doesn't know included."""
+    assert await code_of(server, path + "?" + "&".join(["x=1"] * PARAMETERS_MAX), method) == (200, None)
+    for query in ("&".join(["x=1"] * (PARAMETERS_MAX + 1)), "&" * PARAMETERS_MAX, "%41&" * 3_900):
+        assert await code_of(server, f"{path}?{query}", method) == (400, "bad_query")
+
+
+@pytest.mark.parametrize("path", JSON_ROUTES)
+@pytest.mark.parametrize("query", ["x=%ff", "%C3=1", "limit=1&x=%ED%A0%80", "J%FCrgen"])
+async def test_query_must_be_utf_8(server, path, query):
+    """Names and values alike, also of parameters that the route doesn't know."""
+    assert await code_of(server, f"{path}?{query}") == (400, "bad_query")
+
+
+async def test_query_is_refused_after_the_token(server):
+    """A request without a valid token is a 401 first; a push with a wrong query stores nothing."""
+    player = await server.player("ann")
+    path = "/api/sync/push?x=%ff"
+    assert await code_of(server, path, "POST", body=progress_of()) == (401, "unauthorized")
+    pushed = await code_of(server, path, "POST", body=progress_of(), bearer=player.tokens.access_token)
+    assert pushed == (400, "bad_query")
+    assert server.sql("SELECT FROM sync_states") == []
+
+
+@pytest.mark.parametrize("path", ["/", "/replays", "/web/page.js", "/api/docs"])
+async def test_page_ignores_its_query(server, path):
+    """A page is the same whatever its query is."""
+    assert await code_of(server, f"{path}?x=%ff&{'%41&' * 100}") == (200, None)
+
+
+@pytest.mark.parametrize(("query", "times"), [("", 0), ("?limit=1&verdict=verified", 1)])
+async def test_query_is_parsed_once(server, query, times):
+    """One pass for all parameters of a route, and none for a request without a query."""
+    with patch.object(lean_request, "parse_qsl", wraps=lean_request.parse_qsl) as parse:
+        assert await code_of(server, f"/api/replays/recent{query}") == (200, None)
+    assert parse.call_count == times
