@@ -29,6 +29,7 @@ from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.wire import channel, unread_timer
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
+from solisync.web.wire.lean_request import PARAMETERS_MAX
 from tests.harness.constants import BIN, ROOT
 from tests.harness.curl_examples import curl_examples, follow
 from tests.harness.processes import run
@@ -127,6 +128,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
         "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
+        "query": f"{PARAMETERS_MAX} parameters, then 400",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
         "an answer that is not read": f"{unread_timer.TAKEN_BYTES // 1024} KiB must be read in each"

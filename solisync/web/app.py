@@ -157,7 +157,7 @@ class App(KleinResource):
                 await self._limiter.admit(limit, client)
         try:
             if b"?" in request.uri and not route.is_page:
-                request.read_query()
+                request.check_query()
             arguments: dict[str, Any] = {**request.variables}
             for name, read in route.arguments:
                 arguments[name] = read(request)

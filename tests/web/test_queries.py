@@ -25,17 +25,17 @@ async def test_query_with_many_parameters_is_refused(server, path, method):
         assert await code_of(server, f"{path}?{query}", method) == (400, "bad_query")
 
 
-@pytest.mark.parametrize("path", JSON_ROUTES)
 @pytest.mark.parametrize("query", ["x=%ff", "%C3=1", "limit=1&x=%ED%A0%80", "J%FCrgen"])
-async def test_query_must_be_utf_8(server, path, query):
-    """Names and values alike, also of parameters that the route doesn't know."""
-    assert await code_of(server, f"{path}?{query}") == (400, "bad_query")
+async def test_query_must_be_utf_8_if_it_is_read(server, query):
+    """A route that has parameters refuses other bytes, also in parameters that it doesn't know."""
+    assert await code_of(server, f"/api/replays/recent?{query}") == (400, "bad_query")
+    assert await code_of(server, f"/health?{query}") == (200, None)
 
 
 async def test_query_is_refused_after_the_token(server):
     """A request without a valid token is a 401 first; a push with a wrong query stores nothing."""
     player = await server.player("ann")
-    path = "/api/sync/push?x=%ff"
+    path = f"/api/sync/push?{'&' * PARAMETERS_MAX}"
     assert await code_of(server, path, "POST", body=progress_of()) == (401, "unauthorized")
     pushed = await code_of(server, path, "POST", body=progress_of(), bearer=player.tokens.access_token)
     assert pushed == (400, "bad_query")
@@ -48,9 +48,8 @@ async def test_page_ignores_its_query(server, path):
     assert await code_of(server, f"{path}?x=%ff&{'%41&' * 100}") == (200, None)
 
 
-@pytest.mark.parametrize(("query", "times"), [("", 0), ("?limit=1&verdict=verified", 1)])
-async def test_query_is_parsed_once(server, query, times):
-    """One pass for all parameters of a route, and none for a request without a query."""
+async def test_query_is_parsed_once(server):
+    """One pass for all parameters of a route."""
     with patch.object(lean_request, "parse_qsl", wraps=lean_request.parse_qsl) as parse:
-        assert await code_of(server, f"/api/replays/recent{query}") == (200, None)
-    assert parse.call_count == times
+        assert await code_of(server, "/api/replays/recent?limit=1&verdict=verified") == (200, None)
+    assert parse.call_count == 1

@@ -1,8 +1,7 @@
 """Twisted's request, without what this service never reads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -27,7 +26,7 @@ class LeanRequest(server.Request):
     queued = False
     content = None
     given: dict[bytes, list[bytes]] | None = None
-    _parameters: Mapping[str, list[str]] = MappingProxyType({})
+    _parameters: dict[str, list[str]] | None = None  # of the query, once it is read
     on_gone: Callable[[], None] | None = None
 
     def __init__(self, channel: Any) -> None:  # without super(): see above
@@ -72,23 +71,34 @@ class LeanRequest(server.Request):
         """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
 
-    def read_query(self) -> None:
-        """Parse the query; raises BadRequest unless it is UTF-8, and has at most PARAMETERS_MAX parameters.
-
-        Only "&" separates parameters; Twisted's `args` are split at ";" as well, and lack those without a value.
-        """
-        query = self.uri.partition(b"?")[2].decode("ascii")
-        try:
-            pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=PARAMETERS_MAX)
-        except ValueError:
-            raise BadRequest("bad_query", f"query must be UTF-8, with at most {PARAMETERS_MAX} parameters") from None
-        self._parameters = {}
-        for name, value in pairs:
-            self._parameters.setdefault(name, []).append(value)
+    def check_query(self) -> None:
+        """Raise BadRequest if the query has more than PARAMETERS_MAX parameters, before any of them is read."""
+        if self._query_text.count(b"&") >= PARAMETERS_MAX:
+            raise BadRequest("bad_query", f"query may have at most {PARAMETERS_MAX} parameters")
 
     def query(self, name: str) -> list[str]:
-        """The values of a parameter of the query that was read, one for each time it is given: "" if it has none."""
+        """The values of a query parameter, one for each time it is given: empty for one without a value.
+
+        Only "&" separates parameters; Twisted's `args` are split at ";" as well, and lack those without a value.
+        Raises BadRequest for a query that isn't UTF-8.
+        """
+        if self._parameters is None:
+            self._parameters = self._read_query()
         return self._parameters.get(name, [])
+
+    @property
+    def _query_text(self) -> bytes:
+        return self.uri.partition(b"?")[2]
+
+    def _read_query(self) -> dict[str, list[str]]:
+        parameters: dict[str, list[str]] = {}
+        try:
+            pairs = parse_qsl(self._query_text.decode("ascii"), keep_blank_values=True, errors="strict")
+        except UnicodeDecodeError:
+            raise BadRequest("bad_query", "query must be UTF-8") from None
+        for name, value in pairs:
+            parameters.setdefault(name, []).append(value)
+        return parameters
 
     def connectionLost(self, reason: Failure) -> None:
         super().connectionLost(reason)
