@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-console bench-instructions release-check release-dump schema lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-console bench-instructions release-check release-dump lint format smoke clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -94,9 +94,6 @@ release-check:  ## build a release into dist/, install it elsewhere and smoke it
 
 release-dump: venv  ## keep a database as this version leaves it, for the tests of upgrades from it
 	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k leaves_something
-
-schema: venv  ## write docs/schema.sql, the schema as it is after all migrations
-	WRITE_SCHEMA=1 $(BIN)/python -m pytest -q tests/postgres/test_schema.py
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Deleting what has expired in the background, in small batches, so that no request takes longer for it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from uuid import uuid4
 
@@ -14,13 +14,11 @@ from .acts.act import Acting
 from .acts.players import UNSUSPEND
 from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
-from .klondike import ENGINE_VERSION
 from .postgres.database import Database
 from .postgres.transaction import Statements
 from .storage import (
     admins,
     analytics,
-    boards,
     history,
     rate_limits,
     recent_searches,
@@ -30,21 +28,17 @@ from .storage import (
     sync,
 )
 from .storage.acts import Actor
-from .storage.boards import Verified
 
 EVERY_SECONDS = 60.0
 BATCH = 1_000
-PAGE = 200  # of verdicts; if all are of one player, they are one transaction
-PAGES = 10  # of evidence in a round
 
 
 class Housekeeping:
     """Every minute ends suspensions that are over, and deletes what is of no use any more.
 
     That is expired sessions, codes of admins and reset links, unused rate limits, cutoffs below which there are no
-    access tokens any more, old analytics and history. Tells `links_open` how many reset links are left. Once after a
-    start, takes games of older rulesets off the boards, where they stand from before migrations/0017. Replaces evidence
-    of before migrations/0036. At last does what `works` names. What fails is logged, and the next round tries it again.
+    access tokens any more, old analytics and history. Tells `links_open` how many reset links are left.
+    What fails is logged, and the next round tries it again.
     """
 
     _log = Logger()
@@ -60,21 +54,16 @@ class Housekeeping:
         history_days: int,
         limits: Sequence[Limit] = LIMITS,
         links_open: Callable[[int], None] = lambda count: None,
-        works: Mapping[str, Callable[[], Awaitable[None]]] | None = None,
         batch: int = BATCH,
-        page: int = PAGE,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
         self._history_days = history_days
         self._links_open = links_open
-        self._more_works = dict(works or {})
         self._limits = limits
         self._batch = batch
-        self._page = page
         self._now = now
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
-        self._withdrawn: Verified | None = Verified()
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
 
@@ -126,11 +115,7 @@ class Housekeeping:
             old = {"days": self._analytics_days, "most": most}
             works["analytics"] = self._all(lambda run: analytics.prune(run, self._now(), **old))
             works["names in analytics"] = self._all(lambda run: analytics.prune_names(run, self._now(), **old))
-        return works | {
-            "evidence of older rulesets": self._withdraw_evidence,
-            "evidence of mode Classic": self._replace_evidence,
-            **self._more_works,
-        }
+        return works
 
     def _all(self, prune: Callable[[Statements], Awaitable[int]]) -> Callable[[], Awaitable[None]]:
         """Prune one batch after the other, until one is not full."""
@@ -160,22 +145,3 @@ class Housekeeping:
 
     async def _prune_answers(self) -> None:
         await self._database.autocommit(sync.prune, start=str(uuid4()), most=self._batch)
-
-    async def _withdraw_evidence(self) -> None:
-        """Go on to the end, one player after the other; what is done is done whenever this ends, and on any node."""
-        while self._withdrawn is not None:
-            found, last = await self._database.autocommit(
-                boards.older_evidence, self._withdrawn, engine=ENGINE_VERSION, most=self._page
-            )
-            for player, replay_ids in found.items():
-                await self._database.autocommit(boards.place, player, replay_ids)
-            self._withdrawn = last
-
-    async def _replace_evidence(self) -> None:
-        """Bring the next pages of evidence of mode Classic into its newer form, one player after the other."""
-        for _ in range(PAGES):
-            found = await self._database.autocommit(boards.former_evidence, most=self._page)
-            for player, replay_ids in found.items():
-                await self._database.autocommit(boards.place, player, replay_ids)
-            if not found:
-                return

@@ -35,7 +35,6 @@ from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
-from .checking.stored_timelines import StoredTimelines
 from .checking.timelines import Timelines
 from .events.live import Live
 from .events.openings import Openings
@@ -178,7 +177,6 @@ def make_service(
             history_days=settings.history_days,
             limits=(settings.auth_limit, *LIMITS),
             links_open=metrics.reset_links.set,
-            works={"stored timelines": StoredTimelines(database=database, timelines=timelines).delete_some},
         ),
         history=history,
         checking=Checking(

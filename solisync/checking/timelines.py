@@ -110,18 +110,15 @@ class Timelines:
         source = await self._database.autocommit(verdicts.playback_source, replay_id)
         if source is None:
             raise NotFound("replay_not_found")
-        timeline = source.stored
-        if timeline is None:
-            timeline = await self.play(source)
-            self._metrics.timelines.labels("made").inc()
+        timeline = await self._play(source)
+        self._metrics.timelines.labels("made").inc()
         if timeline is None:
             raise Conflict("not_playable", "replay can not be played back")
         self._keep(source.etag, timeline)
         return KeptTimeline(source.etag, timeline)
 
-    async def play(self, source: PlaybackSource) -> bytes | None:
+    async def _play(self, source: PlaybackSource) -> bytes | None:
         """Make a timeline from its source, in the process; None if that is impossible, which is logged."""
-        assert source.body is not None
         process = await self._ready()
         played = await self._within(SECONDS, process, process.make(Playback(source.body, source.verdict)))
         if played is None:

@@ -1,6 +1,5 @@
 """`solisync replays`: unlisting and deleting replays, having them checked, and looking at their verdicts."""
 
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -9,7 +8,7 @@ from typing import Any
 from ..acts import replays
 from ..acts.act import Act, Acting, Done
 from ..errors import NotFound
-from ..klondike import UnreadableError, draw_game, read_recording, undo_places
+from ..klondike import UnreadableError, draw_game, read_recording
 from ..rules.ids import canonical_uuid
 from ..storage import listed_replays, rechecks, verdicts
 from ..storage.listed_replays import SameGame
@@ -81,7 +80,7 @@ async def show(task: Task) -> None:
         if found is None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
         facts = asdict(found)
-        for name in ("body", "undo_places", "stored_timeline"):
+        for name in ("body", "undo_places"):
             del facts[name]
         same = await listed_replays.same_game(statements, found.id)
         facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
@@ -99,10 +98,7 @@ def _draw(task: Task, replay: CheckedReplay) -> None:
         recording = read_recording(replay.body.encode())
     except UnreadableError:
         return
-    undos = replay.undo_places or ()
-    if replay.stored_timeline is not None:
-        undos = undo_places(zlib.decompress(replay.stored_timeline))
-    for text in draw_game(recording, replay.ruleset, undos):
+    for text in draw_game(recording, replay.ruleset, replay.undo_places or ()):
         task.output.text(f"\n{text}\n")
         if not task.chosen.boards:
             return

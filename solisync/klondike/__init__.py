@@ -7,7 +7,7 @@
 from .drawing import draw_game
 from .recording import DRAW_MODES, MODES, Reason, RecordedMove, UnreadableError, read_recording
 from .scoring import PREFERRED
-from .timeline import Timeline, make_timeline, undo_places
+from .timeline import Timeline, make_timeline
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
 
 __all__ = [
@@ -26,5 +26,4 @@ __all__ = [
     "draw_game",
     "make_timeline",
     "read_recording",
-    "undo_places",
 ]

@@ -57,4 +57,4 @@ MAY_1 = Ruleset(
     fines={1: (0, 0), 3: (0, 0)},
 )
 PREFERRED, OLDER = RULESETS = (MAY_19, MAY_1)
-"""The preferred ruleset names a game wherever it explains it, and it alone is ranked (migrations/0017)."""
+"""The preferred ruleset names a game wherever it explains it, and it alone is ranked ."""

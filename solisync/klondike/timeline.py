@@ -79,17 +79,6 @@ def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
     )
 
 
-def undo_places(timeline: bytes) -> tuple[int, ...]:
-    """For each undo in a timeline, the index of the recorded move before which it happened, ascending."""
-    places, place = [], 0
-    for step in msgspec.json.decode(timeline, type=Timeline).steps:
-        if step.input == "undo":
-            places.append(place)
-        else:
-            place += 1
-    return tuple(places)
-
-
 def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[TimelineStep]:
     (ruleset,) = (ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset)
     game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen)

@@ -74,7 +74,7 @@ PROGRESS = Query(
     prepared=False,
     row=lambda user_id, payload: (user_id, encoded(payload)),
 )
-# The revision stays as it is, whereupon a trigger ends the player's memory (migrations/0012).
+# The revision stays as it is, whereupon a trigger ends the player's memory.
 SAVE_PROGRESS = Statement(
     "original_save_progress",
     """

@@ -1,7 +1,8 @@
-"""Brings the database's schema up to this build: numbered SQL files, applied once each, in order, under a lock.
+"""Brings the schema of the database up to this version: applies SQL files once each, in order, under a lock.
 
-A file is one transaction, or a single CREATE INDEX CONCURRENTLY, which can't be in one: then its first line is
-"-- concurrently". Settings are local to a transaction, so that a pooler in front of the server hands none of them on.
+A new database begins with baseline.sql, the schema of version 1.0.0; the numbered files follow. A numbered file is one
+transaction, or a single CREATE INDEX CONCURRENTLY, which PostgreSQL refuses in a transaction: then its first line is
+"-- concurrently". Settings are local to a transaction, so that a pooler passes none of them on to other connections.
 """
 
 import hashlib
@@ -32,7 +33,9 @@ _FILES = """
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
 """
 
+BASELINE = "baseline.sql"
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_REPLACED = re.compile(rf"^-- ({_NAME.pattern}) ([0-9a-f]{{64}})$", re.MULTILINE)
 _MARK = "-- concurrently\n"
 _INDEX = re.compile(
     _MARK + r"(?:\s*--[^\n]*\n)*\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+)\s+ON\s[^;]*;?\s*", re.IGNORECASE
@@ -46,16 +49,21 @@ _log = Logger()
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file of migrations/."""
+    """One file of migrations/. The baseline has the number of the last file that it replaces."""
 
     number: int
     name: str
     sql: str
 
     @property
-    def checksum(self) -> str:
-        """SHA-256 of the file, to detect one that was edited after it had been applied."""
-        return hashlib.sha256(self.sql.encode()).hexdigest()
+    def records(self) -> list[tuple[int, str, str]]:
+        """What schema_migrations has of an applied file: number, name, and SHA-256, which detects a later edit.
+
+        The baseline has a record for each file that it replaces, so that version 1.0.0 accepts the database.
+        """
+        if self.name == BASELINE:
+            return [(int(number), name, checksum) for name, number, checksum in _REPLACED.findall(self.sql)]
+        return [(self.number, self.name, hashlib.sha256(self.sql.encode()).hexdigest())]
 
     @property
     def index(self) -> str | None:
@@ -77,11 +85,17 @@ def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
         package = Path(__file__).parents[1]  # a wheel has them inside the package, a checkout beside it
         folder = package / "migrations" if (package / "migrations").is_dir() else package.parent / "migrations"
     migrations: list[Migration] = []
-    for file in sorted(folder.glob("*.sql")):
+    number = 0
+    if (baseline := folder / BASELINE).exists():
+        sql = baseline.read_text("utf-8")
+        number = len(_REPLACED.findall(sql))
+        migrations.append(Migration(number, BASELINE, sql))
+    for file in sorted(set(folder.glob("*.sql")) - {baseline}):
+        number += 1
         name = _NAME.fullmatch(file.name)
-        if name is None or int(name[1]) != len(migrations) + 1:
-            raise FatalError(f"solisync: {file}: migrations are numbered 0001_name.sql, 0002_name.sql, …")
-        migrations.append(Migration(int(name[1]), file.name, file.read_text("utf-8")))
+        if name is None or int(name[1]) != number:
+            raise FatalError(f"solisync: {file}: the next migration is {number:04}_name.sql")
+        migrations.append(Migration(number, file.name, file.read_text("utf-8")))
     if not migrations:
         raise FatalError(f"solisync: no migrations in {folder}: the installation is incomplete")
     return tuple(migrations)
@@ -114,14 +128,30 @@ async def apply(
     applied = {number: (name, checksum) for number, name, checksum in await _applied(connection)}
     applied_now = []
     for migration in migrations:
-        if migration.number not in applied:
+        if migration.name == BASELINE and applied:
+            _check_release(migration, applied)
+        elif migration.number not in applied:
             await _apply_when_free(reactor, connection, migration, times)
             applied_now.append(migration.name)
-        elif applied[migration.number][1] != migration.checksum:
-            raise FatalError(f"solisync: {migration.name} was edited after this database had applied it")
-    for number in sorted(set(applied) - {migration.number for migration in migrations}):
+        else:
+            _check_unedited(migration, applied)
+    known = {number for migration in migrations for number, _, _ in migration.records}
+    for number in sorted(set(applied) - known):
         _log.warn("the database has {name}, which this build does not know", name=applied[number][0])
     return applied_now
+
+
+def _check_release(baseline: Migration, applied: dict[int, tuple[str, str]]) -> None:
+    """Raise FatalError if the database lacks a file that the baseline replaces: no release has left it so."""
+    if any(number not in applied for number, _, _ in baseline.records):
+        raise FatalError("solisync: this database is of a version before 1.0.0: start solisync 1.0.0 on it once")
+    _check_unedited(baseline, applied)
+
+
+def _check_unedited(migration: Migration, applied: dict[int, tuple[str, str]]) -> None:
+    for number, name, checksum in migration.records:
+        if applied[number][1] != checksum:
+            raise FatalError(f"solisync: {name} was edited after this database had applied it")
 
 
 async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
@@ -195,7 +225,5 @@ async def _create_index(connection: Connection, migration: Migration) -> None:
 
 
 async def _record(connection: Connection, migration: Migration) -> None:
-    await connection.execute(
-        "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
-        (migration.number, migration.name, migration.checksum),
-    )
+    for record in migration.records:
+        await connection.execute("INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)", record)

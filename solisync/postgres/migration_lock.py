@@ -19,7 +19,7 @@ from ..errors import FatalError
 from .connection import Connection
 from .times import MIGRATION_TIMES, MigrationTimes
 
-LOCK_KEY = 0x736F6C6973796E63  # "solisync"; version 0.1.0 locks it for its session, and the two exclude each other
+LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
 LOCK_WAIT_SECONDS = 300.0
 

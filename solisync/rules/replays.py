@@ -31,7 +31,7 @@ EXPONENT_MAX = 30  # of a number; a greater one, or one below the negative of th
 SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
 MOMENT_MAX = 35  # characters of a time with nine digits of a second and an offset
 
-CHARGE_MIN = 4_096  # bytes; also in migrations/0007
+CHARGE_MIN = 4_096  # bytes; also in migrations/baseline.sql
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?0*(?:[12]?[0-9]|30))?")
 _BELOW_NANOSECONDS = re.compile(r"\.[0-9]{10}")

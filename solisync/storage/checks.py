@@ -1,6 +1,6 @@
 """The queue of replays that wait to be checked: docs/verification.md "How replays get checked".
 
-Two queues in one table, for literal checks and for searches. A trigger fills the first (migrations/0013), and
+Two queues in one table, for literal checks and for searches. A trigger fills the first, and
 `rechecks.py` adds old replays behind those of players who wait.
 """
 
@@ -16,7 +16,7 @@ from .rows import converted
 
 ATTEMPTS = 3  # claims of a replay that may lapse
 COUNTED = 10_000  # in each queue
-OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/0013 and 0017
+OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/baseline.sql
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
 from ..rules.list_position import ListPosition
 from .paging import END
-from .verdicts import etag_of
 
 AMONG = 4_000  # the newest replays, or a player's
 
@@ -116,17 +115,17 @@ UNPROVED = Query(
 # The order of the board leads to the replays of the same score.
 SAME_GAME = Query(
     "admin_same_game",
-    f"""
+    """
     SELECT other.replay_id, username, other.received_at
     FROM verdicts JOIN replays ON replays.id = verdicts.replay_id
     JOIN board_evidence AS other ON board = 'deal/' || seed || '/' || draw_mode AND ranked AND deficit = -score
         AND other.user_id <> replays.user_id
     JOIN verdicts AS judged ON judged.replay_id = other.replay_id
-        AND {etag_of("judged")} = {etag_of("verdicts")}
+        AND judged.timeline_digest = verdicts.timeline_digest
     JOIN users ON users.id = other.user_id
     WHERE verdicts.replay_id = $1::uuid
     ORDER BY other.received_at, other.replay_id LIMIT 50
-    """,  # noqa: S608
+    """,
     prepared=False,
     row=SameGame,
 )

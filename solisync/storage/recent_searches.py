@@ -1,6 +1,6 @@
 """Searches of the last hour, which count where players take turns: docs/verification.md "How replays get checked".
 
-A trigger on the queue remembers them (migrations/0017).
+A trigger on the queue remembers them.
 """
 
 from ..postgres.statement import Statement

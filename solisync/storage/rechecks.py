@@ -1,6 +1,6 @@
 """Putting replays into the queue again: old ones, those that an older engine checked, and those that an operator names.
 
-New uploads get there by a trigger (migrations/0013). docs/verification.md "How replays get checked" has the order.
+New uploads get there by a trigger. docs/verification.md "How replays get checked" has the order.
 """
 
 from collections.abc import Sequence
@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from ..klondike import PREFERRED
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
-
-READS_UNDO_PLACES = 2  # the first engine that does; also in migrations/0025
-BODIES = 50  # of replays, of up to 1 MiB each, that one statement looks into
 
 # What somebody deletes at this moment is skipped: else the two could wait for each other.
 SWEEP = Query(
@@ -45,32 +42,15 @@ SWEEP = Query(
     row=lambda any_left, added: added if any_left else None,
 )
 
-# Of the replays that were verified by an engine that didn't read `undo_places`, those that may have them are checked
-# again: all with that name in their text, or with a backslash, because a key can be spelled with escapes. The others
-# would get the same verdict, so it counts as one of the engine that reads them. Only these verdicts are locked, and
-# their replays are not put into the queue: else this statement and one that stores a verdict could wait for each other.
+# Locks only the replays, and skips those that are locked: otherwise this statement and one that stores a verdict could
+# wait for each other.
 OUTDATED = Query(
     "outdated_verdicts",
     f"""
-    WITH unread AS (
-        SELECT id, strpos(body, 'undo_places') > 0 OR strpos(body, chr(92)) > 0 AS may_have_places
-        FROM replays WHERE id IN (
-            SELECT replay_id FROM verdicts
-            WHERE ruleset = '{PREFERRED.name}' AND engine < {READS_UNDO_PLACES} AND engine < $1::int LIMIT {BODIES}
-        )
-    ), confirmed AS (
-        UPDATE verdicts SET engine = {READS_UNDO_PLACES} WHERE replay_id IN (
-            SELECT replay_id FROM verdicts JOIN unread ON id = replay_id
-            WHERE NOT may_have_places AND ruleset = '{PREFERRED.name}' AND engine < {READS_UNDO_PLACES}
-            FOR NO KEY UPDATE OF verdicts SKIP LOCKED
-        )
-        RETURNING replay_id
-    ), outdated AS (
+    WITH outdated AS (
         (SELECT replay_id FROM verdicts WHERE status <> 'verified' AND engine < $1::int LIMIT $2::int)
         UNION ALL
         (SELECT replay_id FROM verdicts WHERE ruleset <> '{PREFERRED.name}' AND engine < $1::int LIMIT $2::int)
-        UNION ALL
-        (SELECT id FROM unread WHERE may_have_places)
     ), found AS (
         SELECT id, user_id, received_at FROM replays WHERE id IN (SELECT replay_id FROM outdated)
         FOR KEY SHARE SKIP LOCKED
@@ -80,7 +60,7 @@ OUTDATED = Query(
         ON CONFLICT DO NOTHING
         RETURNING replay_id
     )
-    SELECT (SELECT count(*) FROM added) + (SELECT count(*) FROM confirmed)
+    SELECT count(*) FROM added
     """,  # noqa: S608
     row=int,
 )
@@ -121,10 +101,9 @@ async def sweep(statements: Statements, *, most: int) -> int | None:
 
 
 async def enqueue_outdated(statements: Statements, *, engine: int, most: int) -> int:
-    """Add replays to the queue whose verdicts by an older engine may change; returns how many verdicts it dealt with.
+    """Add replays to the queue whose verdicts by an older engine may change; returns how many were added.
 
-    These are replays that were not verified, or under an older ruleset, or by an engine that didn't read `undo_places`.
-    Verdicts of the last kind that can't change count as well.
+    These are replays that were not verified, or that were verified under an older ruleset.
     """
     return await statements.one(OUTDATED, engine, most)
 

@@ -35,7 +35,7 @@ class Held:
 
 # A statement of its own, after the lock: else two uploads at once could both take the last room, or both be stored as
 # one game's. Replays are added up only for a player who has not been counted yet; afterwards a trigger keeps the number
-# (migrations/0007). Older nodes store a repeated upload again; the oldest of them counts. It is found by an aggregate:
+# Older nodes store a repeated upload again; the oldest of them counts. It is found by an aggregate:
 # with ORDER BY and LIMIT, the planner might look for it in the order of all replays of the player.
 ROOM = Query(
     "replay_room",
@@ -97,7 +97,7 @@ NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 def _newest(count: int) -> str:
     """SQL for the newest replays that are listed, of players who are not suspended.
 
-    The order begins with `unlisted`, which is null in all of them, for the sake of the index (migrations/0010). Who is
+    The order begins with `unlisted`, which is null in all of them, for the sake of the index. Who is
     suspended is no join, for which the planner might give up that order, and no `IS NULL`, which it takes to be rare.
     """
     return f"""

@@ -57,7 +57,7 @@ def _counts(text: str | None) -> GameCounts | None:
     return None if text is None else _decode_counts(text)
 
 
-# `remember_answer` (migrations/0012) looks at what the session was told before, and writes only what is new.
+# `remember_answer` looks at what the session was told before, and writes only what is new.
 PULL = Query(
     "sync_pull",
     f"""
@@ -97,7 +97,7 @@ LOAD = Query(
 
 # LOAD runs as EXECUTE, whose snapshot is older than the lock of the table that it waits for. When an ALTER TABLE had
 # that lock and rewrote the table, LOAD finds no document where there is one. The first push of a player therefore
-# inserts and never overwrites: `exactly_one` (migrations/0006) aborts the transaction, and the next attempt finds it.
+# inserts and never overwrites: `exactly_one` aborts the transaction, and the next attempt finds it.
 SAVE_FIRST = Statement(
     "sync_save_first",
     """

@@ -25,7 +25,7 @@ class _Known:
 class Restrictions:
     """The suspensions and cutoffs, never more than SECONDS old; the database is asked while there are requests alone.
 
-    Each time the database is asked for a number, which triggers raise (migrations/0027); only when the number is
+    Each time the database is asked for a number, which triggers raise; only when the number is
     another one are they loaded. `on_change` is then called with the number of suspended players.
     """
 

@@ -11,7 +11,6 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.checking import timelines
 from solisync.checking.messages import compressed_timeline
-from solisync.checking.stored_timelines import StoredTimelines
 from solisync.checking.timeline_process import TimelineProcess
 from solisync.checking.timelines import Timelines
 from solisync.errors import Unavailable
@@ -211,66 +210,3 @@ async def test_an_upload_that_is_no_win_has_no_timeline(server, made):
     replay_id = await upload(server, await server.player("ann"), endless())
     assert (await ask(server, replay_id)).status == 409
     assert not made
-
-
-OLD_NODE = """
-    INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, timeline)
-    VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s)
-    ON CONFLICT (replay_id) DO UPDATE SET timeline = excluded.timeline
-"""
-
-
-async def stored(server, client, body, *, of=None):
-    """Upload a replay, and store the verdict on it as an older node would, with a timeline; its id."""
-    replay_id, verdict = await upload(server, client, body), check(body)
-    facts = (verdict.status.value, verdict.ruleset, verdict.undos, verdict.score, verdict.moves, ENGINE_VERSION)
-    server.sql(OLD_NODE, (replay_id, *facts, compressed_timeline(of or body, check(of or body))))
-    return replay_id
-
-
-@pytest.fixture
-def a_day_later(server):
-    """As if the database had been upgraded two days ago."""
-    change = "UPDATE schema_migrations SET applied_at = applied_at - %s * interval '2 days'"
-    server.sql(change, (1,))
-    yield
-    server.sql(change, (-1,))
-
-
-async def test_stored_timelines_are_deleted_when_they_can_be_made(server, maker, database, a_day_later):
-    """By two nodes at once; answers stay the same to the byte, tag included. Another game's stays, and still counts."""
-    client = await server.player("ann")
-    games = [encoded(win["replay"]) for undo in (False, True) for win in wins("2026-05-01", undo=undo)[::5]]
-    ids = [await stored(server, client, body) for body in games]
-    ids.append(await stored(server, client, encoded(game(0)), of=encoded(game(1))))
-    before = [await ask(server, replay_id) for replay_id in ids]
-    deleting = StoredTimelines(database=database, timelines=maker())
-    for _ in range(2):
-        await deleting.delete_some(1)  # then ended, as by kill -9
-    nodes = [StoredTimelines(database=database, timelines=maker()) for _ in range(2)]
-    for _ in range(2):
-        await gatherResults([Deferred.fromCoroutine(node.delete_some()) for node in nodes])
-    left = "SELECT replay_id::text FROM verdicts WHERE timeline IS NOT NULL"
-    assert server.sql(left) == [(ids[-1],)]
-    for replay_id, old in zip(ids, before, strict=True):
-        new = await ask(server, replay_id)
-        assert (new.content, new.headers["etag"]) == (old.content, old.headers["etag"])
-    await client.delete_account()
-
-
-async def test_an_old_node_finds_stored_timelines_for_a_day(server, maker, database):
-    """So that playback goes on there while the cluster is being upgraded."""
-    replay_id = await stored(server, await server.player("ann"), encoded(game(3)))
-    await StoredTimelines(database=database, timelines=maker()).delete_some()
-    assert server.sql("SELECT replay_id::text FROM verdicts WHERE timeline IS NOT NULL") == [(replay_id,)]
-
-
-async def test_what_an_old_node_stores_counts(server):
-    """Its verdict on a replay that a new node had checked replaces the digest, and the places of undos."""
-    client = await server.player("ann")
-    replay_id, _ = await settled(server, client, encoded(game(4)))
-    body = encoded(game(5))
-    server.sql(
-        "UPDATE verdicts SET timeline = %s WHERE replay_id = %s", (compressed_timeline(body, check(body)), replay_id)
-    )
-    assert (await ask(server, replay_id)).content == make_timeline(body, check(body))

@@ -14,7 +14,6 @@ from twisted.internet.threads import deferToThread
 from solisync.access.tokens import Tokens
 from solisync.client import TokenPair
 from solisync.errors import FatalError
-from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness import original_server as there
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
@@ -285,20 +284,6 @@ async def test_an_avatar_that_was_removed_here_stays_so(server, bring, avatars):
             assert (problems(done), counts(done)["avatars"]) == ([], (1, 0, 1, 0, 0))
         assert (await ann.me()).avatar_url is None
         assert server.sql("SELECT count(*) FROM avatars") == [(0,)]
-
-
-async def test_an_avatar_that_an_older_version_has_brought_counts_as_brought(reactor, empty_database):
-    """The migration notes those that are still there, of players who came by an import."""
-    migrations = load_migrations()
-    (number,) = [each.number for each in migrations if each.name.endswith("_imported_avatars.sql")]
-    await migrate(reactor, empty_database, migrations[: number - 1])
-    for user_id, name in ((ANN, "ann"), (BEN, "ben"), (CEM, "cem")):
-        user = "INSERT INTO users (id, username, password_hash, created_at) VALUES (%s, %s, 'none', now())"
-        run_sql(empty_database, user, (user_id, name))
-    run_sql(empty_database, "INSERT INTO imported SELECT 'user', id FROM users WHERE username <> 'cem'")
-    run_sql(empty_database, "INSERT INTO avatars (user_id, image) SELECT id, 'x' FROM users WHERE username <> 'ben'")
-    await migrate(reactor, empty_database, migrations)
-    assert run_sql(empty_database, "SELECT id FROM imported WHERE kind = 'avatar'") == [(ANN,)]
 
 
 async def test_an_avatar_that_an_import_has_not_brought_yet_comes_later(server, bring, avatars, file):

@@ -1,4 +1,4 @@
-"""A node of version 0.1.0 as the database sees it: the statements of a push, word for word, prepared and executed."""
+"""A node of version 1.0.0 as the database sees it: the statements of a push, word for word, prepared and executed."""
 
 import threading
 
@@ -9,15 +9,25 @@ from tests.harness.postgres import connect
 STATEMENTS = {
     "lock_player": "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE",
     "sync_load": """
-        SELECT payload, leaderboard.user_id IS NOT NULL, best_score, best_time_secs
+        SELECT payload, counted, session.session_id, pushed, answers,
+            leaderboard.user_id IS NOT NULL AS has_entry, best_score, best_time_secs
         FROM users
         LEFT JOIN sync_states ON sync_states.user_id = id
         LEFT JOIN leaderboard ON leaderboard.user_id = id
+        LEFT JOIN LATERAL (
+            SELECT session_id FROM refresh_tokens
+            WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+            ORDER BY session_id LIMIT 1
+        ) AS session ON true
+        LEFT JOIN known_states AS known ON known.session_id = session.session_id
         WHERE id = $1::uuid
     """,
     "sync_save": """
-        INSERT INTO sync_states (user_id, payload) VALUES ($1::uuid, $2::text)
-        ON CONFLICT (user_id) DO UPDATE SET payload = excluded.payload
+        WITH saved AS (
+            UPDATE sync_states SET payload = $2::text, counted = $3::text, revision = coalesce(revision, 0) + 1
+            WHERE user_id = $1::uuid RETURNING true
+        )
+        SELECT exactly_one(count(*)) FROM saved
     """,
 }
 RUN_AGAIN = {"0A000", "40P01", "40001"}  # with a new connection: the result type changed, deadlock, serialization
@@ -54,9 +64,9 @@ class OldNode(threading.Thread):
         return cursor
 
     def _push(self, cursor):
-        cursor.execute("BEGIN; EXECUTE lock_player(%s); EXECUTE sync_load(%s)", (self.player, self.player))
+        cursor.execute("BEGIN; EXECUTE lock_player(%s); EXECUTE sync_load(%s, 0)", (self.player, self.player))
         ((payload, *_),) = cursor.fetchall()
-        cursor.execute("EXECUTE sync_save(%s, %s); COMMIT", (self.player, str(int(payload or 0) + 1)))
+        cursor.execute("EXECUTE sync_save(%s, %s, '[]'); COMMIT", (self.player, str(int(payload) + 1)))
         self.acknowledged += 1
 
     def stop(self):

@@ -15,17 +15,20 @@ from tests.harness.service import start
 from tests.postgres.old_node import OldNode
 
 MIGRATIONS = load_migrations()
-PROGRESS = 2  # the first schema with progress in it
-# the first schema with what a push of this version needs
-PUSH = next(each.number for each in MIGRATIONS if each.name.endswith("_restrictions.sql"))
+RELEASED = MIGRATIONS[:1]  # the schema of 1.0.0, which has all that a push of this version needs
 EXPANDING = Migration(  # what the next one may look like
-    len(MIGRATIONS) + 1,
+    MIGRATIONS[-1].number + 1,
     "9999_expanding.sql",
     "ALTER TABLE sync_states ADD COLUMN later text; CREATE TABLE later (n int)",
 )
 WINS = 400
 OTHERS = 5_000  # players who do nothing, so that to rewrite a table takes a while
 REWRITE = "ALTER TABLE sync_states ADD COLUMN updated_at timestamptz NOT NULL DEFAULT clock_timestamp()"
+
+
+def upto(migration):
+    """The migrations of a version whose last one is this."""
+    return *(each for each in MIGRATIONS if each.number < migration.number), migration
 
 
 def fill(dsn):
@@ -46,11 +49,11 @@ def fill(dsn):
 
 @pytest.fixture
 def old_nodes(empty_database, reactor):
-    """Bring the schema to a migration and let four nodes of version 0.1.0 push there."""
+    """Create the schema of version 1.0.0 and let four nodes of that version push there."""
     nodes = []
 
-    async def old_nodes(number):
-        await migrate(reactor, empty_database, MIGRATIONS[:number])
+    async def old_nodes():
+        await migrate(reactor, empty_database, RELEASED)
         fill(empty_database)
         for player, _, _ in players(empty_database, 4):
             run_sql(empty_database, "INSERT INTO sync_states (user_id, payload) VALUES (%s, %s)", (player, str(WINS)))
@@ -76,10 +79,10 @@ def check_wins(dsn, nodes):
 
 
 async def test_no_migration_costs_a_push_of_an_old_node(reactor, empty_database, old_nodes):
-    """Each migration is applied while nodes of version 0.1.0 push: none fails, and every win is there afterwards."""
-    nodes = await old_nodes(PROGRESS)
-    for migration in MIGRATIONS[PROGRESS:]:
-        assert await migrate(reactor, empty_database, MIGRATIONS[: migration.number]) == [migration.name]
+    """Each migration is applied while nodes of version 1.0.0 push: none fails, and every win is there afterwards."""
+    nodes = await old_nodes()
+    for migration in (*MIGRATIONS[1:], EXPANDING):
+        assert await migrate(reactor, empty_database, upto(migration)) == [migration.name]
         await all_push_on(reactor, nodes)
         assert not [node.wrong for node in nodes if node.wrong], migration.name
     check_wins(empty_database, nodes)
@@ -87,15 +90,15 @@ async def test_no_migration_costs_a_push_of_an_old_node(reactor, empty_database,
 
 async def test_a_migration_that_rewrites_a_table_is_refused(reactor, empty_database, old_nodes):
     """Before it commits, with one line and nothing changed: those who push meanwhile would find the table empty."""
-    nodes = await old_nodes(PROGRESS)
-    rewriting = (*MIGRATIONS[:PROGRESS], Migration(PROGRESS + 1, "0003_rewrite.sql", REWRITE))
-    with pytest.raises(FatalError, match=r"^solisync: 0003_rewrite\.sql rewrites sync_states, .*nothing was changed$"):
+    nodes = await old_nodes()
+    rewriting = (*RELEASED, Migration(42, "0042_rewrite.sql", REWRITE))
+    with pytest.raises(FatalError, match=r"^solisync: 0042_rewrite\.sql rewrites sync_states, .*nothing was changed$"):
         await migrate(reactor, empty_database, rewriting)
     await all_push_on(reactor, nodes)
     check_wins(empty_database, nodes)
     column = "SELECT 1 FROM information_schema.columns WHERE column_name = 'updated_at'"
     assert run_sql(empty_database, column) == []
-    assert await migrate(reactor, empty_database, MIGRATIONS[:PROGRESS]) == []
+    assert await migrate(reactor, empty_database, RELEASED) == []
 
 
 class Pushing:
@@ -163,17 +166,17 @@ async def test_a_table_rewritten_by_hand_loses_nobody_a_win(reactor, empty_datab
 
 
 async def test_no_migration_costs_a_push_of_this_version(reactor, empty_database, monkeypatch):
-    """Each migration after those that a push needs is applied while a service on the schema before it serves."""
-    monkeypatch.setattr(services, "load_migrations", lambda: MIGRATIONS[:PUSH])
+    """Each migration is applied while a service on the schema before it serves."""
+    monkeypatch.setattr(services, "load_migrations", lambda: RELEASED)
     running = await start(reactor, empty_database)
     try:
         fill(empty_database)
         pushing = Pushing(running)
         await pushing.save()
-        assert [500] not in pushing.statuses.values(), "this version's push needs more migrations: raise PUSH"
+        assert [500] not in pushing.statuses.values(), "this version's push needs more than the schema of 1.0.0"
         pushing.begin()
-        for migration in (*MIGRATIONS[PUSH:], EXPANDING):
-            await migrate(reactor, empty_database, (*MIGRATIONS[: migration.number - 1], migration))
+        for migration in (*MIGRATIONS[1:], EXPANDING):
+            await migrate(reactor, empty_database, upto(migration))
             await pushing.more(reactor)
         await pushing.end(reactor)
     finally:

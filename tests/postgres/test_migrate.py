@@ -85,7 +85,7 @@ async def test_an_edited_migration_is_refused(reactor, empty_database, folder):
 @pytest.mark.parametrize("name", ["m0003_gap", "m1_short", "m0001_again", "m0002_Upper", "m0002"])
 def test_a_misnumbered_migration_is_refused(folder, name):
     """Numbers are four digits, without gaps and without doubles."""
-    with pytest.raises(FatalError, match="numbered"):
+    with pytest.raises(FatalError, match=r"the next migration is 0002_name\.sql$"):
         load_migrations(folder(m0001_one="", **{name: ""}))
 
 
@@ -93,6 +93,15 @@ def test_an_installation_without_migrations_is_refused(tmp_path):
     """Nothing to apply means that something is missing."""
     with pytest.raises(FatalError, match="incomplete"):
         load_migrations(tmp_path)
+
+
+async def test_a_database_from_before_the_first_release_is_refused(reactor, empty_database):
+    """A database that lacks a file of version 1.0.0 is not changed, and the line says which version can upgrade it."""
+    await migrate(reactor, empty_database, load_migrations())
+    run_sql(empty_database, "DELETE FROM schema_migrations WHERE number > 40")
+    with pytest.raises(FatalError, match=r"before 1\.0\.0: start solisync 1\.0\.0 on it once$"):
+        await migrate(reactor, empty_database, load_migrations())
+    assert len(applied(empty_database)) == 40
 
 
 async def test_a_newer_database_only_warns(reactor, serve, empty_database):
@@ -108,9 +117,10 @@ async def test_many_nodes_start_at_once(reactor, empty_database):
     """On an empty database one of them migrates, and all of them come up."""
     with capturedLogs() as events:
         nodes = await gather(5, lambda _: start_here(reactor, empty_database), range(5))
-    files = [migration.name for migration in load_migrations()]
+    migrations = load_migrations()
+    files = [migration.name for migration in migrations]
     assert [event["name"] for event in events if "applying" in event["log_format"]] == files
-    assert applied(empty_database) == files
+    assert applied(empty_database) == [name for migration in migrations for _, name, _ in migration.records]
     for node in nodes:
         await node.service.stopService()
 
@@ -158,7 +168,7 @@ def said(events, text):
     return any(text in formatEvent(event) for event in events)
 
 
-LOCKED = f"SELECT pg_advisory_lock({migration_lock.LOCK_KEY})"  # as version 0.1.0 does
+LOCKED = f"SELECT pg_advisory_lock({migration_lock.LOCK_KEY})"
 
 
 async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_database, folder):

@@ -1,6 +1,6 @@
-"""docs/schema.sql: each table, index, function and trigger as it is after all migrations, for people to read."""
+"""migrations/baseline.sql: the schema with which a new database begins."""
 
-import os
+import lzma
 import re
 import subprocess
 
@@ -8,6 +8,7 @@ import pytest
 
 from solisync.klondike import PREFERRED, Status
 from solisync.postgres.binaries import ENVIRONMENT, find_binaries
+from solisync.postgres.migrate import load_migrations, migrate
 from solisync.rules.boards import OWN
 from solisync.rules.counting import MOST_ANSWERS
 from solisync.rules.replays import CHARGE_MIN
@@ -15,39 +16,36 @@ from solisync.storage.checks import OLD
 from tests.harness.constants import ROOT
 from tests.harness.postgres import run_sql
 
-SCHEMA = ROOT / "docs" / "schema.sql"
-HEAD = """\
--- The schema as it is after all migrations. `make schema` writes this file, which is only for reading.
--- docs/architecture.md, "What the database decides", says what the functions and triggers are for.
-"""
+RELEASE = ROOT / "tests" / "upgrading" / "1.0.0.sql.xz"
 
 
-def schema(dsn, place):
-    """The definitions of a migrated database, without the lines that every database has."""
-    words = ["--schema-only", "--no-owner", "--no-privileges", "--exclude-table=schema_migrations"]
-    program = find_binaries(place, None) / "pg_dump"
-    dump = subprocess.run([program, *words, dsn], env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
-    common = r"^(--.*|SET .*|SELECT pg_catalog.*|\\(un)?restrict .*)\n"
-    return HEAD + re.sub(r"\n{3,}", "\n\n", re.sub(common, "", dump, flags=re.M).replace("public.", ""))
+def definitions(dsn, place):
+    """The schema of a database as pg_dump writes it, without the lines that differ at each run."""
+    command = [find_binaries(place, None) / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", dsn]
+    dump = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
+    return re.sub(r"^(\\(un)?restrict |CREATE SCHEMA public|COMMENT ON SCHEMA public|--).*\n+", "", dump, flags=re.M)
 
 
-def test_the_schema_is_written_down(shared_dsn, place):
-    """docs/schema.sql is what the migrations lead to; `make schema` writes it anew."""
-    found = schema(shared_dsn, place)
-    if os.environ.get("WRITE_SCHEMA"):
-        SCHEMA.write_text(found, "utf-8")
-    assert found == SCHEMA.read_text("utf-8"), "run make schema"
+def contents(dsn):
+    """The files that a database has applied, and the rows that a new one has in other tables."""
+    applied = run_sql(dsn, "SELECT number, name, checksum FROM public.schema_migrations ORDER BY number")
+    return applied, run_sql(dsn, "SELECT id FROM public.replay_sweep")
 
 
-def test_each_trigger_and_function_is_explained():
-    """docs/architecture.md says what each of them keeps true or decides."""
-    section = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("\n## What the database decides")[2]
-    explained = set(re.findall(r"`(\w+)`", section.partition("\n## ")[0]))
-    text = SCHEMA.read_text("utf-8")
-    triggers = set(re.findall(r"^CREATE (?:CONSTRAINT )?TRIGGER (\w+)", text, re.M))
-    functions = set(re.findall(r"^CREATE FUNCTION (\w+)", text, re.M))
-    run_by_triggers = set(re.findall(r"EXECUTE FUNCTION (\w+)", text))
-    assert triggers | (functions - run_by_triggers) <= explained
+async def test_baseline_equals_the_schema_of_1_0_0(reactor, empty_database, place):
+    """A new database has the definitions of a database of version 1.0.0, and the same list of applied files."""
+    await migrate(reactor, empty_database, load_migrations()[:1])
+    new = definitions(empty_database, place), contents(empty_database)
+    run_sql(empty_database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    run_sql(empty_database, lzma.decompress(RELEASE.read_bytes()).decode())
+    assert new == (definitions(empty_database, place), contents(empty_database))
+
+
+def test_each_trigger_and_function_has_a_reason():
+    """A comment stands before each function, and before each trigger that doesn't follow one directly."""
+    for file in sorted((ROOT / "migrations").glob("*.sql")):
+        text = file.read_text("utf-8")
+        assert not re.findall(r"\n\n(CREATE (?:OR REPLACE )?(?:FUNCTION|TRIGGER) \w+)", text), file.name
 
 
 @pytest.mark.parametrize(

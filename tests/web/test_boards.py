@@ -5,12 +5,10 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.rules.boards import Place, boards_of
 from solisync.rules.challenge import daily_challenge
 from tests.harness.boards import NOON, SEED, check, verified
-from tests.harness.housekeeping import make_housekeeping
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
 
@@ -247,63 +245,6 @@ async def test_what_names_no_part_of_a_board_is_refused(server, three, path, sta
     assert await board(server, three[0], path, status) == {"error": error}
 
 
-EVERY = boards_of(mode="Classic", draw_mode="DrawOne", seed=SEED, received_at=NOON)
-FORMER = """
-    WITH older AS (
-        UPDATE board_evidence SET classic = NULL WHERE replay_id = %s AND board = 'own' AND classic IS NOT NULL
-        RETURNING *
-    )
-    INSERT INTO board_evidence (board, user_id, deficit, received_at, replay_id, ranked)
-    SELECT name, older.user_id, deficit, older.received_at, older.replay_id, false
-    FROM older JOIN replays ON id = replay_id
-    CROSS JOIN LATERAL unnest(ARRAY['classic', 'classic/' || draw_mode]) AS name
-    ON CONFLICT DO NOTHING
-"""
-"""Evidence of a replay as it was before migrations/0036."""
-
-
-async def test_evidence_of_mode_classic_from_before_is_replaced(server, three, reactor):
-    """By two nodes at once; the boards stay the same at each moment, and afterwards."""
-    replays = {}
-    for number, (user, _, _) in enumerate(three):
-        for score in (100, 200, 300):
-            replays[number, score] = verified(server.dsn, user, score + number)
-            run_sql(server.dsn, FORMER, (replays[number, score],))
-    ann = three[0]
-    assert await scores(server, ann) == [302, 301, 300]
-    former = "SELECT count(*) FROM board_evidence WHERE NOT ranked AND board LIKE 'classic%%'"
-    assert run_sql(server.dsn, former, ()) == [(12,)]
-    nodes = [make_housekeeping(server.service._database, reactor, page=2) for _ in range(2)]
-    await gatherResults([Deferred.fromCoroutine(node.prune()) for node in nodes])
-    assert run_sql(server.dsn, former, ()) == [(0,)]
-    assert await scores(server, ann) == [302, 301, 300]
-    for score, left in ((300, 200), (200, 100)):
-        run_sql(server.dsn, "DELETE FROM replays WHERE id = %s", (replays[0, score],))
-        assert await scores(server, ann) == [302, 301, left]
-
-
-async def test_evidence_from_before_is_taken_off_the_boards(server, three, reactor):
-    """Games of the older ruleset that are still ranked go: by two nodes at once, and after another start again."""
-    ann, bob, _ = three
-    for user, score in ((ann[0], 150_605), (ann[0], 9_605), (ann[0], 700), (bob[0], 9_000)):
-        replay_id = verified(server.dsn, user, score, ruleset="2026-05-01")
-        run_sql(
-            server.dsn,
-            "INSERT INTO board_evidence SELECT board, %s, -score, %s, replay_id, false FROM verdicts"
-            " CROSS JOIN unnest(%s) AS board WHERE replay_id = %s",
-            (user, NOON, EVERY, replay_id),
-        )
-        run_sql(server.dsn, "SELECT rank_player(%s, ARRAY['classic'])", (user,))
-    verified(server.dsn, ann[0], 300)
-    assert await scores(server, ann) == [150_605, 9_000]
-    for _ in range(2):
-        nodes = [make_housekeeping(server.service._database, reactor, page=2) for _ in range(2)]
-        await gatherResults([Deferred.fromCoroutine(node.prune()) for node in nodes])
-        assert await scores(server, ann) == await scores(server, ann, DAILY) == [300]
-        counted = "SELECT count(*) FROM board_evidence JOIN verdicts USING (replay_id) WHERE ruleset <> '2026-05-19'"
-        assert run_sql(server.dsn, counted) == [(0,)]
-
-
 async def test_boards_want_a_token(server):
     """They are for players."""
     for path in (CLASSIC, DAILY, DEAL):
@@ -343,8 +284,6 @@ def test_chance_never_leaves_a_wrong_place(server, full):
             )
         elif chance < 0.5:
             sql("DELETE FROM replays WHERE id = %s", random.choice(known))
-        elif chance < 0.55:
-            sql(FORMER, random.choice(known))
         elif chance < 0.7:
             sql(
                 "UPDATE replays SET unlisted = CASE WHEN unlisted IS NULL THEN true END WHERE id = %s",

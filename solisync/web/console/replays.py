@@ -52,7 +52,7 @@ async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
     if found is None or owner is None:
         raise NotFound("replay_not_found")
     shown = asdict(found)
-    for name in ("body", "undo_places", "stored_timeline"):
+    for name in ("body", "undo_places"):
         del shown[name]
     return ReplayFacts(**shown, user_id=owner, same_game=await listed_replays.same_game(statements, replay_id))
 
