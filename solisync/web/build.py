@@ -1,4 +1,4 @@
-"""The HTTP side of a process, wired: the nouns, the route table over them, and the site that serves it."""
+"""The HTTP side of a process, wired: the resources, their routes, and the site that serves them."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -20,7 +20,6 @@ from .error_pages import as_json, as_page
 from .players_app import PlayersApp
 from .resources import Resources
 from .restrictions import Restrictions
-from .routes import routes
 from .shared_cache import CoalescingCache
 from .wire.site import Site
 
@@ -71,7 +70,7 @@ def make_site(
         new_id=new_id,
     )
     app = PlayersApp(
-        routes(settings, resources),
+        resources.routes(settings),
         reactor=reactor,
         limiter=limiter,
         large_bodies=large_bodies,

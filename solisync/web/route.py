@@ -1,19 +1,20 @@
-"""What a route is. solisync.web.routes has the table of all routes."""
+"""What a route is, and how a handler declares one. `python -m solisync.web` prints all routes."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
-from inspect import signature
+from inspect import isfunction, signature
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
 
-from ..access.rate_limit import Limit
+from ..access.rate_limit import AUTH, Limit
 from ..errors import Code
 from ..rules.json_body import read_json
 from ..rules.sessions import user_agent
+from ..settings.settings import ServingSettings
 from ..storage.acts import Actor
 from .documents import takes_gzip
 from .same_origin import session_cookie
@@ -214,14 +215,66 @@ class Route:
         return (*codes, *self.errors)
 
 
-get, post, put, delete = (partial(Route, method) for method in ("GET", "POST", "PUT", "DELETE"))
+Handler = TypeVar("Handler", bound=Callable[..., Awaitable[msgspec.Struct | Reply]])
 
 
-def aliased(route: Route, *, alias: str, listed: bool = True) -> tuple[Route, Route]:
-    """A route, and the same at another path, `listed` or not."""
-    described = f"Alias of {route.method} {route.path}"
-    tag = route.tag if listed else ""
-    return route, replace(route, path=alias, name=f"{route.name}_alias", tag=tag, summary=described)
+class Declared(NamedTuple):
+    """A route as its handler declares it: `facts` are fields of Route, and `alias`, a second path."""
+
+    method: str
+    path: str
+    facts: dict[str, Any]
+
+
+def declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
+    """Return the decorator `(path, **facts)` for handlers of a method."""
+
+    def declare(path: str, **facts: Any) -> Callable[[Handler], Handler]:
+        def mark(handler: Handler) -> Handler:
+            handler.__dict__["declared"] = Declared(method, path, facts)
+            return handler
+
+        return mark
+
+    return declare
+
+
+get, post, put, delete = map(declaring, ("GET", "POST", "PUT", "DELETE"))
+
+
+def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
+    """The routes that the methods of a resource declare, in the order of the methods.
+
+    What a declaration leaves out follows from the method: the name, the summary (the first line of the docstring), the
+    body (the type of the parameter `body`) and the answer (the type that is returned). The tag is the resource's. A
+    function instead of a fact is called with the settings, which also have the limit that AUTH stands for.
+    """
+    for name, function in vars(type(resource)).items():
+        if hasattr(function, "declared"):
+            method, path, facts = function.declared
+            yield from _routes(method, path, getattr(resource, name), {"tag": resource.tag, **facts}, settings)
+
+
+def _routes(
+    method: str, path: str, handler: Callable[..., Any], facts: dict[str, Any], settings: ServingSettings
+) -> Iterator[Route]:
+    hints = get_type_hints(handler)
+    known: dict[str, Any] = {
+        "name": handler.__name__,
+        "summary": (handler.__doc__ or "").partition("\n")[0].removesuffix("."),
+        "answer": None if hints["return"] is Reply else hints["return"],
+    }
+    if "body" in hints:
+        known["body"] = Json(hints["body"])
+    known |= {key: value(settings) if isfunction(value) else value for key, value in facts.items()}
+    alias, alias_tag = known.pop("alias", None), known.pop("alias_tag", known["tag"])
+    if known.get("limit") is AUTH:
+        known["limit"] = settings.auth_limit
+    route = Route(method, path, handler, **known)
+    yield route
+    if alias is not None:
+        summary = f"Alias of {method} {path}"
+        yield replace(route, path=alias, name=f"{route.name}_alias", tag=alias_tag, summary=summary)
 
 
 def _parameter(name: str, request: Request) -> list[str]:

@@ -1,12 +1,11 @@
 """The table of acts, and the page that explains it."""
 
 import re
-from inspect import iscoroutinefunction, signature
+from inspect import iscoroutinefunction
 
 from solisync.acts import players, replays, shown
 from solisync.acts.table import ACTS
 from solisync.commands.table import COMMANDS
-from solisync.web.console.act_routes import act_routes
 from solisync.web.console.acts import Acts
 from tests.harness.constants import ROOT
 
@@ -35,9 +34,8 @@ def test_each_act_has_one_route():
     """Handlers of the console perform all acts, and each handler has one route."""
     module = ROOT / "solisync" / "web" / "console" / "acts.py"
     assert {name for act in ACTS for name in _names(act)} == _performed([module])
-    handlers = [name for name, value in vars(Acts).items() if iscoroutinefunction(value) and not name.startswith("_")]
-    rows = [route.handler.__name__ for route in act_routes(Acts(**dict.fromkeys(signature(Acts).parameters)))]
-    assert sorted(rows) == sorted(handlers)
+    handlers = [value for name, value in vars(Acts).items() if iscoroutinefunction(value) and not name.startswith("_")]
+    assert all(hasattr(handler, "declared") for handler in handlers)
 
 
 def _performed(files):

@@ -82,6 +82,7 @@ async def test_each_timeline_is_the_engines_to_the_byte(server):
         made = make_timeline(body, check(body))
         known = await ask(server, replay_id, headers={"If-None-Match": etag})
         assert (known.status, known.content, known.headers["etag"]) == (304, b"", etag)
+        assert known.headers["cache-control"] == "public, max-age=300"
         for _ in "made", "remembered":
             answer = await ask(server, replay_id)
             assert (answer.status, answer.content) == (200, made)

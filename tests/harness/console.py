@@ -1,14 +1,18 @@
 """The console of a service under test, asked as its own pages would."""
 
 import functools
-import inspect
 import itertools
-from unittest.mock import Mock
 
 import msgspec
 
 from solisync.web.app import Dispatcher
-from solisync.web.console.routes import routes
+from solisync.web.console.acts import Acts
+from solisync.web.console.build import console_routes
+from solisync.web.console.inspections import Inspections
+from solisync.web.console.overview import Overviews
+from solisync.web.console.players import PlayerViews
+from solisync.web.console.replays import ReplayViews
+from solisync.web.console.signing_in import SigningIn
 from solisync.web.wire.error_codes import STATUS
 from tests.harness.error_codes import WITHOUT_ROUTE
 from tests.harness.http_requests import Answer, http_client
@@ -19,21 +23,14 @@ SITE = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
 @functools.cache
 def table():
-    """The table of the console's routes, over nouns that have nothing to work with."""
-    return routes(**{name: _noun(parameter) for name, parameter in inspect.signature(routes).parameters.items()})
+    """The console's routes, over resources that have nothing to work with."""
+    resources = SigningIn, PlayerViews, ReplayViews, Overviews, Inspections, Acts
+    return console_routes([object.__new__(resource) for resource in resources], settings=None)
 
 
 def new_admin():
     """A name that no admin had before: the service remembers for ten minutes whose grave acts were too many."""
     return f"admin{next(_numbers)}"
-
-
-def _noun(parameter):
-    noun = Mock()
-    for name, method in inspect.getmembers(parameter.annotation, inspect.isfunction):
-        if not name.startswith("_"):
-            setattr(noun, name, method.__get__(noun))
-    return noun
 
 
 class Console:

@@ -12,7 +12,6 @@ from solisync.web.app import Dispatcher
 from solisync.web.resources import Resources
 from solisync.web.resources.openapi import document
 from solisync.web.route import ANY_ROUTE
-from solisync.web.routes import routes
 from solisync.web.wire.error_codes import STATUS
 
 WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"}
@@ -26,7 +25,7 @@ def table():
     )
     given = (each.name for each in inspect.signature(Resources).parameters.values() if each.kind is each.KEYWORD_ONLY)
     mocks = dict.fromkeys(given, Mock()) | {"now": lambda: datetime.now(UTC)}
-    return routes(settings, Resources(settings, Mock(), **mocks))
+    return Resources(settings, Mock(), **mocks).routes(settings)
 
 
 @functools.cache

@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from werkzeug.exceptions import HTTPException
 
 from solisync.access.tokens import Tokens
+from solisync.web.__main__ import rows
 from solisync.web.app import Dispatcher
+from tests.harness.console import table as console_table
 from tests.harness.error_codes import dispatcher
+from tests.harness.error_codes import table as players_table
 from tests.harness.payloads import progress_of
 
 words = st.sampled_from(
@@ -54,3 +57,14 @@ async def test_a_route_is_found_once_and_a_token_read_once(server):
     ):
         answer = await server.ask("POST", "/api/sync/push", body=progress_of(), bearer=player.tokens.access_token)
     assert (answer.status, find.call_count, read.call_count) == (200, 1, 1)
+
+
+def test_list_of_routes_names_each_declared_route():
+    """`python -m solisync.web` prints each route that a handler declares, with its rate limit and its protection."""
+    listed = {tuple(line.split()[:4]) for line in rows()}
+    declared = [route for route in (*players_table(), *console_table()) if hasattr(route.handler, "declared")]
+    assert len(declared) > 80
+    for route in declared:
+        if not route.name.endswith("_alias"):
+            limit = route.limit.name if route.limit else "-"
+            assert (route.method, route.path, limit, "token" if route.protected else "-") in listed

@@ -1,21 +1,18 @@
 """Verdicts and timelines over HTTP (docs/protocol.md "Replays"); tests/checking has how they come about."""
 
-import zlib
-
 import msgspec
 import pytest
 
-from solisync.klondike import Reason, Timeline, check, make_timeline
+from solisync.klondike import Reason
 from solisync.rules.page_texts import verdict_text
 from solisync.rules.verdicts import VerdictAnswer
-from tests.checking.uploads import encoded, game, upload
+from tests.checking.uploads import game, upload
 from tests.harness.service import refused
 
 MISSING = "00000000-0000-4000-8000-000000000000"
 STORE = """
-    INSERT INTO verdicts (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, '2026-11-22 10:00:00.5+00', 1, %s)
-    ON CONFLICT (replay_id) DO UPDATE SET timeline = excluded.timeline
+    INSERT INTO verdicts (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, '2026-11-22 10:00:00.5+00', 1)
 """
 VERIFIED = ("verified", None, "2026-05-19", 3, 650, 120)
 
@@ -58,7 +55,7 @@ async def test_a_replay_is_pending_until_it_is_checked(server):
 async def test_a_verdict_is_shown_as_it_is_stored(server, stored, shown):
     """With the time of the check, and null where the status has nothing to say; in the recent list the status alone."""
     replay_id = await upload(server, await server.player("ann"), game())
-    server.sql(STORE, (replay_id, *stored, None))
+    server.sql(STORE, (replay_id, *stored))
     nothing = dict.fromkeys(["ruleset", "undos", "score", "moves", "reason"])
     checked_at = {"checked_at": "2026-11-22T10:00:00.500000Z"}
     assert (await show(server, replay_id)).json == {"status": stored[0], **nothing, **shown, **checked_at}
@@ -68,30 +65,11 @@ async def test_the_recent_list_has_the_status(server):
     """Of each replay, also of those that nobody has checked."""
     client = await server.player("ann")
     first, second = await upload(server, client, game()), await upload(server, client, game())
-    server.sql(STORE, (first, *VERIFIED, None))
+    server.sql(STORE, (first, *VERIFIED))
     third = await upload(server, client, game())  # so that the list is not remembered from before
     lines = (await server.ask("GET", "/api/replays/recent")).json
     assert {line["id"]: line["verdict"] for line in lines} == {first: "verified", second: "pending", third: "pending"}
     assert list(lines[0])[-1] == "verdict"
-
-
-async def test_a_timeline_is_what_the_checker_stored(server):
-    """To the byte; caches may keep it for five minutes, and get a 304 for the tag, which a new timeline changes."""
-    client = await server.player("ann")
-    body = encoded(game(undo=True))
-    replay_id = await upload(server, client, body)
-    made = make_timeline(body, check(body))
-    server.sql(STORE, (replay_id, *VERIFIED, zlib.compress(made)))
-    answer = await show(server, replay_id, "timeline")
-    assert (answer.status, answer.content) == (200, made)
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.headers["cache-control"] == "public, max-age=300"
-    tag = {"If-None-Match": answer.headers["etag"]}
-    again = await show(server, replay_id, "timeline", headers=tag)
-    assert (again.status, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
-    assert await client.timeline(replay_id) == msgspec.json.decode(made, type=Timeline)
-    server.sql(STORE, (replay_id, *VERIFIED, zlib.compress(b"{}")))
-    assert (await show(server, replay_id, "timeline", headers=tag)).content == b"{}"
 
 
 @pytest.mark.parametrize("stored", [None, VERIFIED, ("refuted", "score", None, None, None, None)])
@@ -100,7 +78,7 @@ async def test_what_can_not_be_played_back_is_a_409(server, stored):
     client = await server.player("ann")
     replay_id = await upload(server, client, game())
     if stored is not None:
-        server.sql(STORE, (replay_id, *stored, None))
+        server.sql(STORE, (replay_id, *stored))
     for headers in ({}, {"If-None-Match": "*"}):
         answer = await show(server, replay_id, "timeline", headers=headers)
         assert (answer.status, answer.json) == (409, {"error": "replay can not be played back"})
@@ -121,7 +99,7 @@ async def test_both_go_with_the_replay(server):
     """Deleting it deletes its verdict, and its place in the queue."""
     client = await server.player("ann")
     replay_id = await upload(server, client, game())
-    server.sql(STORE, (replay_id, *VERIFIED, None))
+    server.sql(STORE, (replay_id, *VERIFIED))
     await client.delete_account()
     for what in ("verdict", "timeline"):
         assert (await show(server, replay_id, what)).status == 404

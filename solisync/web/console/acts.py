@@ -4,12 +4,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import UNSET
 from twisted.internet.base import ReactorBase
 
 from ...access.passwords import Passwords
+from ...access.rate_limit import ADMIN_ACTS, ADMIN_GRAVE
 from ...acts import players, replays, shown
 from ...acts.act import Act, Acting, Done, Why
 from ...errors import BadRequest, NotFound
@@ -37,6 +38,7 @@ from ...rules.console_acts import (
 from ...rules.ids import is_id
 from ...rules.recovery import new_reset_token, reset_path
 from ...storage.acts import Actor
+from .route import NO_PLAYER, NO_REPLAY, post, put
 
 MANY_SECONDS = 10.0  # for suspending several; the rest is for another request
 
@@ -45,12 +47,15 @@ MANY_SECONDS = 10.0  # for suspending several; the rest is for another request
 class Acts:
     """Performs acts in the name of admins. A request that changes nothing is answered like one that does."""
 
+    tag: ClassVar[str] = "players"
+
     database: Database
     publish: Publish
     passwords: Passwords
     reactor: ReactorBase
     now: Callable[[], datetime]
 
+    @put("/players/{user_id}/suspension", name="suspend", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def suspension(self, user_id: str, body: SuspensionBody, actor: Actor) -> Acted:
         """Suspend a player, or end the suspension."""
         if not body.suspended:
@@ -58,6 +63,7 @@ class Acts:
         message = check_suspension(body.until, body.message, self.now())
         return await self._player(players.SUSPEND, user_id, body, actor, until=body.until, message=message)
 
+    @post("/suspensions", name="suspend_several", summary="Suspend up to 100 players", limit=ADMIN_GRAVE)
     async def suspensions(self, body: SuspensionsBody, actor: Actor) -> Suspended:
         """Suspend several players, in a transaction each, for as long as a request may take."""
         message = check_suspension(body.until, body.message, self.now())
@@ -73,15 +79,23 @@ class Acts:
                 suspended.append(user_id)
         return _suspended(wanted, suspended, [])
 
+    @put("/players/{user_id}/lock", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def lock(self, user_id: str, body: LockBody, actor: Actor) -> Acted:
         """Lock a player's profile, or end the lock."""
         return await self._player(players.LOCK if body.locked else players.UNLOCK, user_id, body, actor)
 
+    @post("/players/{user_id}/sessions/end", summary="End all sessions of a player", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def end_sessions(self, user_id: str, body: EndSessionsBody, actor: Actor) -> EndedSessions:
         """End all sessions of a player, and their access."""
         done = await self._perform(self._acting(body, actor), players.END_SESSIONS, user_id, access=body.access)
         return EndedSessions(changed=done.changed, ended=done.result)
 
+    @post(
+        "/players/{user_id}/password-link",
+        summary="Make a link with which a player sets a new password",
+        limit=ADMIN_GRAVE,
+        errors=NO_PLAYER,
+    )
     async def link(self, user_id: str, body: LinkBody, actor: Actor) -> NewLink:
         """Make a reset link; a former one doesn't count any more."""
         token = new_reset_token()
@@ -90,11 +104,24 @@ class Acts:
         done = await self._perform(self._acting(body, actor), players.LINK, user_id, **given)
         return NewLink(changed=True, path=reset_path(token), expires_at=done.result)
 
+    @put(
+        "/players/{user_id}/username",
+        name="rename",
+        limit=ADMIN_ACTS,
+        errors=(*NO_PLAYER, "username_length", "username_characters", "username_taken"),
+    )
     async def username(self, user_id: str, body: UsernameBody, actor: Actor) -> Acted:
         """Give a player another username."""
         done = await players.perform_rename(self._acting(body, actor), _known(user_id), body.username)
         return Acted(changed=done.changed)
 
+    @put(
+        "/players/{user_id}/entry",
+        name="set_entry",
+        summary="Rename, hide or show a player's entry on the leaderboard",
+        limit=ADMIN_ACTS,
+        errors=(*NO_PLAYER, "display_name_empty", "display_name_length", "display_name_characters"),
+    )
     async def entry(self, user_id: str, body: EntryBody, actor: Actor) -> Acted:
         """Give a player's entry on the leaderboard another name, hide it, or show it."""
         if body.display_name is UNSET and body.visible is UNSET:
@@ -107,22 +134,40 @@ class Acts:
             changed |= (await self._perform(acting, shown.SHOW if body.visible else shown.HIDE, user_id)).changed
         return Acted(changed=changed)
 
+    @post("/players/{user_id}/avatar/remove", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
         """Take a player's avatar away."""
         return await self._player(shown.REMOVE_AVATAR, user_id, body, actor)
 
+    @post(
+        "/players/{user_id}/delete",
+        name="delete_player",
+        summary="Delete a player and all that is theirs",
+        limit=ADMIN_GRAVE,
+        errors=NO_PLAYER,
+    )
     async def delete(self, user_id: str, body: DeletionBody, actor: Actor) -> Acted:
         """Delete a player, whose name has to be given."""
         return await self._player(players.DELETE, user_id, body, actor, username=body.username)
 
+    @put(
+        "/replays/{replay_id}/listed",
+        name="set_listed",
+        tag="replays",
+        summary="Take a replay off the lists, or list it again",
+        limit=ADMIN_ACTS,
+        errors=NO_REPLAY,
+    )
     async def listed(self, replay_id: str, body: ListedBody, actor: Actor) -> Acted:
         """Take a replay off the lists and hold it, or list it again."""
         return await self._replay(replays.LIST_AGAIN if body.listed else replays.UNLIST, replay_id, body, actor)
 
+    @post("/replays/{replay_id}/check", tag="replays", limit=ADMIN_ACTS, errors=NO_REPLAY)
     async def check(self, replay_id: str, body: CheckBody, actor: Actor) -> Acted:
         """Have a replay checked before all others."""
         return await self._replay(replays.CHECK, replay_id, body, actor, again=body.again)
 
+    @post("/replays/{replay_id}/delete", tag="replays", limit=ADMIN_ACTS, errors=NO_REPLAY)
     async def delete_replay(self, replay_id: str, body: ActBody, actor: Actor) -> Acted:
         """Delete a replay."""
         return await self._replay(replays.DELETE, replay_id, body, actor)

@@ -1,7 +1,8 @@
 """The HTTP side for admins, wired: routes of their own on a listener of their own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import chain
 
 from twisted.internet.base import ReactorBase
 
@@ -13,16 +14,25 @@ from ...events.live import Live
 from ...postgres.database import Database
 from ...process.metrics import Metrics
 from ...settings.settings import ServingSettings
+from ..route import Route, routes_of
 from ..wire.site import Site
 from .acts import Acts
 from .app import AdminsApp
 from .dear import DearQuestions
 from .inspections import Inspections
+from .openapi import ConsoleOpenApi
 from .overview import Overviews
+from .pages import page_routes
 from .players import PlayerViews
 from .replays import ReplayViews
-from .routes import routes
 from .signing_in import SigningIn
+
+
+def console_routes(resources: Sequence[object], settings: ServingSettings) -> tuple[Route, ...]:
+    """Every route of the console's listener, given its resources."""
+    served = *resources, ConsoleOpenApi(lambda: table)
+    table = (*chain.from_iterable(routes_of(resource, settings) for resource in served), *page_routes())
+    return table
 
 
 def make_console(
@@ -42,15 +52,16 @@ def make_console(
         metrics.refusals.labels(name).inc()
 
     dear = DearQuestions()
+    resources = (
+        SigningIn(database=database, reactor=reactor),
+        PlayerViews(database=database, reactor=reactor, dear=dear),
+        ReplayViews(database=database, timelines=timelines),
+        Overviews(database=database, reactor=reactor, now=now),
+        Inspections(settings=settings, database=database, reactor=reactor, dear=dear),
+        Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
+    )
     app = AdminsApp(
-        routes(
-            signing_in=SigningIn(database=database, reactor=reactor),
-            acts=Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
-            players=PlayerViews(database=database, reactor=reactor, dear=dear),
-            replays=ReplayViews(database=database, timelines=timelines),
-            overviews=Overviews(database=database, reactor=reactor, now=now),
-            inspections=Inspections(settings=settings, database=database, reactor=reactor, dear=dear),
-        ),
+        console_routes(resources, settings),
         database=database,
         hosts=settings.admin_hosts,
         reactor=reactor,

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from twisted.internet.base import ReactorBase
 
@@ -15,6 +15,7 @@ from ...settings.table import TABLE, Setting
 from ...storage import schema
 from ..shared_cache import CoalescingCache
 from .dear import DearQuestions
+from .route import get
 from .shapes import Findings, Migrations, SettingValue, SettingValues
 
 FINDINGS_SECONDS = 30.0
@@ -22,6 +23,8 @@ FINDINGS_SECONDS = 30.0
 
 class Inspections:
     """Checks the service as `solisync doctor` does, but for its ports and for what the environment has beside it."""
+
+    tag: ClassVar[str] = "service"
 
     def __init__(
         self, *, settings: ServingSettings, database: Database, reactor: ReactorBase, dear: DearQuestions
@@ -31,6 +34,7 @@ class Inspections:
         self._reactor = reactor
         self._found = CoalescingCache(lambda: dear.ask(self._examine), reactor=reactor, seconds=FINDINGS_SECONDS)
 
+    @get("/service/findings", summary="What is wrong with the service, at most 30 s ago")
     async def findings(self) -> Findings:
         """What the checks have found, at most FINDINGS_SECONDS ago."""
         return Findings(await self._found.get())
@@ -44,10 +48,12 @@ class Inspections:
             found += checks(settings)
         return found + await database_checks.examine(settings, self._reactor, self._database.connection())
 
+    @get("/service/migrations", summary="The migrations that the database has")
     async def migrations(self) -> Migrations:
         """Every migration that the database has."""
         return Migrations(await self._database.autocommit(schema.applied))
 
+    @get("/service/settings", summary="The settings, without secrets")
     async def settings(self) -> SettingValues:
         """Every setting; of secrets, whether they are set."""
         rows = [next(same) for _, same in groupby(TABLE, attrgetter("field"))]

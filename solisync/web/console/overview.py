@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from twisted.internet.base import ReactorBase
 
@@ -16,8 +16,9 @@ from ...storage import acts, admins, checks, counts, history, listed_replays, sc
 from ...storage.acts import EXPORT
 from ...storage.history import Change
 from . import replay_lists
-from .pages_of_lists import cut, page_size, row_number
+from .pages_of_lists import OLDER, cut, page_size, row_number
 from .parameters import chosen, one_text, user
+from .route import get
 from .shapes import Admins, Overview, RecordedActs, Review
 
 _id, _event = attrgetter("id"), attrgetter("event")
@@ -27,6 +28,8 @@ _id, _event = attrgetter("id"), attrgetter("event")
 class Overviews:
     """Shows what concerns no single player."""
 
+    tag: ClassVar[str] = "service"
+
     database: Database
     reactor: ReactorBase
     now: Callable[[], datetime]
@@ -35,6 +38,7 @@ class Overviews:
     def __post_init__(self) -> None:
         object.__setattr__(self, "began", self.reactor.seconds())
 
+    @get("/service")
     async def service(self) -> Overview:
         """The version, the queues, and about how much there is."""
         return await self.database.autocommit(self._service)
@@ -49,6 +53,11 @@ class Overviews:
             queues=await checks.waiting(statements),
         )
 
+    @get(
+        "/review",
+        summary="What is new of what others see",
+        query={"kind": Literal["names", "avatars", "players", "entries", "replays"], **OLDER},
+    )
     async def review(self, kind: list[str], before: list[str], limit: list[str]) -> Review:
         """What players have lately done that others see."""
         match chosen(kind, "kind", ("names", "avatars", "players", "entries", "replays")):
@@ -66,6 +75,7 @@ class Overviews:
                 return Review(replays=newest.replays, next=newest.next)
         return await self.database.autocommit(_changed, "opted in", row_number(before), page_size(limit))
 
+    @get("/acts", summary="What operators have done", query={"act": str, "actor": str, "player": str, **OLDER})
     async def acts(
         self, act: list[str], actor: list[str], player: list[str], before: list[str], limit: list[str]
     ) -> RecordedActs:
@@ -79,6 +89,7 @@ class Overviews:
         }
         return RecordedActs(*cut(await self.database.autocommit(acts.page, most=size + 1, **wanted), size, _id))
 
+    @get("/admins")
     async def admins(self) -> Admins:
         """Everybody who may sign in."""
         return Admins(await self.database.autocommit(admins.listed))

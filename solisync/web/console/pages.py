@@ -10,7 +10,6 @@ from ..documents import FILE_HEADERS, FOLDER, both_ways, unless_known
 from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
 from ..route import Content, Route
-from ..route import get as get_page
 from ..wire.reply import Reply
 
 CONSOLE = Path(__file__).resolve().parents[2] / "console"
@@ -59,7 +58,8 @@ def page_routes() -> tuple[Route, ...]:
 
 
 def _row(path: str, handler: Callable[..., Awaitable[Reply]], name: str, summary: str) -> Route:
-    return get_page(
+    return Route(
+        "GET",
         path,
         handler,
         name=name,

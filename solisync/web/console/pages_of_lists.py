@@ -13,6 +13,7 @@ MOST = 100
 
 Size = Annotated[int, Meta(ge=1, le=MOST, description=f"rows of a page; {SHOWN} when absent")]
 Place = Annotated[str, Meta(description="`next` of the page before; absent for the first page")]
+OLDER = {"before": Place, "limit": Size}
 Next = Annotated[str | None, Meta(description="where the next page begins; null on the last one")]
 
 T = TypeVar("T")

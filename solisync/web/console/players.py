@@ -3,8 +3,9 @@
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
+from msgspec import Meta
 from twisted.internet.base import ReactorBase
 
 from ...access.client_address import bucket, parse_address
@@ -24,11 +25,14 @@ from ...storage.accounts import Summary
 from ...storage.acts import Actor
 from ...storage.finding import FoundPlayer
 from ...storage.moderation import CurrentRestrictions
+from ..route import Content
 from ..wire.reply import Reply
 from . import histories, replay_lists
 from .dear import DearQuestions
-from .pages_of_lists import cut, page_size
+from .pages_of_lists import OLDER, Place, Size, cut, page_size
 from .parameters import chosen, one_text, user
+from .replay_lists import CHOSEN_REPLAYS
+from .route import NO_PLAYER, get
 from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
 
 PART_SECONDS = 2.0  # after which a search for a part of a name ends, wherever it has come to
@@ -38,10 +42,24 @@ PART_SECONDS = 2.0  # after which a search for a part of a name ends, wherever i
 class PlayerViews:
     """Finds players, and shows all that there is about one."""
 
+    tag: ClassVar[str] = "players"
+
     database: Database
     reactor: ReactorBase
     dear: DearQuestions
 
+    @get(
+        "/players",
+        name="find_players",
+        summary="Find players by name, id, address or state",
+        query={
+            "q": Annotated[str, Meta(max_length=100, description="what to look for")],
+            "where": Literal["name", "part", "display_name", "address"],
+            "state": Literal["suspended", "locked"],
+            "after": Place,
+            "limit": Size,
+        },
+    )
     async def find(
         self, q: list[str], where: list[str], state: list[str], after: list[str], limit: list[str]
     ) -> FoundPlayers:
@@ -81,10 +99,12 @@ class PlayerViews:
 
         return FoundPlayers(*await self.dear.ask(self.database.autocommit, find))
 
+    @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
         """A player in numbers."""
         return await self.database.autocommit(facts, _known(user_id))
 
+    @get("/players/{user_id}/sessions", name="player_sessions", errors=NO_PLAYER)
     async def sessions(self, user_id: str) -> PlayerSessions:
         """The sessions of a player."""
         found = await self.database.autocommit(sessions.listed, _known(user_id))
@@ -92,6 +112,13 @@ class PlayerViews:
             raise NotFound("user_not_found")
         return PlayerSessions(found)
 
+    @get(
+        "/players/{user_id}/replays",
+        name="player_replays",
+        summary="The replays of a player, the newest first",
+        query=CHOSEN_REPLAYS,
+        errors=NO_PLAYER,
+    )
     async def replays(
         self, user_id: str, verdict: list[str], held: list[str], before: list[str], limit: list[str]
     ) -> FoundReplays:
@@ -99,6 +126,13 @@ class PlayerViews:
         wanted = replay_lists.read(verdict, held, before, limit)
         return await self.database.autocommit(replay_lists.page, wanted, _known(user_id))
 
+    @get(
+        "/players/{user_id}/avatar",
+        name="player_avatar",
+        summary="The avatar of a player",
+        answer=Content(("image/png", "image/jpeg", "image/webp")),
+        errors=("avatar_not_found", *NO_PLAYER),
+    )
     async def avatar(self, user_id: str) -> Reply:
         """The avatar of a player, whoever may see it otherwise."""
         profile = await self.database.autocommit(accounts.profile, _known(user_id))
@@ -111,6 +145,13 @@ class PlayerViews:
         policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
         return Reply(body=image.image, content_type=media_type(extension), headers=policy)
 
+    @get(
+        "/players/{user_id}/history",
+        name="player_history",
+        summary="What has happened to a player, and what operators have done",
+        query=OLDER,
+        errors=NO_PLAYER,
+    )
     async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
         """What has happened to a player."""
         size, place = page_size(limit), histories.read_place(before)
@@ -118,6 +159,9 @@ class PlayerViews:
         entries, following = await self.database.autocommit(histories.of_player, user_id, most=size, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
 
+    @get(
+        "/players/{user_id}/export", name="player_export", summary="All that is stored about a player", errors=NO_PLAYER
+    )
     async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
         """All that is stored about a player, as players get it themselves."""
         start = await self.database.autocommit(export.begin, _known(user_id))

@@ -1,15 +1,17 @@
 """Lists of replays, those of all and those of a player, page by page."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from ...postgres.transaction import Statements
 from ...rules.list_position import ListPosition, read_position
 from ...storage import listed_replays
-from .pages_of_lists import cut, page_size
+from .pages_of_lists import OLDER, cut, page_size
 from .parameters import chosen, flag
 from .shapes import FoundReplays
 
-VERDICTS = ("pending", "verified", "refuted", "undecided", "unreadable")
+Verdict = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
+VERDICTS = get_args(Verdict)
+CHOSEN_REPLAYS = {"verdict": Verdict, "held": bool, **OLDER}
 
 
 class Wanted(NamedTuple):

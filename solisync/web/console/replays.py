@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
@@ -11,6 +12,8 @@ from ...rules.ids import is_id
 from ...storage import listed_replays, replays, verdicts
 from ..wire.reply import Reply
 from . import replay_lists
+from .replay_lists import CHOSEN_REPLAYS
+from .route import NO_REPLAY, get
 from .shapes import FoundReplays, ReplayFacts
 
 
@@ -18,17 +21,22 @@ from .shapes import FoundReplays, ReplayFacts
 class ReplayViews:
     """Lists replays, and shows all that there is about one."""
 
+    tag: ClassVar[str] = "replays"
+
     database: Database
     timelines: Timelines
 
+    @get("/replays", name="find_replays", summary="Replays, the newest first", query=CHOSEN_REPLAYS)
     async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
         """Replays of everybody, the newest first."""
         return await self.database.autocommit(replay_lists.page, replay_lists.read(verdict, held, before, limit))
 
+    @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:
         """A replay with its verdict."""
         return await self.database.autocommit(_facts, _known(replay_id))
 
+    @get("/replays/{replay_id}/body", name="replay_body", summary="A replay as it was uploaded", errors=NO_REPLAY)
     async def body(self, replay_id: str) -> Reply:
         """The replay as it was uploaded."""
         body = await self.database.autocommit(replays.fetch, _known(replay_id))
@@ -36,6 +44,7 @@ class ReplayViews:
             raise NotFound("replay_not_found")
         return Reply(body=body)
 
+    @get("/replays/{replay_id}/timeline", name="replay_timeline", errors=(*NO_REPLAY, "not_playable"))
     async def timeline(self, replay_id: str) -> Reply:
         """Each step of a verified replay."""
         found = await self.database.autocommit(verdicts.timeline_tag, _known(replay_id))

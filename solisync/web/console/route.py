@@ -1,25 +1,36 @@
-"""A row of the table of the console's routes."""
+"""How the handlers of the console declare their routes."""
 
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from ...access.rate_limit import ADMIN
-from ..route import Route
-from ..wire.reply import Reply
+from ...errors import Code
+from ..route import Handler, declaring
 
 ROOT = "/api/admin"
+NO_PLAYER: tuple[Code, ...] = ("user_not_found",)
+NO_REPLAY: tuple[Code, ...] = ("replay_not_found",)
 
 
-def _route(method: str, path: str, handler: Callable[..., Awaitable[msgspec.Struct | Reply]], **more: Any) -> Route:
-    """A route under ROOT, for admins who have signed in, unless `more` says otherwise.
+def _declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
+    """Return the decorator for a route under ROOT, for admins who have signed in, unless the facts say otherwise.
 
-    What changes something is for pages of the console alone; anything else counts as reading.
+    Only pages of the console may change something; all other requests count as reading.
     """
-    row = {"for_admins": True, "protected": True, "same_origin": method != "GET", "private": True, "shared": False}
-    return Route(method, f"{ROOT}{path}", handler, **{**row, "limit": ADMIN, **more})
+    declare = declaring(method)
+    usual = {
+        "for_admins": True,
+        "protected": True,
+        "same_origin": method != "GET",
+        "private": True,
+        "shared": False,
+        "limit": ADMIN,
+    }
+
+    def declare_here(path: str, **facts: Any) -> Callable[[Handler], Handler]:
+        return declare(f"{ROOT}{path}", **{**usual, **facts})
+
+    return declare_here
 
 
-get, post, put, delete = (partial(_route, method) for method in ("GET", "POST", "PUT", "DELETE"))
+get, post, put, delete = map(_declaring, ("GET", "POST", "PUT", "DELETE"))

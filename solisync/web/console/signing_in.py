@@ -1,6 +1,7 @@
 """Routes of admins' own sessions: signing in and out, and the list (docs/console.md "Signing in")."""
 
 from collections import Counter
+from typing import ClassVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, DeferredLock
@@ -17,6 +18,7 @@ from ...rules.ids import canonical_uuid
 from ...rules.shapes import Ok
 from ...storage import admins
 from ..wire.reply import Reply
+from .route import delete, get, post
 
 REFUSED_SECONDS = 1.0  # how long whoever gave a wrong code waits for the answer
 REFUSED_AT_ONCE = 10  # of one peer; others are told to come later, so nobody keeps connections by guessing
@@ -29,12 +31,23 @@ class SigningIn:
     What bounds the guesses of all peers together is counted there, for each code.
     """
 
+    tag: ClassVar[str] = "session"
+
     def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
         self._database = database
         self._reactor = reactor
         self._refused: Counter[str] = Counter()
         self._lookups = DeferredLock()
 
+    @post(
+        "/session",
+        name="sign_in",
+        summary="Begin a session with a one-time code",
+        protected=False,
+        limit=None,
+        answer=SignedIn,
+        errors=("invalid_credentials", "rate_limited"),
+    )
     async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
         """Spend a code for a session."""
         began, secret = self._reactor.seconds(), new_session_secret()
@@ -72,17 +85,25 @@ class SigningIn:
             if not self._refused[address]:
                 del self._refused[address]
 
+    @delete("/session", name="sign_out", summary="End the session", protected=False, limit=None, answer=Ok)
     async def end(self, admin_cookie: SessionCookie) -> Reply:
         """End the session of the cookie, if it is one."""
         if admin_cookie.token is not None:
             await self._database.autocommit(admins.end_by_secret, digest(admin_cookie.token))
         return Reply.of(Ok()).with_headers({"Set-Cookie": admin_cookie.cleared})
 
+    @get("/me", summary="Who is signed in, and their sessions")
     async def myself(self, admin: AdminSession) -> Myself:
         """Who asks, and their live sessions."""
         sessions = await self._database.autocommit(admins.sessions, admin.admin)
         return Myself(admin.admin, admin.expires_at, admin.id, sessions)
 
+    @delete(
+        "/me/sessions/{session_id}",
+        name="end_own_session",
+        summary="End one of one's own sessions",
+        errors=("session_not_found",),
+    )
     async def end_one(self, session_id: str, admin: AdminSession) -> Ok:
         """End one of the admin's own sessions."""
         known = canonical_uuid(session_id)

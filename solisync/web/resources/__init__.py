@@ -1,7 +1,8 @@
-"""The nouns, wired: one object for each, whose methods are the handlers of routes."""
+"""The resources, wired: one object for each, whose methods are the handlers of routes."""
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import chain
 
 from twisted.internet.base import ReactorBase
 
@@ -18,6 +19,7 @@ from ...rules.health import Features
 from ...rules.replay_lists import Recent
 from ...settings.settings import ServingSettings
 from ..one_at_a_time import OneAtATime
+from ..route import Route, routes_of
 from ..shared_cache import CoalescingCache
 from .accounts import Accounts
 from .analytics import Analytics
@@ -31,6 +33,7 @@ from .html_pages import Pages
 from .leaderboard import Leaderboard, load_board
 from .live_events import LiveEvents
 from .new_passwords import NewPasswords
+from .openapi import OpenApi
 from .replays import Replays
 from .sessions import Sessions
 from .swagger_ui import Docs
@@ -41,7 +44,7 @@ MIB = 2**20
 
 
 class Resources:
-    """Builds the nouns. `recent` is the list of recent replays, and `schema` the number of the newest migration."""
+    """Builds the resources. `recent` is the list of recent replays, and `schema` the number of the newest migration."""
 
     def __init__(
         self,
@@ -127,3 +130,31 @@ class Resources:
             site_links=settings.site_links,
             public_avatars=settings.public_avatars,
         )
+
+    def routes(self, settings: ServingSettings) -> tuple[Route, ...]:
+        """Every route of the players' listener: the source of dispatch, authorisation, limits and the OpenAPI document.
+
+        Without streams or pages, their routes are unknown paths.
+        """
+        served: list[object] = [
+            self.accounts,
+            self.sessions,
+            self.export,
+            self.avatars,
+            self.new_passwords,
+            *([self.live_events] if settings.streams else []),
+            self.sync,
+            self.leaderboard,
+            self.challenge,
+            self.replays,
+            self.verdicts,
+            self.boards,
+            self.analytics,
+            self.health,
+            OpenApi(lambda: table),
+            self.docs,
+            *([self.pages, self.browser_sessions] if settings.pages else []),
+        ]
+        static = self.pages.static_routes() if settings.pages else ()
+        table = (*chain.from_iterable(routes_of(resource, settings) for resource in served), *static)
+        return table

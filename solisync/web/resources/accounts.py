@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from ...access.passwords import Passwords
-from ...access.rate_limit import buckets_of
+from ...access.rate_limit import AUTH, buckets_of
 from ...access.tokens import Tokens
 from ...errors import Code, Conflict, NotFound
 from ...events.bus import Bus
@@ -18,6 +18,7 @@ from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, ch
 from ...rules.replay_lists import Recent
 from ...rules.shapes import Ok
 from ...storage import accounts
+from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
@@ -34,6 +35,8 @@ REGISTER_ERRORS: tuple[Code, ...] = (
 class Accounts:
     """Registration, profile and deletion of a player."""
 
+    tag: ClassVar[str] = "accounts"
+
     database: Database
     passwords: Passwords
     tokens: Tokens
@@ -43,6 +46,7 @@ class Accounts:
     now: Callable[[], datetime]
     new_id: Callable[[], str]
 
+    @post("/api/auth/register", private=True, limit=AUTH, errors=REGISTER_ERRORS)
     async def register(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
         """Create an account and begin its first session."""
         username = check_username(body.username)
@@ -65,6 +69,7 @@ class Accounts:
             raise Conflict("username_taken", "username already taken")
         return self.tokens.pair(user_id, record, record.access_expiry)
 
+    @get("/api/me", summary="Show one's own profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:
         """The player's profile."""
         profile = await self.database.autocommit(accounts.profile, player)
@@ -72,6 +77,9 @@ class Accounts:
             raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)
 
+    @delete(
+        "/api/account", name="delete_account", summary="Delete one's account and all that belongs to it", protected=True
+    )
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
         await self.database.autocommit(self._delete, player)

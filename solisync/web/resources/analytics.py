@@ -3,21 +3,34 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
+from ...access.rate_limit import ANALYTICS
 from ...postgres.database import Database
 from ...process.metrics import Metrics
-from ...rules.analytics import Receipt, UndecodedBatch, validate
+from ...rules.analytics import Batch, Receipt, UndecodedBatch, read_batch, validate
 from ...storage import analytics
+from ..route import Json, post
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analytics:
     """Receives events from games."""
 
+    tag: ClassVar[str] = "analytics"
+
     database: Database
     metrics: Metrics
     now: Callable[[], datetime]
 
+    @post(
+        "/api/analytics",
+        name="report",
+        summary="Report what happened in a game",
+        limit=ANALYTICS,
+        body=Json(Batch, read_batch),
+        errors=("batch_too_large",),
+    )
     async def receive(self, *, body: UndecodedBatch) -> Receipt:
         """Store the valid events of a batch, each once, and report the result of each."""
         now = self.now()

@@ -1,16 +1,20 @@
 """Avatars over HTTP (docs/protocol.md "The player")."""
 
+from typing import ClassVar
+
 from ...errors import Locked, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.accounts import Me, me
-from ...rules.avatars import check_avatar, media_type
+from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES, check_avatar, media_type
 from ...rules.ids import is_id
 from ...rules.shapes import Ok
 from ...storage import avatars
 from ...storage.avatars import Replaced
 from ..conditional import matches
+from ..route import Content, Upload, delete, get, put
+from ..wire.refusal import Refusal
 from ..wire.reply import Reply
 
 # A browser that opens an avatar as a page runs no script in it (docs/security.md "Uploads").
@@ -20,22 +24,50 @@ SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Di
 class Avatars:
     """Stores players' images and serves them to players or, if `public`, to everybody."""
 
+    tag: ClassVar[str] = "avatars"
+
     def __init__(self, *, database: Database, public: bool) -> None:
         self._database = database
         self._cache_control = f"{'public' if public else 'private'}, no-cache"
 
+    @put(
+        "/api/me/avatar",
+        name="upload_avatar",
+        summary="Set one's avatar",
+        protected=True,
+        body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
+        errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
+        links={"avatar": {"user_id": "$response.body#/id"}},
+    )
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar by this image."""
         extension = check_avatar(content_type, content)
         replaced = await self._database.autocommit(self._replace, player, extension, content)
         return me(player, replaced.username, replaced.avatar_extension)
 
+    @delete(
+        "/api/me/avatar",
+        name="delete_avatar",
+        summary="Take one's avatar away",
+        protected=True,
+        errors=("user_not_found",),
+    )
     async def delete(self, *, player: str) -> Ok:
         """Take the player's avatar away; that there is none is no error."""
         if await self._database.autocommit(self._remove, player) is None:
             raise NotFound("user_not_found")
         return Ok()
 
+    @get(
+        "/avatars/{user_id}.{extension}",
+        name="avatar",
+        summary="Show a player's avatar",
+        protected=lambda settings: not settings.public_avatars,
+        answer=Content(AVATAR_TYPES),
+        errors=("avatar_not_found",),
+        alias="/avatars/{user_id}",
+        alias_tag="",
+    )
     async def show(
         self, *, player: str | None = None, user_id: str, extension: str = "", if_none_match: str | None
     ) -> Reply:

@@ -1,24 +1,57 @@
 """Boards of verified replays over HTTP (docs/protocol.md "Boards")."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...postgres.database import Database
-from ...rules.boards import BoardPage, classic_board, daily_board, deal_board, no_such_day, page, window
+from ...rules.boards import (
+    AroundText,
+    BoardPage,
+    DrawMode,
+    PageLimit,
+    PlaceText,
+    classic_board,
+    daily_board,
+    deal_board,
+    no_such_day,
+    page,
+    window,
+)
 from ...storage import boards
+from ..route import get
+
+PART = {"limit": PageLimit, "after": PlaceText, "around": AroundText}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Boards:
     """Lists the best verified replays, one of each player who has opted in."""
 
+    tag: ClassVar[str] = "boards"
+
     database: Database
 
+    @get(
+        "/api/boards/verified",
+        name="classic_board",
+        summary="List the best verified replays of mode Classic",
+        protected=True,
+        query={"draw_mode": DrawMode, **PART},
+    )
     async def classic(
         self, *, player: str, draw_mode: list[str], limit: list[str], after: list[str], around: list[str]
     ) -> BoardPage:
         """The board of mode Classic, of both draw modes or one."""
         return await self._show(classic_board(draw_mode), player, limit, after, around)
 
+    @get(
+        "/api/boards/daily/{day}",
+        name="daily_board",
+        summary="List the best verified replays of a day's deal",
+        protected=True,
+        query=PART,
+        errors=("day_not_found",),
+    )
     async def daily(self, *, player: str, day: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
         """The board of a day's deal."""
         board, begins = daily_board(day)
@@ -26,6 +59,13 @@ class Boards:
             raise no_such_day()
         return await self._show(board, player, limit, after, around)
 
+    @get(
+        "/api/boards/deals/{seed}/{draw_mode}",
+        name="deal_board",
+        summary="List the best verified replays of a deal",
+        protected=True,
+        query=PART,
+    )
     async def deal(
         self, *, player: str, seed: str, draw_mode: str, limit: list[str], after: list[str], around: list[str]
     ) -> BoardPage:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
+from ...access.rate_limit import AUTH, PASSWORD
 from ...access.tokens import Tokens
 from ...errors import Code, Unauthorized
 from ...postgres.database import Database
@@ -18,6 +20,8 @@ from ...rules.recovery import Recovery, Reset
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
 from ...storage import accounts
+from ..resources.new_passwords import PASSWORD_ERRORS, RECOVERY_ERRORS
+from ..route import delete, post, put
 from ..wire.reply import Reply
 from .accounts import Accounts
 from .new_passwords import NewPasswords
@@ -38,6 +42,8 @@ LOGIN_ERRORS: tuple[Code, ...] = (
 class BrowserSessions:
     """Keeps the refresh token of a page in a cookie that no script can read."""
 
+    tag: ClassVar[str] = "browsers"
+
     database: Database
     tokens: Tokens
     accounts: Accounts
@@ -45,6 +51,15 @@ class BrowserSessions:
     new_passwords: NewPasswords
     now: Callable[[], datetime]
 
+    @post(
+        "/api/session",
+        name="browser_login",
+        summary="Begin a session of a browser, of a new player perhaps",
+        same_origin=True,
+        limit=AUTH,
+        answer=BrowserSession,
+        errors=LOGIN_ERRORS,
+    )
     async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Begin a session, of a new player perhaps; it takes the place of the browser's former one, which ends."""
         begin = self.accounts.register if body.register else self.sessions.login
@@ -53,6 +68,15 @@ class BrowserSessions:
         await self._end_session(cookie)
         return _reply(pair, body.username.strip(), cookie)
 
+    @post(
+        "/api/session/refresh",
+        name="browser_refresh",
+        summary="Spend the cookie for a new one and an access token",
+        same_origin=True,
+        limit=AUTH,
+        answer=BrowserSession,
+        errors=("unauthorized",),
+    )
     async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, client: str) -> Reply:
         """Spend the cookie for a new one and an access token; one that can't be spent is taken away."""
         token = cookie.token or ""
@@ -65,6 +89,16 @@ class BrowserSessions:
             return Reply.error(error.code, str(error), headers)
         return _reply(pair, username, cookie)
 
+    @put(
+        "/api/session/password",
+        name="browser_change_password",
+        summary="Change one's password, and end all sessions but a new one of this browser",
+        protected=True,
+        same_origin=True,
+        limit=PASSWORD,
+        answer=BrowserSession,
+        errors=(*PASSWORD_ERRORS, "user_not_found"),
+    )
     async def change_password(
         self, *, player: str, body: PasswordChange, cookie: SessionCookie, user_agent: str | None
     ) -> Reply:
@@ -73,18 +107,43 @@ class BrowserSessions:
         pair = await self.new_passwords.change(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
 
+    @post(
+        "/api/session/recover",
+        name="browser_recover",
+        summary="Spend a recovery code for a new password and a session of this browser",
+        same_origin=True,
+        limit=AUTH,
+        answer=BrowserSession,
+        errors=(*RECOVERY_ERRORS, "suspended"),
+    )
     async def recover(self, *, body: Recovery, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Spend a recovery code for a new password, and begin a session."""
         renewed = await self.new_passwords.renew_by_code(body, user_agent)
         await self._end_session(cookie)  # as `begin` does
         return _reply(renewed.pair, renewed.username, cookie)
 
+    @post(
+        "/api/session/reset",
+        name="browser_reset",
+        summary="Spend the token of a reset link for a new password and a session of this browser",
+        same_origin=True,
+        limit=AUTH,
+        answer=BrowserSession,
+        errors=(*PASSWORD_ERRORS, "suspended"),
+    )
     async def reset(self, *, body: Reset, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Spend the token of a reset link for a new password, and begin a session."""
         renewed = await self.new_passwords.renew_by_link(body, user_agent)
         await self._end_session(cookie)
         return _reply(renewed.pair, renewed.username, cookie)
 
+    @delete(
+        "/api/session",
+        name="browser_logout",
+        summary="End the session of the cookie, and take the cookie away",
+        same_origin=True,
+        answer=Ok,
+    )
     async def end(self, *, cookie: SessionCookie) -> Reply:
         """End the session of the cookie, if it has one, and take it away."""
         await self._end_session(cookie)

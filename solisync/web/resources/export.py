@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from typing import ClassVar
 
+from ...access.rate_limit import EXPORT
 from ...errors import NotFound
 from ...export_document import export_document
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
-from ...rules.export import filename
+from ...rules.export import Exported, filename
 from ...storage import accounts, export
 from ...storage.export import ExportStart
+from ..route import get
 from ..wire.reply import Reply
 
 
@@ -18,8 +21,18 @@ from ..wire.reply import Reply
 class Export:
     """Gives players all that is stored about them."""
 
+    tag: ClassVar[str] = "accounts"
+
     database: Database
 
+    @get(
+        "/api/me/export",
+        summary="Get all that is stored about oneself",
+        protected=True,
+        limit=EXPORT,
+        answer=Exported,
+        errors=("user_not_found",),
+    )
     async def export(self, *, player: str, head_only: bool) -> Reply:
         """The document as a download. What is small is read at once, the rest as the client takes it."""
         if head_only:

@@ -1,5 +1,7 @@
 """Liveness and readiness, for supervisors and load balancers (docs/operations.md "Health")."""
 
+from typing import ClassVar
+
 from msgspec import Struct
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
@@ -11,6 +13,7 @@ from ...postgres.database import Database
 from ...process.shielded import shielded
 from ...rules.health import Alive, Features, Ready
 from ...storage import schema
+from ..route import get
 from ..wire.reply import Reply
 
 EVERY_SECONDS = 1.0  # how often to probe, at most
@@ -24,6 +27,8 @@ class Health:
     whatever is read. All requests share one probe, whose outcome stands for EVERY_SECONDS from its beginning.
     """
 
+    tag: ClassVar[str] = "health"
+
     _log = Logger()
 
     def __init__(self, *, features: Features, database: Database, schema_number: int, reactor: ReactorBase) -> None:
@@ -34,10 +39,12 @@ class Health:
         self._began = 0.0
         self._probe: Deferred[bool] | None = None  # the latest
 
+    @get("/api/health", summary="Whether the process is alive", answer=Alive, alias="/health")
     async def live(self) -> Reply:
         """Answer, whatever else is wrong."""
         return self._alive
 
+    @get("/api/health/ready", summary="Whether the service can do its work", answer=Ready, alias="/health/ready")
     async def ready(self) -> Struct:
         """Raise Unavailable unless the database commits within ANSWER_SECONDS, and has the schema of this version."""
         now = self._reactor.seconds()

@@ -1,12 +1,12 @@
 """Pages for players, and the scripts and styles in them (docs/pages.md)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import get_args
+from typing import ClassVar, get_args
 
 import msgspec
 
@@ -45,8 +45,10 @@ from ..documents import FILE_HEADERS, FOLDER, both_ways, document, unless_known
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
 from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
+from ..route import Content, Handler, Route, get
 from ..wire.reply import Reply
 
+PAGE = Content(("text/html",))
 REMEMBERED = 100  # pages
 PAGE_BYTES = 65_536  # a larger page, which there should not be, is neither compressed nor remembered
 SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
@@ -58,8 +60,15 @@ HTML = "text/html; charset=utf-8"
 _encode = msgspec.json.Encoder().encode
 
 
+def _page_at(path: str, name: str, summary: str, *errors: Code) -> Callable[[Handler], Handler]:
+    """Declare a page; pages of other origins may not read it."""
+    return get(path, name=name, summary=summary, shared=False, answer=PAGE, errors=errors)
+
+
 class Pages:
     """Serves the pages; their files are read at the start. `now` decides which day it is at `/` and `/daily`."""
+
+    tag: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -88,21 +97,30 @@ class Pages:
             name: both_ways(name, content, FILE_HEADERS) for name, content in page_files(folder / "web").items()
         }
 
-    def static(self, name: PageName) -> Callable[..., Awaitable[Reply]]:
-        """The handler of a page that is the same at all times."""
-        replies = self._static[name]
+    def static_routes(self) -> Iterator[Route]:
+        """The routes of pages that are the same at all times."""
+        summaries: dict[PageName, str] = {
+            "play": "A game to play",
+            "replays": "The newest replays",
+            "leaderboard": "The best players",
+            "account": "One's own account",
+            "reset": "A new password, for whoever has a reset link",
+        }
+        for name, summary in summaries.items():
+            handler = partial(self._show_static, self._static[name])
+            yield Route("GET", f"/{name}", handler, name=f"{name}_page", summary=summary, shared=False, answer=PAGE)
 
-        async def show(*, if_none_match: str | None, gzip: bool) -> Reply:
-            return unless_known(replies[gzip], if_none_match)
+    async def _show_static(self, replies: tuple[Reply, Reply], *, if_none_match: str | None, gzip: bool) -> Reply:
+        return unless_known(replies[gzip], if_none_match)
 
-        return show
-
+    @_page_at("/", "home_page", "What this is, the deal of the day and the newest wins")
     async def home(self, *, if_none_match: str | None, gzip: bool) -> Reply:
         """The start, with the goal and the deal of the day."""
         shown = day_data(daily_challenge(self._now().date()))
         html = self._html("home", HOME, _encode(shown), texts=_day_texts(shown), parts={"drawing": self._drawn(shown)})
         return unless_known(self._document(html, gzip), if_none_match)
 
+    @_page_at("/replays/{replay_id}", "replay_page", "A replay, to watch", "replay_not_found")
     async def replay(self, *, replay_id: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a replay, with what previews of its link show."""
         found = await self._database.autocommit(pages.replay, replay_id) if is_id(replay_id) else None
@@ -120,10 +138,12 @@ class Pages:
         )
         return unless_known(self._document(html, gzip), if_none_match)
 
+    @_page_at("/daily", "daily_page", "The deal of the day")
     async def today(self, *, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of today's deal."""
         return await self.day(day=str(self._now().date()), if_none_match=if_none_match, gzip=gzip)
 
+    @_page_at("/daily/{day}", "day_page", "The deal of a day", "day_not_found")
     async def day(self, *, day: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a day's deal; days to come have none."""
         try:
@@ -143,6 +163,7 @@ class Pages:
         )
         return unless_known(self._document(html, gzip), if_none_match)
 
+    @_page_at("/players/{username}", "player_page", "The replays of a player", "user_not_found")
     async def player(self, *, username: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a player who has a listed replay, with the newest of them."""
         found = await self._database.autocommit(pages.player, username)
@@ -167,6 +188,7 @@ class Pages:
         headers = {**PAGE_HEADERS, "Cache-Control": "no-store", "Vary": "Accept"}
         return Reply(status=status, body=html, content_type=HTML, headers=headers)
 
+    @_page_at("/web/{name}", "web_file", "A part of these pages")
     async def file(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
         """A script, a style sheet or a picture of the pages."""
         if name not in self._files:

@@ -1,14 +1,16 @@
 """Live events over HTTP: a stream of Server-Sent Events (docs/live.md)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...errors import NotFound, Unauthorized
 from ...events.openings import Openings
 from ...events.streams import Streams
 from ...postgres.database import Database
-from ...rules.events import boards_wanted
+from ...rules.events import NAMES, BoardNames, boards_wanted
 from ...storage import streams
 from ...storage.streams import StreamStart
+from ..route import EventStream, get
 from ..wire.reply import Reply
 
 MEDIA_TYPE = "text/event-stream"
@@ -19,10 +21,21 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the second
 class LiveEvents:
     """Opens streams, whose events come from solisync.events."""
 
+    tag: ClassVar[str] = "events"
+
     database: Database
     live_streams: Streams
     openings: Openings
 
+    @get(
+        "/api/events",
+        name="events",
+        summary="Hear of changes as they happen",
+        protected=True,
+        query={"board": BoardNames},
+        answer=EventStream({name: shape for shape, name in NAMES.items()}),
+        errors=("user_not_found", "rate_limited", "not_found"),
+    )
     async def stream(
         self, *, player: str, access_expiry: int, address: str, board: list[str], head_only: bool
     ) -> Reply:

@@ -6,8 +6,10 @@ See docs/protocol.md "Sessions" and "Lost passwords", docs/security.md "Lost pas
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from ...access.passwords import Passwords
+from ...access.rate_limit import AUTH, PASSWORD
 from ...access.tokens import Tokens
 from ...errors import Code, Forbidden, NotFound, Unauthorized
 from ...events.bus import Bus
@@ -23,6 +25,7 @@ from ...rules.recovery import CODE_DIGITS, CodesLeft, CodesRequest, Recovery, Re
 from ...rules.sessions import PasswordChange, RefreshRecord
 from ...storage import accounts, recovery, restrictions, sessions
 from ...storage.accounts import Credentials
+from ..route import get, post, put
 
 PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials")
 RECOVERY_ERRORS: tuple[Code, ...] = ("username_characters", *PASSWORD_ERRORS)
@@ -40,6 +43,8 @@ class Renewed:
 class NewPasswords:
     """Replaces passwords: of players who know the old one, who have a recovery code, or who have a reset link."""
 
+    tag: ClassVar[str] = "accounts"
+
     database: Database
     passwords: Passwords
     tokens: Tokens
@@ -47,6 +52,14 @@ class NewPasswords:
     bus: Bus
     now: Callable[[], datetime]
 
+    @put(
+        "/api/me/password",
+        name="change_password",
+        summary="Change one's password, and end all sessions but a new one",
+        protected=True,
+        limit=PASSWORD,
+        errors=(*PASSWORD_ERRORS, "user_not_found"),
+    )
     async def change(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
         """Replace the password, end every session and begin a new one."""
         new, current = check_new_password(body.new_password), body.current_password.encode()
@@ -58,6 +71,14 @@ class NewPasswords:
         record = self.tokens.record(self.now(), user_agent)
         return await self.database.transact(self._change, player, old, replacement, record)
 
+    @post(
+        "/api/me/recovery-codes",
+        name="make_recovery_codes",
+        summary="Make recovery codes, which replace all former ones",
+        protected=True,
+        limit=PASSWORD,
+        errors=("invalid_credentials", "user_not_found"),
+    )
     async def make_codes(self, *, player: str, body: CodesRequest) -> RecoveryCodes:
         """Replace the player's recovery codes by new ones, which are shown this once."""
         current = body.current_password.encode()
@@ -70,6 +91,13 @@ class NewPasswords:
             raise _refused()
         return RecoveryCodes(codes, made_at)
 
+    @get(
+        "/api/me/recovery-codes",
+        name="recovery_codes_left",
+        summary="Show how many recovery codes are left",
+        protected=True,
+        errors=("user_not_found",),
+    )
     async def codes_left(self, *, player: str) -> CodesLeft:
         """How many recovery codes the player has, and when they were made."""
         left = await self.database.autocommit(recovery.codes_left, player)
@@ -77,10 +105,24 @@ class NewPasswords:
             raise NotFound("user_not_found")
         return left
 
+    @post(
+        "/api/auth/recover",
+        summary="Spend a recovery code for a new password and a new session",
+        private=True,
+        limit=AUTH,
+        errors=(*RECOVERY_ERRORS, "suspended"),
+    )
     async def recover(self, *, body: Recovery, user_agent: str | None) -> TokenPair:
         """Spend a recovery code for a new password. The work and the reply are the same whatever is wrong."""
         return (await self.renew_by_code(body, user_agent)).pair
 
+    @post(
+        "/api/auth/reset",
+        summary="Spend the token of a reset link for a new password and a new session",
+        private=True,
+        limit=AUTH,
+        errors=(*PASSWORD_ERRORS, "suspended"),
+    )
     async def reset(self, *, body: Reset, user_agent: str | None) -> TokenPair:
         """Spend the token of a reset link for a new password; likewise."""
         return (await self.renew_by_link(body, user_agent)).pair

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,7 @@ from ...rules.avatars import FORMATS
 from ...rules.fields import SEED_PATTERN
 from ...rules.shapes import ErrorBody
 from ..recorded_game import RecordedGame
-from ..route import Content, EventStream, Json, Route, Upload
+from ..route import Content, EventStream, Json, Route, Upload, get
 from ..wire.error_codes import STATUS
 from ..wire.reply import Reply
 
@@ -93,10 +93,13 @@ PLAYERS = Interface(
 class OpenApi:
     """Serves the document, which is generated for its first reader: the table has to be complete, with this route."""
 
+    tag: ClassVar[str] = "docs"
+
     def __init__(self, routes: Callable[[], tuple[Route, ...]], interface: Interface = PLAYERS) -> None:
         self._routes = routes
         self._interface = interface
 
+    @get("/api/openapi.json", name="openapi", summary="This interface as an OpenAPI 3.1 document")
     async def document(self) -> Reply:
         """The document as JSON."""
         return self._reply

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from ...errors import BadRequest, Locked, NotFound
 from ...events.bus import Bus
@@ -12,21 +12,25 @@ from ...postgres.database import Database
 from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
 from ...rules.ids import is_id
-from ...rules.list_position import read_position
+from ...rules.list_position import PositionText, read_position
 from ...rules.replay_lists import (
+    Count,
     Listed,
     OwnReplays,
     PlayerReplays,
     Recent,
+    Verified,
     own_page,
     player_page,
     recent_count,
     verified_only,
 )
-from ...rules.replays import ReceivedReplay, Uploaded, charge
+from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok
 from ...storage import own_replays, replays
 from ..conditional import matches
+from ..recorded_game import EXAMPLE
+from ..route import Json, delete, get, post, put
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
@@ -39,6 +43,8 @@ KEPT = {"Cache-Control": "public, max-age=300"}
 class Replays:
     """Stores replays, lists them, returns each as it was uploaded, and lets players hide and delete their own."""
 
+    tag: ClassVar[str] = "replays"
+
     database: Database
     board: CoalescingCache[Reply]
     recent: CoalescingCache[list[Recent]]
@@ -47,15 +53,42 @@ class Replays:
     now: Callable[[], datetime]
     new_id: Callable[[], str]
 
+    @post(
+        "/api/replays",
+        name="upload_replay",
+        summary="Store a replay, to the byte; of one game, once",
+        protected=True,
+        body=Json(Replay, read_replay, EXAMPLE),
+        errors=("replay_storage_full", "user_not_found"),
+        links={
+            "replay": {"replay_id": "$response.body#/id"},
+            "verdict": {"replay_id": "$response.body#/id"},
+            "timeline": {"replay_id": "$response.body#/id"},
+        },
+    )
     async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
         """Store a replay byte for byte, unless it is there; a new Classic one may improve its player's entry."""
         return Uploaded(await self.database.transact(self._store, player, self.new_id(), body))
 
+    @get(
+        "/api/replays/recent",
+        name="recent_replays",
+        summary="List the newest replays of everybody",
+        query={"limit": Count, "verdict": Verified},
+        answer=list[Recent],
+    )
     async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
         """The newest replays of all players, or those of them that are verified."""
         count, verified = recent_count(limit), verified_only(verdict)
         return Reply.of((await self.recent.get(verified))[:count])
 
+    @get(
+        "/api/players/{username}/replays",
+        name="player_replays",
+        summary="List a player's replays, page by page",
+        query={"limit": Count, "before": PositionText},
+        errors=("user_not_found",),
+    )
     async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
         """A page of a player's listed replays, newest first; a player without any is not found."""
         count, position = recent_count(limit), read_position(before, "before")
@@ -64,6 +97,13 @@ class Replays:
             raise _no_such_player()
         return player_page(page, count)
 
+    @get(
+        "/api/replays/{replay_id}",
+        name="replay",
+        summary="Get a replay as it was uploaded",
+        answer=Replay,
+        errors=("replay_not_found",),
+    )
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
         """A replay as it was uploaded. It never changes, so its id is its entity tag."""
         if not is_id(replay_id):
@@ -76,16 +116,37 @@ class Replays:
             raise _no_such_replay()
         return Reply(body=body, headers=headers)
 
+    @get(
+        "/api/me/replays",
+        name="own_replays",
+        summary="List one's own replays, page by page",
+        protected=True,
+        query={"limit": Count, "before": PositionText},
+        errors=("user_not_found",),
+    )
     async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
         """A page of the player's own replays, newest first, unlisted ones included."""
         count, position = recent_count(limit), read_position(before, "before")
         return own_page(_exists(await self.database.autocommit(own_replays.page, player, position)), count)
 
+    @delete(
+        "/api/replays/{replay_id}",
+        name="delete_replay",
+        summary="Delete a replay of one's own",
+        protected=True,
+        errors=("user_not_found", "replay_not_found"),
+    )
     async def delete(self, *, player: str, replay_id: str) -> Ok:
         """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
         await self.database.autocommit(self._delete, player, _key(replay_id))
         return Ok()
 
+    @put(
+        "/api/replays/{replay_id}/listed",
+        summary="Show a replay of one's own on public lists, or hide it there",
+        protected=True,
+        errors=("locked", "user_not_found", "replay_not_found"),
+    )
     async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
         """Show a replay of the player on public lists, or take it off them; its own link works either way."""
         await self.database.autocommit(self._set_listed, player, _key(replay_id), body.listed)

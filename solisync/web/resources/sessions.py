@@ -6,10 +6,10 @@ See docs/protocol.md "Sessions", docs/security.md "Tokens and sessions".
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ...access.passwords import Passwords
-from ...access.rate_limit import Limit, RateLimiter
+from ...access.rate_limit import AUTH, Limit, RateLimiter
 from ...access.tokens import RefreshClaims, Tokens
 from ...errors import Forbidden, NotFound, Unauthorized, Unavailable
 from ...events.bus import Bus
@@ -21,15 +21,18 @@ from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
 from ...rules.administration import suspension_text
 from ...rules.ids import is_id
-from ...rules.sessions import RefreshRecord
+from ...rules.sessions import RefreshRecord, Session
 from ...rules.shapes import Ok
 from ...storage import accounts, rate_limits, restrictions, sessions
+from ..route import delete, get, post
 from ..wire.reply import Reply
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sessions:
     """Begins, refreshes, lists and ends the sessions of players; `limit` counts refreshes."""
+
+    tag: ClassVar[str] = "sessions"
 
     database: Database
     passwords: Passwords
@@ -40,6 +43,13 @@ class Sessions:
     bus: Bus
     now: Callable[[], datetime]
 
+    @post(
+        "/api/auth/login",
+        summary="Begin a session",
+        private=True,
+        limit=AUTH,
+        errors=("invalid_credentials", "username_characters", "suspended"),
+    )
     async def login(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
         """Begin a session. The work and the reply are the same whatever is wrong with the credentials."""
         username = username_to_look_up(body.username)
@@ -56,6 +66,13 @@ class Sessions:
         expiry = await self.database.autocommit(self._begin, stored, record)
         return self.tokens.pair(stored.user_id, record, expiry)
 
+    @post(
+        "/api/auth/refresh",
+        summary="Spend a refresh token for a new pair of tokens",
+        private=True,
+        limit=AUTH,
+        errors=("unauthorized",),
+    )
     async def refresh(self, *, body: RefreshRequest, user_agent: str | None, client: str) -> TokenPair:
         """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
         now = self.now()
@@ -71,12 +88,21 @@ class Sessions:
             raise Unauthorized
         return self.tokens.pair(claims.user_id, record, expiry)
 
+    @post("/api/auth/logout", summary="End the session of a refresh token", private=True, errors=("unauthorized",))
     async def logout(self, *, body: RefreshRequest) -> Ok:
         """End the session of a refresh token; a token that was spent ends nothing."""
         claims = self.tokens.read_refresh(body.refresh_token, self.now())
         await self.database.autocommit(self._log_out, claims)
         return Ok()
 
+    @get(
+        "/api/sessions",
+        name="sessions",
+        summary="List one's sessions, last used first",
+        protected=True,
+        answer=list[Session],
+        errors=("user_not_found",),
+    )
     async def list(self, *, player: str, access_expiry: int) -> Reply:
         """The player's live sessions, last used first."""
         found = await self.database.autocommit(sessions.listed, player, access_expiry)
@@ -84,6 +110,13 @@ class Sessions:
             raise NotFound("user_not_found")
         return Reply.of(found)
 
+    @delete(
+        "/api/sessions/{session_id}",
+        name="end_session",
+        summary="End one of one's sessions",
+        protected=True,
+        errors=("session_not_found", "user_not_found"),
+    )
     async def end(self, *, player: str, session_id: str) -> Ok:
         """End one of the player's sessions. Its access token lives on until it expires."""
         ended = await self.database.autocommit(self._end, player, session_id if is_id(session_id) else None)
@@ -93,6 +126,13 @@ class Sessions:
             raise NotFound("session_not_found")
         return Ok()
 
+    @delete(
+        "/api/sessions",
+        name="end_sessions",
+        summary="End all of one's sessions, this one too",
+        protected=True,
+        errors=("user_not_found",),
+    )
     async def end_all(self, *, player: str) -> Ok:
         """End all of the player's sessions."""
         if await self.database.autocommit(self._end_all, player) is None:

@@ -8,9 +8,11 @@ page here has nothing inline, which allows a strict Content-Security-Policy (doc
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from ...errors import NotFound
 from ..documents import FILE_HEADERS, FOLDER, both_ways, unless_known
+from ..route import Content, get
 from ..wire.reply import Reply
 
 # Pictures as data are the icons of Swagger UI's style sheet and of the page.
@@ -24,6 +26,8 @@ _MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no source maps
 class Docs:
     """Serves the page and its assets, which are read at the start."""
 
+    tag: ClassVar[str] = "docs"
+
     def __init__(self) -> None:
         spec = find_spec("offapi")
         assert spec is not None
@@ -35,10 +39,12 @@ class Docs:
         files["swagger-ui.css"] = _MAP.sub(b"", (swagger_ui / "swagger_style.css").read_bytes())
         self._assets = {name: both_ways(name, body, FILE_HEADERS) for name, body in files.items()}
 
+    @get("/api/docs", name="docs", summary="This interface as a page for people", answer=Content(("text/html",)))
     async def page(self, *, if_none_match: str | None, gzip: bool) -> Reply:
         """The page."""
         return unless_known(self._page[gzip], if_none_match)
 
+    @get("/api/docs/{name}", name="docs_asset", tag="", summary="A part of that page")
     async def asset(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
         """A script or style sheet of the page."""
         if name not in self._assets:

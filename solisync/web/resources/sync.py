@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -20,12 +20,13 @@ from ...rules.counting import NO_GAMES, Basis, GameCounts, Known, add, counts_of
 from ...rules.ids import canonical_uuid
 from ...rules.leaderboard import Bests, bests_of
 from ...rules.merge import merge
-from ...rules.pushed import Pushed
+from ...rules.pushed import Pushed, read_pushed
 from ...rules.saved import default_document, is_news, read_saved, revision
-from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict, check_bounds
+from ...rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncAnswer, SyncConflict, check_bounds
 from ...storage import sync
 from ...storage.sync import Saved
 from ..conditional import matches
+from ..route import Json, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 
@@ -39,6 +40,8 @@ _encode = msgspec.json.Encoder().encode
 class Sync:
     """Merges the progress that devices push, and returns the result."""
 
+    tag: ClassVar[str] = "sync"
+
     database: Database
     board: CoalescingCache[Reply]
     large_bodies: LargeBodies
@@ -46,6 +49,13 @@ class Sync:
     bus: Bus
     now: Callable[[], datetime]
 
+    @get(
+        "/api/sync/pull",
+        summary="Show one's stored progress",
+        protected=True,
+        answer=SyncAnswer,
+        errors=("user_not_found",),
+    )
     async def pull(self, *, player: str, access_expiry: int, if_none_match: str | None) -> Reply:
         """The player's stored progress, or the defaults if they never pushed; nothing for who has it already.
 
@@ -66,6 +76,14 @@ class Sync:
             return Reply.not_modified(headers)
         return _answer(pulled.payload, now, [], headers)
 
+    @post(
+        "/api/sync/push",
+        summary="Merge a device's progress into the stored one",
+        protected=True,
+        body=Json(Payload, read_pushed),
+        answer=SyncAnswer,
+        errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
+    )
     async def push(self, *, player: str, access_expiry: int, body: Pushed) -> Reply:
         """Merge a device's progress into the stored one; returns once the merge is committed."""
         payload, unknown_fields = body.document

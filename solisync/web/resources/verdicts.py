@@ -2,14 +2,18 @@
 
 import zlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
+from ...klondike import Timeline
 from ...postgres.database import Database
 from ...rules.ids import is_id
+from ...rules.verdicts import VerdictAnswer
 from ...storage import verdicts
 from ..conditional import matches
 from ..one_at_a_time import OneAtATime
+from ..route import get
 from ..wire.reply import Reply
 
 REVALIDATED = {"Cache-Control": "no-cache"}
@@ -23,10 +27,19 @@ class Verdicts:
     Each address has `turns`: one timeline at a time is made for it, so that others wait for no more than that one.
     """
 
+    tag: ClassVar[str] = "replays"
+
     database: Database
     timelines: Timelines
     turns: OneAtATime
 
+    @get(
+        "/api/replays/{replay_id}/verdict",
+        name="verdict",
+        summary="Show whether a replay proves its score",
+        answer=VerdictAnswer,
+        errors=("replay_not_found",),
+    )
     async def show(self, *, replay_id: str) -> Reply:
         """The verdict on a replay."""
         found = await self.database.autocommit(verdicts.verdict, replay_id) if is_id(replay_id) else None
@@ -34,6 +47,12 @@ class Verdicts:
             raise NotFound("replay_not_found")
         return Reply.of(found).with_headers(REVALIDATED)
 
+    @get(
+        "/api/replays/{replay_id}/timeline",
+        summary="Get each step of a verified replay, to play it back",
+        answer=Timeline,
+        errors=("replay_not_found", "not_playable", "rate_limited"),
+    )
     async def timeline(self, *, address: str, replay_id: str, if_none_match: str | None) -> Reply:
         """Each step of a verified replay."""
         found = await self.database.autocommit(verdicts.timeline_tag, replay_id) if is_id(replay_id) else None
