@@ -473,7 +473,7 @@ async def test_migrate_works_alone_and_again_and_beside_a_service(reactor, launc
     """`solisync --migrate` brings the schema up to date, once, and a running service does not mind."""
     first = run(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
     assert (first.status, first.err) == (0, [])
-    assert first.out[0] == "applied 0001_accounts.sql"
+    assert first.out[0] == "applied baseline.sql"
     service = start(launch, *SOLISYNC, dsn=empty_database)
     await ready(reactor, service.client())
     again = run(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
@@ -485,7 +485,7 @@ async def test_migrate_works_alone_and_again_and_beside_a_service(reactor, launc
 async def test_migrate_with_the_embedded_database(reactor, launch, place):
     """`solisync --migrate` starts the embedded server for its duration, or uses that of the running service."""
     done = run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place)
-    assert (done.status, done.err, done.out[0]) == (0, [], "applied 0001_accounts.sql")
+    assert (done.status, done.err, done.out[0]) == (0, [], "applied baseline.sql")
     assert not processes_in(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: "listens on" in service.log)  # from here on it holds the lock

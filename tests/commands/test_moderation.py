@@ -167,8 +167,8 @@ async def test_the_same_game_of_another_player_is_shown(administrate, server):
         await client.opt_in(name)
         ids.append(await client.upload_replay(replay(seed=77)))
         check(server.dsn, ids[-1], 700)
-        timeline = b"another" if name == "other" else b"the same"
-        server.sql("UPDATE verdicts SET timeline = %s WHERE replay_id = %s", (timeline, ids[-1]))
+        digest = b"another" if name == "other" else b"the same"
+        server.sql("UPDATE verdicts SET timeline_digest = %s WHERE replay_id = %s", (digest, ids[-1]))
     shown = json.loads(await administrate("replays", "show", ids[1], "--json"))
     assert [(each["replay_id"], each["username"]) for each in shown["same_game"]] == [(ids[0], "ann")]
     assert json.loads(await administrate("replays", "show", ids[2], "--json"))["same_game"] == []

@@ -1,13 +1,12 @@
 """`solisync replays check` and `solisync replays show` (docs/administration.md "Leaderboard and replays")."""
 
 import re
-import zlib
 from uuid import uuid4
 
 import pytest
 
 from solisync.errors import NotFound
-from solisync.klondike import ENGINE_VERSION, check, make_timeline
+from solisync.klondike import ENGINE_VERSION, check
 from tests.checking.uploads import encoded, game, upload
 from tests.harness.payloads import replay
 
@@ -16,7 +15,7 @@ def settle(server, replay_id, body):
     """Store the verdict on a replay as a checker would."""
     verdict = check(body)
     server.sql(
-        "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, timeline)"
+        "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, undo_places)"
         " VALUES (%s, %s, %s, %s, %s, %s, now(), %s, %s)",
         (
             replay_id,
@@ -26,7 +25,7 @@ def settle(server, replay_id, body):
             verdict.score,
             verdict.moves,
             ENGINE_VERSION,
-            zlib.compress(make_timeline(body, verdict)),
+            list(verdict.undo_places) or None,
         ),
     )
     server.sql("DELETE FROM replay_checks")

@@ -74,7 +74,7 @@ async def test_a_service_is_seen_by_its_connections(administrate, shared_nodes, 
     assert status["service_connections"] >= 2
 
 
-@pytest.mark.parametrize("applied", [0, LATEST - 1])
+@pytest.mark.parametrize("applied", [0, *(each.number for each in load_migrations()[-2:-1])])
 async def test_an_older_schema_stays_as_it_is(administrate, empty_database, reactor, applied):
     """status tells its number and counts nothing; what needs this version's schema refuses, and says what to do."""
     if applied:
