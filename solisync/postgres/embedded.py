@@ -22,8 +22,10 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..errors import FatalError
+from ..process.reasons import Reasons
 from .binaries import ENVIRONMENT
 from .data_directory import DataDirectory
+from .server_log import ServerLog
 from .server_user import as_user
 
 START_SECONDS = 60.0  # recovery after a crash may take a while
@@ -32,9 +34,10 @@ STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
 WATCH_SECONDS = 0.25
 RELAUNCH_SECONDS = 1.0
+STEADY_SECONDS = 10.0  # a server that has run for so long is well; when it dies, that is news
 
 _PR_SET_PDEATHSIG = 1
-_REASON = re.compile(r"(?:LOG|FATAL|PANIC|HINT|DETAIL|error|could not)\b.*")
+_NUMBER = re.compile(r"\d+")  # of a process, as in many reasons
 
 
 class EmbeddedPostgres:
@@ -49,7 +52,7 @@ class EmbeddedPostgres:
         self._options = options
         self._binaries = Path()
         self._child: subprocess.Popen[bytes] | None = None  # initdb, then postgres
-        self._log_offset = 0  # where the output of the child begins in the log
+        self._output = ServerLog(self._directory)
         self._stopping = False
         self._libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -109,7 +112,7 @@ class EmbeddedPostgres:
         await self._wait(lambda: self._ended, START_SECONDS)
         if initdb.poll() != 0:
             initdb.kill()
-            raise FatalError(f"solisync: can't make a database in {self.data_dir}: {self._last_output()}")
+            raise FatalError(f"solisync: can't make a database in {self.data_dir}: {self._output.reason()}")
         self._directory.finish_cluster(unfinished)
 
     async def _launch(self) -> None:
@@ -119,7 +122,10 @@ class EmbeddedPostgres:
             "unix_socket_directories": '"' + str(self._directory.socket_directory).replace('"', '""') + '"',
             "unix_socket_permissions": "0700",
             "log_checkpoints": "off",
-            "log_min_messages": "log",  # failed statements show players' data; the service logs its own reasons
+            # Statements and rows show players' data, bcrypt hashes included; the service logs its own reasons.
+            "log_min_messages": "log",
+            "log_min_error_statement": "panic",
+            "log_error_verbosity": "terse",
         }
         words = [f"{name}={value}" for name, value in settings.items()] + list(self._options)
         flags = chain.from_iterable(("-c", word) for word in words)
@@ -129,7 +135,7 @@ class EmbeddedPostgres:
             await self._wait(lambda: self._ended or self._ready, START_SECONDS)
             if not self._ended:
                 return
-            why = self._last_output()
+            why = self._output.reason()
             # The server of a process that was killed takes a moment to end, and so do its children.
             leaving = "lock file" in why or "shared memory block" in why
             if not leaving or self._reactor.seconds() > deadline:
@@ -137,15 +143,28 @@ class EmbeddedPostgres:
             await deferLater(self._reactor, WATCH_SECONDS)
 
     async def _watch(self) -> None:
+        """Start a server that has died again, until it runs; the log gets each reason once."""
+        reasons, launched = Reasons(), self._reactor.seconds()
         while not self._stopping:
             await deferLater(self._reactor, WATCH_SECONDS)
-            if self._ended and not self._stopping:
-                self._log.error("PostgreSQL has stopped, starting it again: {why}", why=self._last_output())
+            self._output.tidy()
+            if not self._ended:
+                if reasons and self._reactor.seconds() - launched > STEADY_SECONDS:
+                    reasons.forget()
+            elif not self._stopping:
+                if reasons.is_new(self._last_words()):
+                    self._log.error("PostgreSQL has stopped, starting it again: {why}", why=self._output.reason())
                 try:
                     await self._launch()
                 except (FatalError, OSError) as error:
-                    self._log.error("{error}", error=error)
+                    if reasons.is_new(self._last_words()):
+                        self._log.error("{error}; trying again until it does", error=error)
                     await deferLater(self._reactor, RELAUNCH_SECONDS)
+                launched = self._reactor.seconds()
+
+    def _last_words(self) -> str:
+        """The last line of the reason, which is the same each time that the server dies of it."""
+        return _NUMBER.sub("", self._output.reason().rpartition(" / ")[2])
 
     @property
     def _ended(self) -> bool:
@@ -159,15 +178,6 @@ class EmbeddedPostgres:
         except OSError:
             return False
         return len(lines) >= 8 and lines[0] == str(self._child.pid) and lines[7].strip() == "ready"
-
-    def _last_output(self) -> str:
-        """What the child wrote that may be the reason for its end, in one line."""
-        try:
-            lines = self._directory.log.read_bytes()[self._log_offset :].decode("utf-8", "replace").splitlines()
-        except OSError:
-            lines = []
-        reasons = [found[0] for line in lines if (found := _REASON.search(line))]
-        return " / ".join(reasons[-4:] or [line.strip() for line in lines[-3:]]) or "it said nothing"
 
     def _spawn(self, program: str, *words: str) -> "subprocess.Popen[bytes]":
         if self._stopping:
@@ -183,8 +193,7 @@ class EmbeddedPostgres:
                 if os.getppid() != parent:
                     os._exit(1)
 
-        with self._directory.open_for_writing(self._directory.log.name) as log:
-            self._log_offset = os.fstat(log.fileno()).st_size
+        with self._output.open() as log:
             self._child = subprocess.Popen(
                 [self._binaries / program, *words],
                 stdin=subprocess.DEVNULL,

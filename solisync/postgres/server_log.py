@@ -1,0 +1,83 @@
+"""The log of the embedded server: of bounded size, without statements, and the source of the reason when it dies.
+
+The server writes to the file itself, because it must be able to end cleanly after this process was killed. So the file
+is tidied from outside, a moment later.
+"""
+
+import os
+import re
+import shutil
+from typing import IO
+
+from .data_directory import DataDirectory
+
+SIZE_MAX = 4 * 2**20  # of the log, and of the older part beside it
+
+# The server's settings keep statements out of its log. A PANIC, such as that of a disk without room for its write-ahead
+# log, names its statement whatever they say. Statements have bcrypt hashes in them.
+_STATEMENT = re.compile(rb"(?<=STATEMENT:  )[^\n]*(?:\n\t[^\n]*)*")
+_REASON = re.compile(r"(?:(FATAL|PANIC|error|could not)|LOG|HINT|DETAIL)\b.*")
+_CONNECTING = "the database system is"  # starting up, not yet accepting connections: what clients were answered
+
+
+class ServerLog:
+    """The log in a data directory."""
+
+    def __init__(self, directory: DataDirectory) -> None:
+        self._directory = directory
+        self._begin = 0  # where the output of the last program begins
+        self._tidied = 0  # up to where no statement is in it
+
+    def open(self) -> IO[bytes]:
+        """The log, to be the output of a program that starts now."""
+        self.tidy()
+        file = self._directory.open_for_writing(self._directory.log.name)
+        self._begin = os.fstat(file.fileno()).st_size
+        return file
+
+    def reason(self) -> str:
+        """What the last program wrote that may be the reason for its end, in one line."""
+        try:
+            lines = self._directory.log.read_bytes()[self._begin :].decode("utf-8", "replace").splitlines()
+        except OSError:
+            lines = []
+        found = [match for line in lines if (match := _REASON.search(line)) and _CONNECTING not in line]
+        while any(match[1] for match in found) and not found[-1][1]:
+            found.pop()  # what was ended after the error
+        return (
+            " / ".join([match[0] for match in found[-4:]] or [line.strip() for line in lines[-3:]]) or "it said nothing"
+        )
+
+    def tidy(self) -> None:
+        """Blank statements in what is new, and begin anew when the log is too long."""
+        try:
+            size = self._directory.log.lstat().st_size
+            if size == self._tidied:
+                return
+            # not open_for_writing, which appends
+            with os.fdopen(os.open(self._directory.log, os.O_RDWR | os.O_NOFOLLOW), "r+b", buffering=0) as file:
+                kept = max(0, size - SIZE_MAX)
+                self._blank_statements(file, max(self._tidied, kept))
+                if kept:
+                    self._begin_anew(file, kept)
+        except OSError:
+            pass  # there is none yet; or the disk is broken, and then the server says so
+
+    def _blank_statements(self, file: IO[bytes], begin: int) -> None:
+        file.seek(begin)
+        text = file.read()
+        for statement in _STATEMENT.finditer(text):
+            os.pwrite(file.fileno(), b"-" * len(statement[0]), begin + statement.start())
+        self._tidied = begin + len(text)
+
+    def _begin_anew(self, file: IO[bytes], kept: int) -> None:
+        """Keep the end as the older part, and empty the log, to whose end the server appends."""
+        older = self._directory.log.with_suffix(".log.1")
+        try:
+            older.unlink(missing_ok=True)
+            with self._directory.open_for_writing(older.name) as copy:
+                file.seek(kept)
+                shutil.copyfileobj(file, copy)
+        finally:
+            file.truncate(0)
+            self._begin = self._tidied = 0
