@@ -113,6 +113,10 @@ class DatabaseError(Exception):
     """A statement failed, or its outcome is unknown; the client gets `internal server error`."""
 
 
+class Declined(DatabaseError):
+    """The server has done nothing, because it is read-only, or out of disk or memory; the client gets a 503."""
+
+
 class TransactionAborted(DatabaseError):
     """The transaction was rolled back for a reason that may not recur, such as a deadlock: it may be run again."""
 

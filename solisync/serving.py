@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
-from .errors import ConnectionFailed, TransactionAborted
+from .errors import ConnectionFailed, Declined, TransactionAborted
 from .events.live import Live
 from .history import History
 from .housekeeping import Housekeeping
@@ -23,6 +23,7 @@ from .postgres.replaced import record_use
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
+from .process.reasons import Reasons
 from .process.shielded import shielded
 from .settings.settings import ServingSettings
 from .web.wire.site import Site
@@ -146,14 +147,13 @@ class Solisync(Daemon):
             await self._embedded.start()
             dsn = self._embedded.dsn
         assert dsn is not None
-        quiet_until = self._reactor.seconds() + self._quiet_seconds
+        reasons, quiet_until = Reasons(), self._reactor.seconds() + self._quiet_seconds
         while not self._stopping:
             try:
                 await migrate(self._reactor, dsn, self._migrations)
                 break
-            except (ConnectionFailed, TransactionAborted) as error:
-                if self._reactor.seconds() > quiet_until:
-                    quiet_until = float("inf")
+            except (ConnectionFailed, TransactionAborted, Declined) as error:
+                if self._reactor.seconds() > quiet_until and reasons.is_new(str(error)):
                     self._log.warn("waiting for the database: {error}", error=error)
                 await deferLater(self._reactor, self._database.pool.times.reconnect)
         if not self._stopping:

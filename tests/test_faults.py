@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 import pytest_twisted
+from psycopg2.extensions import parse_dsn
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
@@ -33,7 +34,7 @@ from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import QUICK, connect, run_sql, truncate
 from tests.harness.processes import free_port, postmaster
-from tests.harness.service import begin, start
+from tests.harness.service import POOL_SIZE, begin, start
 
 PID = Statement("pid", "SELECT pg_backend_pid()")
 HEAL_SECONDS = 2.0
@@ -260,6 +261,45 @@ async def test_a_service_without_its_database_declines_soon(reactor, path):
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     finally:
         await running.service.stopService()
+
+
+FULL = """
+    CREATE FUNCTION fill() RETURNS trigger AS $$
+    BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END
+    $$ LANGUAGE plpgsql;
+    CREATE TRIGGER fill BEFORE INSERT ON users EXECUTE FUNCTION fill()
+"""
+
+
+@pytest.mark.parametrize("settled", [0.0, 3_600.0])
+@pytest.mark.parametrize("trouble", ["read only", "no room"])
+async def test_database_that_takes_no_writes_declines_them(
+    reactor, migrated_database, no_lost_failures, trouble, settled
+):
+    """A write to a server that is read-only, or that has no room, is a 503 and one line in the log; reads work."""
+    with capturedLogs() as events:
+        running = await start(reactor, migrated_database, times=PoolTimes(settled=settled))
+        try:
+            ((_, _, token),) = players(migrated_database, 1)
+            if trouble == "no room":
+                running.sql(FULL)
+            else:
+                name = parse_dsn(migrated_database)["dbname"]
+                pool = running.service._database.pool
+                await until(reactor, lambda: running.at_rest)
+                running.sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+                running.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OF_THE_SERVICE}")
+                await until(reactor, lambda: pool.replaced >= POOL_SIZE and pool.idle)
+            answers = [
+                await running.ask("POST", "/api/auth/register", body={"username": name, "password": PASSWORD})
+                for name in ("bob", "cid", "dan")
+            ]
+            assert (await running.ask("GET", "/api/me", bearer=token)).status == 200
+        finally:
+            await running.service.stopService()
+    assert {(answer.status, answer.headers["retry-after"]) for answer in answers} == {(503, "1")}
+    assert no_lost_failures == []
+    assert len([event for event in events if " failed (" in formatEvent(event)]) == len(answers)
 
 
 OF_THE_SERVICE = "application_name = 'solisync' AND datname = current_database()"

@@ -12,6 +12,7 @@ from ..errors import ConnectionFailed, ConnectionLost, DatabaseError
 from ..postgres.connection import Connection
 from ..postgres.times import TIMES, PoolTimes
 from ..postgres.transaction import Statements
+from ..process.reasons import Reasons
 from ..storage import streams
 from .faults import Faults
 
@@ -45,7 +46,7 @@ class BusConnection:
         self._times = times
         self._connection: Connection | None = None
         self._running: Deferred[None] | None = None
-        self._healthy = True
+        self._reasons = Reasons()  # why there has been no connection since the last one
         self.listening = False  # whether the connection, if there is one, is to hear messages
 
     @property
@@ -90,9 +91,8 @@ class BusConnection:
                         connection.close()
                 await lost
             except (ConnectionFailed, DatabaseError, TimeoutError) as error:
-                if self._healthy:
+                if self._reasons.is_new(str(error)):
                     self._log.warn("no connection to the bus, still trying: {error}", error=error)
-                self._healthy = False
             except CancelledError:
                 raise
             except Exception:  # a process without the bus would hear nothing until its end
@@ -113,9 +113,9 @@ class BusConnection:
 
         connection.when_lost(lose)
         self._connection = connection
-        if not self._healthy:
+        if self._reasons:
             self._log.info("connected to the bus again: {server}", server=connection.server.name)
-        self._healthy = True
+            self._reasons.forget()
         self._begun()
         return lost
 

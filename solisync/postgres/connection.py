@@ -17,12 +17,13 @@ from ..errors import (
     ConnectionFailed,
     ConnectionLost,
     DatabaseError,
+    Declined,
     Outdated,
     TimedOut,
     TransactionAborted,
     Unavailable,
 )
-from .dsn import each_address, each_host
+from .dsn import each_address, each_host, server_of
 from .libpq import LibpqConnection, Parameters
 from .opening import ServerIdentity, connect_and_set_up, reason
 from .staggered import staggered_race
@@ -34,7 +35,8 @@ from .times import TIMES, PoolTimes
 _READ_ONLY, _RESULT_CHANGED, _NOT_PREPARED = "25006", "0A000", "26000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
-_DECLINED = "SS503"  # raised by our own functions, in migrations/
+_UNAVAILABLE = "SS503"  # raised by our own functions, in migrations/
+_NO_RESOURCES = "53"  # a class: the disk is full, there is no memory
 _TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
 
 
@@ -89,9 +91,9 @@ class Connection:
         try:
             connection, server = await opening.addTimeout(times.connect, reactor)
         except TimeoutError:
-            raise ConnectionFailed(f"no answer within {times.connect:g} s") from None
+            raise ConnectionFailed(_failure(f"no answer within {times.connect:g} s", dsn)) from None
         except (psycopg2.Error, ConnectionDone, ValueError, OSError) as error:
-            raise ConnectionFailed(_failure(error)) from None
+            raise ConnectionFailed(_failure(str(error), dsn)) from None
         return cls(connection, server, prepared=bool(statements), times=times)
 
     def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
@@ -111,9 +113,9 @@ class Connection:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
         Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
-        when other connections would fail alike; TimedOut when the server's limits ended it; Unavailable when a function
-        of the schema declines it for now; ConnectionLost when the connection ended meanwhile (only the caller knows
-        whether a commit was on its way); else DatabaseError.
+        when other connections would fail alike; TimedOut when the server's limits ended it; Declined when the server is
+        read-only or has no room; Unavailable when a function of the schema declines it for now; ConnectionLost when the
+        connection ended meanwhile (only the caller knows whether a commit was on its way); else DatabaseError.
         """
         try:
             return await self._libpq.run(sql, parameters)
@@ -124,8 +126,10 @@ class Connection:
                 raise ConnectionLost(f"connection lost: {reason(error)}".strip()) from error
             if self._is_outdated(code):
                 raise Outdated(reason(error)) from error
-            if code == _DECLINED:
+            if code == _UNAVAILABLE:
                 raise Unavailable from error
+            if code == _READ_ONLY or code.startswith(_NO_RESOURCES):
+                raise Declined(reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
                 raise TransactionAborted(reason(error)) from error
             if code in _TIMED_OUT:
@@ -197,7 +201,13 @@ class Connection:
         self._libpq.close()
 
 
-def _failure(error: Exception) -> str:
-    """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?")."""
-    lines = [line for line in str(error).splitlines() if not line.startswith("\t")]
-    return " ".join(" ".join(lines).split())
+def _failure(text: str, dsn: str) -> str:
+    """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?").
+
+    libpq names the server in most of its messages; the others get its name here.
+    """
+    lines = [line for line in text.splitlines() if not line.startswith("\t")]
+    shown = " ".join(" ".join(lines).split())
+    if shown.startswith("connection to server"):
+        return shown
+    return f"connection to server {server_of(dsn) or 'by default'} failed: {shown}"

@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
+from ..errors import Declined, Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
 from .connection import Connection
 from .pool import Pool
 from .statement import Statement
@@ -99,7 +99,7 @@ class Database:
             if isinstance(error, Outdated):
                 self.pool.replace_all(connection)
             if connection.cancelled:
-                if isinstance(error, Interrupted | TimedOut):
+                if isinstance(error, Interrupted | TimedOut | Declined):
                     self._log.error("database work failed after its client had gone: {error}", error=error)
                 elif not isinstance(error, Refused | TransactionAborted):
                     self._log.failure("database work failed after its client had gone")

@@ -14,7 +14,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import ConnectionLost, DatabaseError, FatalError, Outdated, TimedOut, TransactionAborted
+from ..errors import ConnectionLost, DatabaseError, Declined, FatalError, Outdated, TimedOut, TransactionAborted
 from .connection import Connection
 from .migration_lock import BEGIN, migrating
 from .statement import Row
@@ -26,6 +26,13 @@ LOCK_TIMEOUT = "1s"
 
 # client_connection_check_interval: the server notices soon when this process was killed in the middle
 _BEGIN = f"{BEGIN}; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; SET LOCAL client_connection_check_interval = '1s'"
+
+_LIST = """
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        number int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )
+"""
 
 # The file of each table, which another one takes the place of when the table is rewritten.
 _FILES = """
@@ -106,8 +113,9 @@ async def migrate(
 ) -> list[str]:
     """Apply the migrations that the database lacks; returns their names.
 
-    Raises ConnectionFailed when there is no database, TransactionAborted when it went away meanwhile (in both cases
-    trying again is right), FatalError when a migration fails or an applied one was edited. For a database that is newer
+    Raises ConnectionFailed when there is no database that takes writes, TransactionAborted when it went away meanwhile,
+    Declined when it has no room (in these cases trying again is right), FatalError when its encoding is wrong, when a
+    migration fails, or when an applied one was edited. For a database that is newer
     than this build it only logs a warning: during a rolling upgrade the old nodes must be able to restart.
     """
     async with migrating(reactor, dsn, times) as connection:
@@ -121,11 +129,14 @@ async def apply(
     times: MigrationTimes = MIGRATION_TIMES,
 ) -> list[str]:
     """Like `migrate`, on a connection that `migrating` has returned."""
-    await connection.execute(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (number int PRIMARY KEY, name text NOT NULL,"
-        " checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
-    )
-    applied = {number: (name, checksum) for number, name, checksum in await _applied(connection)}
+    try:
+        if await connection.execute("SELECT to_regclass('schema_migrations') IS NULL") == [(True,)]:
+            await connection.execute(_LIST)
+        applied = {number: (name, checksum) for number, name, checksum in await _applied(connection)}
+    except (TransactionAborted, Declined):
+        raise
+    except DatabaseError as error:
+        raise FatalError(f"solisync: this role can't use the database: {error}: make it the owner") from error
     applied_now = []
     for migration in migrations:
         if migration.name == BASELINE and applied:
@@ -171,7 +182,7 @@ async def _apply_when_free(
     while True:
         try:
             await apply_one(connection, migration)
-        except (ConnectionLost, Outdated):
+        except (ConnectionLost, Outdated, Declined):
             raise
         except (TimedOut, TransactionAborted) as error:  # a lock that was not to be had, or a deadlock
             if reactor.seconds() > deadline:

@@ -15,7 +15,8 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import FatalError
+from ..errors import ConnectionFailed, FatalError
+from . import introspection
 from .connection import Connection
 from .times import MIGRATION_TIMES, MigrationTimes
 
@@ -39,17 +40,29 @@ async def migrating(
 ) -> AsyncIterator[Connection]:
     """A connection, while another one holds the lock: nobody else migrates, and no service opens the database.
 
-    When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed or ConnectionLost, and
-    FatalError after LOCK_WAIT_SECONDS.
+    When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed, also for a server that
+    takes no writes, or ConnectionLost, and FatalError for a wrong encoding and after LOCK_WAIT_SECONDS.
     """
     holder = await Connection.open(reactor, dsn, bounded=False)
     try:
+        await _check(holder)
         await _lock(reactor, holder, times.notice)
         connection = await Connection.open(reactor, dsn, bounded=False)
         holder.when_lost(connection.close)
         yield connection
     finally:
         holder.close()
+
+
+async def _check(holder: Connection) -> None:
+    server = await introspection.server(holder)
+    if server.encoding != "UTF8":
+        raise FatalError(
+            f"solisync: the encoding of this database is {server.encoding}, which can't store the names of all players:"
+            " make a database with ENCODING 'UTF8' TEMPLATE template0, and move data with solisync backup and restore"
+        )
+    if server.read_only:
+        raise ConnectionFailed(f"{holder.server.name} takes no writes: it is a standby, or set to be read-only")
 
 
 async def _lock(reactor: ReactorBase, holder: Connection, notice: float) -> None:

@@ -15,6 +15,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import ConnectionFailed, ConnectionLost, Unavailable
+from ..process.reasons import Reasons
 from .abandoned import AbandonedConnections
 from .connection import Connection
 from .dsn import each_host
@@ -53,7 +54,7 @@ class Pool:
         self._abandoned = AbandonedConnections()
         self._announced = False  # whether the log says where the connections lead to
         self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
-        self._reachable = True
+        self._reasons = Reasons()  # why there has been no connection since the last one
         self._filling: Deferred[None] | None = None
         self._shrunk: Deferred[None] | None = None  # fires when a connection is lost
         self._emptied: Deferred[None] | None = None  # fires when no connection is lent any more
@@ -242,13 +243,14 @@ class Pool:
 
     def _announce(self, server: ServerIdentity) -> None:
         """Say in the log which server is in use, when that is news."""
-        if self._reachable and server.name in self.servers:
+        if not self._reasons and server.name in self.servers:
             return
         again = " again" if self._announced else ""
         self._log.info("connected to the database{again}: {server}", again=again, server=server.name)
         if server.lacking and not self._statements:
             self._log.warn("a pooler is before the database, and the role needs {names}", names=server.lacking)
-        self._announced = self._reachable = True
+        self._announced = True
+        self._reasons.forget()
 
     async def _keep_trying(self, host: str) -> Connection:
         while True:
@@ -257,9 +259,8 @@ class Pool:
             except CancelledError:
                 raise
             except ConnectionFailed as error:
-                if self._reachable:
+                if self._reasons.is_new(str(error)):
                     self._log.warn("no connection to the database, still trying: {error}", error=error)
-                self._reachable = False
             except Exception:  # a pool that gave up here would never heal
                 self._log.failure("no connection to the database, for an unforeseen reason")
             await deferLater(self._reactor, self.times.reconnect)

@@ -6,7 +6,17 @@ from twisted.python.failure import Failure
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from ..errors import Interrupted, Refused, TimedOut, TooMany, TransactionAborted, Unauthorized, Unavailable
+from ..errors import (
+    Declined,
+    Interrupted,
+    Outdated,
+    Refused,
+    TimedOut,
+    TooMany,
+    TransactionAborted,
+    Unauthorized,
+    Unavailable,
+)
 from .wire.reply import Reply, preflight
 from .wire.request import Request
 
@@ -26,6 +36,8 @@ def error_reply(request: Request, failure: Failure) -> Reply:
         return _refused(request, Unavailable())
     if not isinstance(error, CancelledError):  # a CancelledError only says that the client has gone
         _log_internal(request, failure)
+    if isinstance(error, Declined | Outdated):  # nothing was stored, and the next attempt may meet a server that stores
+        return _refused(request, Unavailable())
     return Reply.error("internal", "internal server error")
 
 
@@ -36,7 +48,7 @@ def _log_internal(request: Request, failure: Failure) -> None:
         "request_id": request.request_id,
     }
     # what a failover does to requests, by the dozen: where in the code it met each of them tells nothing
-    if isinstance(failure.value, Interrupted | TransactionAborted | TimedOut):
+    if isinstance(failure.value, Interrupted | TransactionAborted | TimedOut | Declined):
         _log.error("{method} {path} failed ({request_id}): {error}", error=failure.value, **fields)
     else:
         _log.failure("{method} {path} failed ({request_id})", failure, LogLevel.critical, **fields)

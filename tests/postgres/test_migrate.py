@@ -8,16 +8,17 @@ import sys
 import time
 
 import pytest
+from psycopg2.extensions import parse_dsn
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
 from solisync.client import ApiError
-from solisync.errors import ConnectionFailed, ConnectionLost, FatalError
+from solisync.errors import ConnectionFailed, ConnectionLost, Declined, FatalError
 from solisync.postgres import migrate as runner
 from solisync.postgres import migration_lock
 from solisync.postgres.migrate import Migration, load_migrations, migrate
-from solisync.postgres.times import TIMES, MigrationTimes
+from solisync.postgres.times import TIMES, MigrationTimes, PoolTimes
 from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
@@ -131,6 +132,77 @@ async def test_a_kill_in_the_middle_leaves_a_database_that_can_be_migrated(react
     kill_when(empty_database, slow, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)'")
     whole = load_migrations(folder(m0002_two="CREATE TABLE two ()"))
     assert await migrate(reactor, empty_database, whole) == ["0002_two.sql"]
+
+
+async def test_database_that_is_not_utf_8_is_refused(reactor, postgres):
+    """A start refuses a database that can't store every name, and changes nothing in it."""
+    dsn = postgres.dsn.replace("dbname=postgres", "dbname=latin_1")
+    run_sql(postgres.dsn, "CREATE DATABASE latin_1 ENCODING LATIN1 LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0")
+    try:
+        with pytest.raises(FatalError, match="LATIN1"):
+            await migrate(reactor, dsn, load_migrations())
+        assert run_sql(dsn, "SELECT to_regclass('schema_migrations')") == [(None,)]
+    finally:
+        run_sql(postgres.dsn, "DROP DATABASE latin_1 WITH (FORCE)")
+
+
+async def test_role_without_rights_is_refused_in_one_line(reactor, empty_database):
+    """A role that may not create tables is named as the reason, without a traceback."""
+    run_sql(empty_database, "CREATE ROLE stranger LOGIN")
+    stranger = empty_database.replace("user=solisync", "user=stranger")
+    try:
+        with pytest.raises(FatalError, match=r"^solisync: .*permission denied for schema public.*owner$"):
+            await migrate(reactor, stranger, load_migrations())
+        await migrate(reactor, empty_database, load_migrations())
+        with pytest.raises(FatalError, match=r"^solisync: .*permission denied for table schema_migrations.*owner$"):
+            await migrate(reactor, stranger, load_migrations())
+        run_sql(empty_database, "GRANT SELECT ON schema_migrations TO stranger")
+        assert await migrate(reactor, stranger, load_migrations()) == []  # which creates nothing
+    finally:
+        run_sql(empty_database, "DROP OWNED BY stranger; DROP ROLE stranger")
+
+
+async def test_start_waits_for_a_database_that_takes_no_writes(reactor, postgres, migrated_database):
+    """A node that starts while its server is a standby waits, and says for what; a promotion makes it ready."""
+    name = parse_dsn(migrated_database)["dbname"]
+    run_sql(postgres.dsn, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with capturedLogs() as events:
+        node = begin(reactor, migrated_database, quiet_seconds=0.0)
+        try:
+            await until(reactor, lambda: said(events, "takes no writes: it is a standby, or set to be read-only"))
+            run_sql(postgres.dsn, f"ALTER DATABASE {name} RESET default_transaction_read_only")
+            await ready(reactor, node.client())
+        finally:
+            await node.service.stopService()
+
+
+async def test_start_waits_for_a_disk_with_room(reactor, empty_database, folder):
+    """A migration that finds the disk full is applied as soon as there is room."""
+    full = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM room) THEN RAISE 'no room' USING ERRCODE = '53100'; END IF; END $$"
+    run_sql(empty_database, "CREATE TABLE room ()")
+    migrations = load_migrations(folder(m0001_one=full))
+    with pytest.raises(Declined, match="no room"):
+        await migrate(reactor, empty_database, migrations)
+    run_sql(empty_database, "INSERT INTO room DEFAULT VALUES")
+    assert await migrate(reactor, empty_database, migrations) == ["0001_one.sql"]
+
+
+async def test_each_reason_to_wait_is_logged_once(reactor, postgres):
+    """While a start waits for its database, the log has a line for each reason, and the server in each."""
+    dsn = postgres.dsn.replace("dbname=postgres", "dbname=slow")
+    with capturedLogs() as events:
+        node = begin(reactor, dsn, quiet_seconds=0.0, times=PoolTimes(reconnect=0.01))
+        try:
+            await until(reactor, lambda: said(events, 'database "slow" does not exist'))
+            run_sql(postgres.dsn, "CREATE DATABASE slow ALLOW_CONNECTIONS false")
+            await until(reactor, lambda: said(events, 'database "slow" is not currently accepting connections'))
+            await deferLater(reactor, 0.2)
+        finally:
+            await node.service.stopService()
+            run_sql(postgres.dsn, "DROP DATABASE IF EXISTS slow WITH (FORCE)")
+    lines = [text for event in events if "waiting for the database" in (text := formatEvent(event))]
+    assert len(lines) == 2
+    assert all(parse_dsn(dsn)["host"] in line for line in lines)
 
 
 async def test_a_database_that_comes_late(reactor, postgres):
