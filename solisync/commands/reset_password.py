@@ -17,6 +17,7 @@ from ..errors import BadRequest
 from ..events.notices import SessionsEnded
 from ..events.telling import telling
 from ..postgres.transaction import Transaction
+from ..process import standard_streams
 from ..process.audit import Happened, audit
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
@@ -30,6 +31,7 @@ from .task import no_such_player
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point of the `solisync-reset-password` command."""
+    standard_streams.open_missing()
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
         description="Give a player a new password, read from standard input, and end all their sessions.",

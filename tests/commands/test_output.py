@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from solisync.commands.output import Column, Output, ProgressLine, harmless, shown
 from solisync.rules.units import bytes_shown
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PATIENCE
+from tests.harness.constants import BIN, PATIENCE
 from tests.harness.entry_points import BEGIN, SOLISYNC
 from tests.harness.forking import start_process
 from tests.harness.postgres import connect, lock_waiters
@@ -158,3 +158,17 @@ async def test_an_interrupted_command_says_so_and_changes_nothing(server, launch
         assert command.stop(signal.SIGINT) == 1
         assert command.log == "interrupted\n"
     assert server.sql("SELECT count(*) FROM users") == [(1,)]
+
+
+@pytest.mark.parametrize("command", ["solisync users delete ann", "solisync-reset-password ann"])
+def test_command_without_standard_input_changes_nothing(server, command):
+    """A closed standard input is an empty one: one line, and no traceback."""
+    done = run("sh", "-c", f"exec {BIN}/{command} <&-", DATABASE_URL=server.dsn)
+    assert done.status != 0
+    assert len(done.err) == 1
+
+
+def test_command_without_any_standard_stream_works(server):
+    """Closed standard streams are no reason to fail, and their numbers go to no other file."""
+    done = run("sh", "-c", f"exec {BIN}/solisync users list <&- >&- 2>&-", DATABASE_URL=server.dsn)
+    assert (done.status, done.out, done.err) == (0, [], [])
