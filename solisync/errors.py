@@ -114,7 +114,7 @@ class DatabaseError(Exception):
 
 
 class Declined(DatabaseError):
-    """The server has done nothing, because it is read-only, or out of disk or memory; the client gets a 503."""
+    """The server has done nothing: it is read-only, has no room, or is behind a wrong pooler; the client gets a 503."""
 
 
 class TransactionAborted(DatabaseError):

@@ -25,14 +25,14 @@ from ..errors import (
 )
 from .dsn import each_address, each_host, server_of
 from .libpq import LibpqConnection, Parameters
-from .opening import ServerIdentity, connect_and_set_up, reason
+from .opening import NOT_PREPARED, REMEDY, ServerIdentity, connect_and_set_up, reason
 from .staggered import staggered_race
 from .statement import Call, Row, Statement
 from .times import TIMES, PoolTimes
 
 # SQLSTATEs after which a fresh connection may be the cure: the server was demoted; a migration changed what a prepared
 # statement returns; a statement could not be prepared, because it didn't fit the schema of then.
-_READ_ONLY, _RESULT_CHANGED, _NOT_PREPARED = "25006", "0A000", "26000"
+_READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
 _LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
 _DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
 _UNAVAILABLE = "SS503"  # raised by our own functions, in migrations/
@@ -114,8 +114,9 @@ class Connection:
 
         Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
         when other connections would fail alike; TimedOut when the server's limits ended it; Declined when the server is
-        read-only or has no room; Unavailable when a function of the schema declines it for now; ConnectionLost when the
-        connection ended meanwhile (only the caller knows whether a commit was on its way); else DatabaseError.
+        read-only or has no room, or when a pooler forgets what was prepared; Unavailable when a function of the schema
+        declines it for now; ConnectionLost when the connection ended meanwhile (only the caller knows whether a commit
+        was on its way); else DatabaseError.
         """
         try:
             return await self._libpq.run(sql, parameters)
@@ -128,6 +129,8 @@ class Connection:
                 raise Outdated(reason(error)) from error
             if code == _UNAVAILABLE:
                 raise Unavailable from error
+            if code == NOT_PREPARED and self.server.pooled:
+                raise Declined(reason(error) + REMEDY) from error
             if code == _READ_ONLY or code.startswith(_NO_RESOURCES):
                 raise Declined(reason(error)) from error
             if code in _DEADLOCK_OR_SERIALIZATION:
@@ -146,7 +149,7 @@ class Connection:
         age = self._libpq.reactor.seconds() - self._opened
         if code == _READ_ONLY:
             return not self._was_read_only or not 0 <= age < self._times.settled
-        return code == _RESULT_CHANGED or (code == _NOT_PREPARED and not 0 <= age < self._times.misfit)
+        return code == _RESULT_CHANGED or (code == NOT_PREPARED and not 0 <= age < self._times.misfit)
 
     @property
     def can_commit(self) -> bool:

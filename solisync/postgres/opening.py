@@ -10,6 +10,7 @@ import psycopg2
 from twisted.internet.base import ReactorBase
 from twisted.logger import Logger
 
+from ..errors import ConnectionFailed
 from . import libpq
 from .dsn import with_defaults
 from .libpq import LibpqConnection
@@ -50,6 +51,10 @@ _SERVER = """
     FROM (SELECT {direct} AS direct) AS way
 """
 
+# A pooler in transaction mode prepares on one connection of the server, and executes on any of them.
+PREPARED_TWICE, NOT_PREPARED = "42P05", "26000"
+REMEDY = ": behind a pooler in transaction mode, set SOLISYNC_PREPARED_STATEMENTS=off"
+
 _log = Logger()
 
 
@@ -73,7 +78,8 @@ async def connect_and_set_up(
 ) -> tuple[LibpqConnection, ServerIdentity]:
     """Connect, set the server's timeouts (unless not `bounded`), and prepare those `statements` that fit the schema.
 
-    Raises what `libpq.connect` raises. Cancelling it closes the connection.
+    Raises what `libpq.connect` raises, and ConnectionFailed when a pooler shares the connection. Cancelling this closes
+    the connection.
     """
     connection = await libpq.connect(reactor, with_defaults(dsn))
     try:
@@ -106,6 +112,8 @@ async def _prepare(connection: LibpqConnection, statements: tuple[Statement, ...
     try:
         await connection.run("; ".join(statement.preparation for statement in statements), None)
     except psycopg2.Error as error:
+        if error.pgcode == PREPARED_TWICE:
+            raise ConnectionFailed(f"{connection.host}:{connection.port}: {reason(error)}{REMEDY}") from None
         if not _is_misfit(error):
             raise
     else:

@@ -88,6 +88,15 @@ async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database)
         assert any(re.match(rf"{level}\s+pooler ", line) for line in seen.out), "\n".join(seen.out)
 
 
+@pytest.mark.needs("pgbouncer")
+async def test_log_names_the_remedy_for_prepared_statements(launch, pooled):
+    """A service that prepares statements behind a PgBouncer in transaction mode says how to switch that off."""
+    node = launch_service(launch, pooled)
+    await deferToThread(wait_for, lambda: "set SOLISYNC_PREPARED_STATEMENTS=off" in node.log)
+    assert "does not fit the schema" not in node.log
+    assert node.stop() == 0
+
+
 @pytest.mark.limit(PAIRS * PAIR_SECONDS + 60)
 @pytest.mark.needs("pgbouncer")
 async def test_pairs_of_nodes_start_at_once(launch, pooled, postgres, reactor, figure):

@@ -2,13 +2,14 @@
 
 import os
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from psycopg2.extensions import parse_dsn
 from twisted.internet.defer import gatherResults
 
-from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError
+from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError, Declined
 from solisync.postgres import libpq
 from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
@@ -165,6 +166,30 @@ async def test_a_silent_server_is_given_up(reactor, black_hole):
     with pytest.raises(ConnectionFailed, match=rf"^connection to server .*{port}.* failed: no answer within 0\.2 s$"):
         await Connection.open(reactor, black_hole, times=PoolTimes(connect=0.2))
     assert 0.2 <= time.monotonic() - began < 10 * 0.2
+
+
+PREPARED = Statement("prepared_here", "SELECT 1")
+REMEDY = "behind a pooler in transaction mode, set SOLISYNC_PREPARED_STATEMENTS=off$"
+
+
+async def test_pooler_that_shares_a_prepared_connection_is_named_with_the_remedy(reactor, dsn):
+    """A new connection on which a statement is prepared already is another client's: it is given up."""
+    with pytest.raises(ConnectionFailed, match=REMEDY):
+        await Connection.open(reactor, dsn, statements=(PREPARED, PREPARED))
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+async def test_pooler_that_forgets_prepared_statements_is_named_with_the_remedy(reactor, dsn, pooled):
+    """Behind a pooler, a statement that has vanished is declined; without one, the error is of another kind."""
+    connection = await Connection.open(reactor, dsn, statements=(PREPARED,))
+    connection.server = replace(connection.server, pooled=pooled)
+    try:
+        await connection.execute("DEALLOCATE ALL")
+        with pytest.raises(DatabaseError, match=REMEDY if pooled else "does not exist$") as raised:
+            await connection.run((PREPARED,))
+        assert isinstance(raised.value, Declined) is pooled
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize("prepared", [True, False])
