@@ -27,7 +27,7 @@ from solisync.settings.table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
-from solisync.web.wire import channel, unread_timer
+from solisync.web.wire import channel, chunks, unread_timer
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from solisync.web.wire.lean_request import PARAMETERS_MAX
 from tests.harness.constants import BIN, ROOT
@@ -128,6 +128,9 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
         "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
+        "chunks of a body": f"{chunks.CHUNKS:,} in a row must have {chunks.CHUNK_BYTES} bytes on average, else 400;"
+        f" {chunks.CHUNKS_PER_TURN} of a connection in a turn of the reactor, then as above;"
+        f" {chunks.LINE_MAX // 1024} KiB of extensions each, and {channel.MAX_HEADERS} trailers",
         "query": f"{PARAMETERS_MAX} parameters, then 400",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",

@@ -8,8 +8,7 @@ What an upgrade of Twisted must check; CONTRIBUTING.md has the steps. Private na
 - basic.LineReceiver: _buffer, _busyReceiving
 - http.Request: _disconnected
 - components.Componentized: _adapterCache
-- http: _ChunkedTransferDecoder, with its _buffer, _dataReceived_CHUNK_LENGTH and _dataReceived_TRAILER;
-  _IdentityTransferDecoder, _MalformedChunkedDataError
+- http: _IdentityTransferDecoder
 - the reactor: _disconnectSelectable
 
 Public names that are overridden, or read, and whose callers and order matter:

@@ -19,6 +19,7 @@ from ...errors import Unavailable
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .backpressure import BackpressureChannel
+from .chunks import Chunks, MalformedChunks
 from .connections import Connections
 from .deadlines import OneTimer
 from .half_close import HalfCloseProbe
@@ -26,14 +27,14 @@ from .head import MAX_HEADER_BYTES, MAX_HEADERS, RequestHead, read_head
 from .refusal import BAD_REQUEST, HEADER_TOO_LARGE, TIMED_OUT, Refusal
 from .reply import encode_head
 from .request import Request
-from .syntax import Chunks, has_bare_line_end, is_host, is_malformed, target_path
+from .syntax import has_bare_line_end, is_host, is_malformed, target_path
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
-ANSWERS_PER_TURN = 16
+ANSWERS_PER_TURN = 16  # or a connection that pipelines would have the reactor to itself until its buffer is empty
 
 
 @implementer(IHalfCloseableProtocol)
@@ -157,12 +158,15 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
             self.allContentReceived()
 
     def requestDone(self, request: http.Request) -> None:
-        # One connection that pipelines would have the reactor for itself for as long as its buffer lasts.
         self._answered_in_turn += 1
         if self._answered_in_turn == ANSWERS_PER_TURN:
-            self.paused = True
             self._connections.turns.add(self)
         super().requestDone(request)
+
+    def _put_off(self, rest: bytes) -> None:
+        self._buffer = rest
+        self._networkProducer.pauseProducing()
+        self._connections.turns.add(self)
 
     def parse_on(self) -> None:
         """Answer some of the requests that have been read; the connection's turn has come."""
@@ -194,16 +198,18 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
     def lineReceived(self, line: bytes) -> None:
         if self._refused:
             return
-        if not self._receiving:
-            self._begin()
+        self._begin()
         if is_malformed(line):
             self.refuse(BAD_REQUEST)
         else:
             super().lineReceived(line)
 
     def rawDataReceived(self, data: bytes) -> None:
-        if not self._refused:
-            super().rawDataReceived(data)
+        try:
+            if not self._refused:
+                super().rawDataReceived(data)
+        except MalformedChunks:
+            self.refuse(BAD_REQUEST)
 
     def lineLengthExceeded(self, line: bytes) -> None:
         self.refuse(HEADER_TOO_LARGE)
@@ -211,23 +217,19 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
     def _maybeChooseTransferDecoder(self, header: bytes, data: bytes) -> bool:
         if header == b"Content-Length" and data.isdigit():
             data = data.lstrip(b"0")[:18] or b"0"  # enough to be too large; int() fails on thousands of digits
-        if header != b"Transfer-Encoding":
-            return bool(super()._maybeChooseTransferDecoder(header, data))
-        if data.lower() != b"chunked" or self._version == b"HTTP/1.0":
+        if header == b"Transfer-Encoding" and (data.lower() != b"chunked" or self._version == b"HTTP/1.0"):
             self.refuse(BAD_REQUEST)
             return False
-        if not super()._maybeChooseTransferDecoder(header, data):
-            return False
-        self._transferDecoder = Chunks(self.requests[-1].handleContentChunk, self._finishRequestBody)
-        return True
+        chosen = bool(super()._maybeChooseTransferDecoder(header, data))
+        if chosen and header == b"Transfer-Encoding":
+            self._transferDecoder = Chunks(self.requests[-1].handleContentChunk, self._finishRequestBody, self._put_off)
+        return chosen
 
     def allHeadersReceived(self) -> None:
         if self._refused:
             return
         request = self.requests[-1]
-        hosts = request.values(b"host")
-        if not hosts and self._version != b"HTTP/1.1":
-            hosts = [b""]
+        hosts = request.values(b"host") or ([] if self._version == b"HTTP/1.1" else [b""])
         path = target_path(self._path)
         if path is None or len(hosts) != 1 or not is_host(hosts[0]):
             self.refuse(BAD_REQUEST)

@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from .byte_budget import ByteBudget
 from .end_of_turn import EndOfTurn
 from .refusal import OUT_OF_MEMORY, Refusal
-from .turns import Pipelining, Slices, Turns
+from .turns import Busy, Slices, Turns
 
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes of replies that wait in memory for clients that do not read, in one process
@@ -24,7 +24,7 @@ class Sender(Protocol):
         """Drop the unsent rest of a reply."""
 
 
-class OpenConnection(Sender, Pipelining, Protocol):
+class OpenConnection(Sender, Busy, Protocol):
     """What `Connections` asks of a connection."""
 
     def refuse(self, refusal: Refusal) -> None:

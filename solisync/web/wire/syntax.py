@@ -6,10 +6,8 @@ closed the known ways; this module also refuses what Twisted reads leniently.
 
 import re
 
-from twisted.web import http
-
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_QUOTED = rb'"[\t !#-\[\]-~\x80-\xff]*"'  # without escapes, which Twisted refuses in an extension
+_QUOTED = rb'"[\t !#-\[\]-~\x80-\xff]*"'  # without escapes: an extension means nothing to this service
 _NAME = rb"[A-Za-z0-9._~!$&'()*+,;=%-]"
 _ADDRESS = rb"\[[0-9A-Fa-f:.]+\]"
 _PORT = rb"(?::[0-9]*)?"
@@ -21,14 +19,18 @@ _TARGET = re.compile(
     rb"(?:(?i:https?)://(?P<authority>(?:%b|%b+)%b))?(?P<path>/[!-\"$->@-~]*)?(?:\?[!-\"$-~]*)?"
     % (_ADDRESS, _NAME, _PORT)
 )
-_FIELD_LINE = re.compile(rb"(?:%b:[\t -~\x80-\xff]*)?" % _TOKEN)
+_FIELD_LINE = re.compile(rb"%b:[\t -~\x80-\xff]*" % _TOKEN)
 _CHUNK_LINE = re.compile(
-    rb"[0-9A-Fa-f]+(?:[\t ]*;[\t ]*%b(?:[\t ]*=[\t ]*(?:%b|%b))?)*" % (_TOKEN, _TOKEN, _QUOTED),
+    rb"\r\n([0-9A-Fa-f]+)(?:[\t ]*;[\t ]*%b(?:[\t ]*=[\t ]*(?:%b|%b))?)*" % (_TOKEN, _TOKEN, _QUOTED),
 )
-
 
 # A line of a header that contains control characters, or is folded, a continuation of the line before.
 is_malformed = re.compile(rb"\A[ \t]|" + _CONTROL).search
+
+# Of a chunk, with the line end before it: the size in hexadecimal digits, as the first group, and extensions.
+read_chunk_line = _CHUNK_LINE.fullmatch
+
+is_field_line = _FIELD_LINE.fullmatch
 
 
 def has_bare_line_end(rest: bytes | bytearray) -> bool:
@@ -54,21 +56,3 @@ def target_path(target: bytes) -> bytes | None:
     if match["authority"] is not None:
         return match["path"] or b"/"
     return match["path"]
-
-
-class Chunks(http._ChunkedTransferDecoder):
-    """The chunked transfer coding (RFC 9112 §7.1), with its extensions and trailers checked."""
-
-    def _dataReceived_CHUNK_LENGTH(self) -> bool:
-        self._check(_CHUNK_LINE)
-        return super()._dataReceived_CHUNK_LENGTH()
-
-    def _dataReceived_TRAILER(self) -> bool:
-        self._check(_FIELD_LINE)
-        return super()._dataReceived_TRAILER()
-
-    def _check(self, syntax: re.Pattern[bytes]) -> None:
-        end = self._buffer.find(b"\r\n")
-        malformed = has_bare_line_end(self._buffer) if end < 0 else not syntax.fullmatch(self._buffer, 0, end)
-        if malformed:
-            raise http._MalformedChunkedDataError("not a line of the chunked coding")

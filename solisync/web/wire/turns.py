@@ -10,31 +10,34 @@ from twisted.internet.interfaces import IDelayedCall
 SLICE_SECONDS = 0.002
 
 
-class Pipelining(Protocol):
-    """A connection that has unparsed requests in its buffer."""
+class Busy(Protocol):
+    """A connection that has unparsed requests, or chunks of a body, in its buffer."""
+
+    paused: bool
 
     def parse_on(self) -> None:
-        """Answer some of these requests."""
+        """Parse some of it."""
 
 
 class Turns:
-    """Lets connections that have pipelined many requests go on in rotation, one in each turn of the reactor.
+    """Lets connections that have sent many requests, or chunks, go on in rotation, one in each turn of the reactor.
 
-    However many they are, they delay the other connections by what one of them answers in a turn.
+    However many they are, they delay the other connections by what one of them costs in a turn.
     """
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
-        self._waiting: dict[Pipelining, None] = {}  # a queue from which connections that are lost can be removed
+        self._waiting: dict[Busy, None] = {}  # a queue from which connections that are lost can be removed
         self._next: IDelayedCall | None = None
 
-    def add(self, connection: Pipelining) -> None:
-        """Have a connection go on when it is its turn, once."""
+    def add(self, connection: Busy) -> None:
+        """Pause a connection until it is its turn, once."""
+        connection.paused = True
         self._waiting[connection] = None
         if self._next is None:
             self._next = self._reactor.callLater(0, self._go_on)
 
-    def remove(self, connection: Pipelining) -> None:
+    def remove(self, connection: Busy) -> None:
         """Forget a connection, if it waits."""
         self._waiting.pop(connection, None)
         if not self._waiting and self._next is not None:

@@ -1,0 +1,107 @@
+"""The chunked transfer coding of bodies: what is decoded, and what it may cost (docs/security.md "Bounds")."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solisync.web.wire.chunks import CHUNK_BYTES, CHUNKS, CHUNKS_PER_TURN, Chunks, MalformedChunks
+from solisync.web.wire.head import MAX_HEADERS
+from tests.wire.sockets import parse
+
+HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+END = b"0\r\n\r\n"
+ONE = b"1\r\nx\r\n"
+
+
+def chunk(size):
+    return b"%x\r\n%b\r\n" % (size, b"x" * size)
+
+
+def decoded(coded, sizes=()):
+    """The calls of `on_data`, and what follows the end, when the bytes arrive in pieces of these sizes and a rest."""
+    bodies, after, later, at = [], [], [], 0
+    chunks = Chunks(bodies.append, after.append, later.append)
+    for size in (*sizes, len(coded)):
+        piece, at = coded[at : at + size], at + size
+        while piece and not after:
+            chunks.dataReceived(piece)
+            piece = b"".join(later)
+            later.clear()
+        if after and piece:
+            after.append(piece)
+    return bodies, b"".join(after) if after else None
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=40), max_size=6),
+    st.sampled_from([b"", b";a", b' ; a="b;c" \t;d= e', b";" + b"a" * 900]),
+    st.sampled_from([b"", b"X-A: b\r\n", b"X-A:\r\nX-B: \xff\r\n"]),
+    st.lists(st.integers(1, 30)),
+)
+def test_body_is_the_same_however_it_arrives(parts, extension, trailers, sizes):
+    """A body in any chunks, which arrive in any pieces, is decoded, and what follows it is left alone."""
+    coded = b"".join(b"%x%b\r\n%b\r\n" % (len(part), extension, part) for part in parts)
+    bodies, after = decoded(coded + b"0" + extension + b"\r\n" + trailers + b"\r\nGET /", sizes)
+    assert b"".join(bodies) == b"".join(parts)
+    assert after == b"GET /"
+
+
+def test_chunks_that_arrive_together_are_one_call():
+    """What one read of the socket brings costs one call, however many chunks it has."""
+    assert decoded(ONE * (CHUNKS_PER_TURN - 1) + END) == ([b"x" * (CHUNKS_PER_TURN - 1)], b"")
+
+
+@pytest.mark.parametrize("sizes", [(), (5,) * 2_000, (4_001, 1_000)])
+@pytest.mark.parametrize(
+    ("first", "after"),
+    [
+        (ONE * CHUNKS, ONE),
+        (chunk(CHUNK_BYTES - 1) * CHUNKS, ONE),
+        (chunk(60_000) + ONE * (CHUNKS - 1), ONE),
+        (chunk(1_000) * CHUNKS + ONE * CHUNKS, ONE),
+        (b"0\r\n" + b"a:\r\n" * MAX_HEADERS, b"a:\r\n"),
+    ],
+)
+def test_many_small_chunks_are_refused(first, after, sizes):
+    """CHUNKS in a row pass, and one more is refused unless these had CHUNK_BYTES on average; as are many trailers."""
+    decoded(first + (END if after == ONE else b"\r\n"), sizes)
+    with pytest.raises(MalformedChunks):
+        decoded(first + after, sizes)
+
+
+@pytest.mark.parametrize(
+    "chunks", [chunk(CHUNK_BYTES) * 16_000, (chunk(CHUNK_BYTES * CHUNKS) + ONE * (CHUNKS - 1)) * 16]
+)
+def test_chunks_of_some_bytes_pass(chunks):
+    """However many they are: bodies as large as any may be in chunks of 64 bytes, on average."""
+    bodies, after = decoded(chunks + END, (65_536,) * 20)
+    assert (sum(map(len, bodies)) >= 1_000_000, after) == (True, b"")
+
+
+@pytest.mark.parametrize("path", [b"/", b"/unwanted"])
+def test_request_of_many_small_chunks_is_a_bad_request(bench, path):
+    """The connection gets a 400 and is closed, whether the body is wanted or not."""
+    channel, transport = bench.connect(HEAD.replace(b"/ ", path + b" ", 1) + ONE * CHUNKS)
+    bench.clock.advance(0)
+    assert transport.value() == b""
+    channel.dataReceived(ONE)
+    (answer,) = parse(transport.value())
+    assert (answer.status, answer.headers["error-code"], answer.headers["connection"]) == (400, "bad_request", "close")
+
+
+def test_connections_with_many_chunks_take_turns(bench):
+    """Each decodes CHUNKS_PER_TURN of them when it reads; then one connection goes on in each turn of the reactor."""
+    read = []
+    bench.connections.unfinished.hold = lambda channel, size: read.append((channel, size))
+    channels = [bench.connect(HEAD + ONE * CHUNKS_PER_TURN * 3)[0] for _ in range(2)]
+    bench.clock.advance(0)
+    sizes = (CHUNKS_PER_TURN * turns - 1 for turns in (1, 2, 3))
+    assert read[:6] == [(channel, size) for size in sizes for channel in channels]
+
+
+def test_next_request_is_answered_after_many_chunks(bench):
+    """A body in many chunks, whose end arrives together with another request."""
+    request = HEAD + ONE * CHUNKS + END
+    _, transport = bench.connect(request * 3)
+    bench.clock.advance(0)
+    assert [answer.status for answer in parse(transport.value())] == [200] * 3
