@@ -4,8 +4,8 @@ Klein cancels a handler when its client hangs up, and `addTimeout` cancels what 
 that way: a thread can't be stopped, a value is loaded for several callers, a process ends when it ends.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -43,3 +43,28 @@ def shielded(
 
     work.addBoth(deliver)
     return outcome
+
+
+class Shared(Generic[T]):
+    """Work whose outcome several callers await. It runs to its end, also when all of them are cancelled."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], *, began: float = 0.0) -> None:
+        self.began = began
+        self._result: T | Failure
+        self.ended: Deferred[None] = Deferred.fromCoroutine(work).addBoth(self._keep)  # never fails
+
+    def _keep(self, result: T | Failure) -> None:
+        self._result = result
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended with an exception."""
+        return self.ended.called and isinstance(self._result, Failure)
+
+    async def outcome(self) -> T:
+        """The result, as soon as there is one; raises the exception of work that failed."""
+        if not self.ended.called:
+            await shielded(self.ended)
+        if isinstance(self._result, Failure):
+            self._result.raiseException()
+        return self._result

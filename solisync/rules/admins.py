@@ -11,7 +11,6 @@ from ..errors import BadRequest
 
 CODE_DIGITS = 26  # 130 bits
 CODE_LIFETIME = timedelta(minutes=15)
-CODE_REFUSALS = 100_000  # wrong codes after which an admin's code counts no more: a newer one begins at zero
 SESSION_LIFETIME = timedelta(hours=12)
 SESSION_IDLE = timedelta(hours=1)
 

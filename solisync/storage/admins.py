@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
-from ..rules.admins import CODE_LIFETIME, CODE_REFUSALS, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
+from ..rules.admins import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
 
 # Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
 _LIVE = f"""
@@ -34,7 +34,7 @@ LIST = Query(
 )
 
 # A newer code replaces the older one. The lock waits for a removal of the admin, after which there is nobody to get a
-# code.
+# code. Version 1.0.0 counts wrong codes in `refused`, and such a node may run beside this one.
 PUT_CODE = Query(
     "admin_put_code",
     f"""
@@ -48,20 +48,22 @@ PUT_CODE = Query(
     row=lambda expires_at: expires_at,
 )
 
+LIVE_CODES = Query(
+    "admin_live_codes",
+    "SELECT admin, digest FROM admin_codes WHERE expires_at > clock_timestamp()",
+    row=lambda admin, digest: (admin, bytes(digest)),
+)
+
 # This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
-# Each attempt with a wrong code adds one refusal to the admin's stored code, no matter who makes the attempt. The
-# statement locks the admin's row first and the code's row second. REMOVE locks the two rows in the same order, because
-# its cascade deletes the code. In opposite orders, the two statements could wait for each other.
+# The statement locks the admin's row first and the code's row second. REMOVE locks the two rows in the same order,
+# because its cascade deletes the code. In opposite orders, the two statements could wait for each other.
 BEGIN = Query(
     "admin_begin_session",
     f"""
     WITH spent AS (
         DELETE FROM admin_codes USING (SELECT name FROM admins WHERE name = $1::text FOR KEY SHARE) AS present
-        WHERE admin = name AND digest = $2::bytea AND expires_at > clock_timestamp() AND refused < {CODE_REFUSALS}
+        WHERE admin = name AND digest = $2::bytea AND expires_at > clock_timestamp()
         RETURNING admin
-    ), counted AS (
-        UPDATE admin_codes SET refused = refused + 1
-        WHERE admin = $1::text AND digest <> $2::bytea AND expires_at > clock_timestamp() AND refused < {CODE_REFUSALS}
     )
     INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client, user_agent)
     SELECT admin, $3::bytea, now, now, $4::text, $5::text FROM spent, clock_timestamp() AS now
@@ -140,6 +142,11 @@ async def put_code(statements: Statements, name: str, digest: bytes) -> datetime
     """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
     expires_at: datetime | None = await statements.maybe(PUT_CODE, name, digest)
     return expires_at
+
+
+async def live_codes(statements: Statements) -> list[tuple[str, bytes]]:
+    """The names of admins who have a live code, with its digest."""
+    return await statements.many(LIVE_CODES)
 
 
 async def begin(

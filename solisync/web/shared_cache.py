@@ -4,10 +4,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
-from ..process.shielded import shielded
+from ..process.shielded import Shared
 
 T = TypeVar("T")
 
@@ -30,7 +28,7 @@ class CoalescingCache(Generic[T]):
             self.seconds = seconds
         self._load = load
         self._reactor = reactor
-        self._latest: dict[tuple[bool, ...], _Loading[T]] = {}
+        self._latest: dict[tuple[bool, ...], Shared[T]] = {}
 
     async def get(self, *variant: bool) -> T:
         """The value of `load(*variant)`, loaded anew when it has expired; raises what `load` raises."""
@@ -38,10 +36,8 @@ class CoalescingCache(Generic[T]):
         latest = self._latest.get(variant)
         # the clock may have been set back
         if latest is None or latest.failed or not latest.began <= now < latest.began + self.seconds:
-            latest = self._latest[variant] = _Loading(self._load(*variant), now)
-        if not latest.ended.called:
-            await shielded(latest.ended)
-        return latest.value()
+            latest = self._latest[variant] = Shared(self._load(*variant), began=now)
+        return await latest.outcome()
 
     def invalidate(self) -> None:
         """Forget every value: a commit of this process may have changed it.
@@ -51,25 +47,3 @@ class CoalescingCache(Generic[T]):
         the value too. A loading that has begun before is finished for its callers, and not kept.
         """
         self._latest.clear()
-
-
-class _Loading(Generic[T]):
-    """One call of `load`. It runs to its end, also when all who wait for it are cancelled."""
-
-    def __init__(self, work: Coroutine[Any, Any, T], began: float) -> None:
-        self.began = began
-        self._result: T | Failure
-        self.ended: Deferred[None] = Deferred.fromCoroutine(work).addBoth(self._keep)  # never fails
-
-    def _keep(self, result: T | Failure) -> None:
-        self._result = result
-
-    @property
-    def failed(self) -> bool:
-        return self.ended.called and isinstance(self._result, Failure)
-
-    def value(self) -> T:
-        """The result, once it has `ended`; raises the exception of a loading that failed."""
-        if isinstance(self._result, Failure):
-            self._result.raiseException()
-        return self._result

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.web.console import signing_in
+from solisync.web.console import late_answers, signing_in
 from tests.harness.console import Console
 
 
@@ -16,3 +16,4 @@ def console(server, administrate):
 def soon(monkeypatch):
     """Refused sign-ins are answered a moment later."""
     monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
+    monkeypatch.setattr(late_answers, "LATE_SECONDS", 0.02)

@@ -44,12 +44,15 @@ class Console:
 
     async def sign_in(self, name="ann"):
         """Add an admin, unless there is one of this name, and begin a session."""
-        await self._administrate("admins", "add", name)
-        code = (await self._administrate("admins", "code", name, "--json")).json["code"]
-        answer = await self.ask("POST", "/session", {"name": name, "code": code})
+        answer = await self.ask("POST", "/session", {"name": name, "code": await self.new_code(name)})
         assert answer.status == 200, answer
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         return self
+
+    async def new_code(self, name="ann"):
+        """A code for this admin, who is added unless there is one of this name."""
+        await self._administrate("admins", "add", name)
+        return (await self._administrate("admins", "code", name, "--json")).json["code"]
 
     async def ask(self, method, path, body=None, headers=SITE, *, cookie=None, host=None):
         """One request, with the session's cookie unless another is given."""

@@ -5,7 +5,7 @@ from typing import Any
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
-from ...errors import Forbidden, Refused, Unauthorized
+from ...errors import Forbidden, Refused, TooMany, Unauthorized
 from ...postgres.database import Database
 from ...rules.admins import SESSION_LIFETIME
 from ...rules.codes import digest
@@ -18,7 +18,9 @@ from ..error_replies import error_reply
 from ..route import Route
 from ..same_origin import check_same_origin
 from ..wire.refusal import Refusal
+from ..wire.reply import Reply
 from ..wire.request import Request
+from .late_answers import LateAnswers
 
 
 class AdminsApp(App):
@@ -32,6 +34,7 @@ class AdminsApp(App):
         super().__init__(routes, observer=None, **common)
         self._database = database
         self._hosts = hosts
+        self._late_answers = LateAnswers(reactor=common["reactor"])
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
         """As for players, but of a host that isn't the console's nothing is read."""
@@ -50,6 +53,14 @@ class AdminsApp(App):
     def _refuse(self, request: Request) -> Any:
         request.answer(error_reply(request, Failure()))
         return NOT_DONE_YET
+
+    def _answer(self, result: Reply | Failure, request: Request) -> None:
+        """As for players, but who has sent too many wrong codes gets the answer late."""
+        if isinstance(result, Failure) and result.check(TooMany) and not request.route.protected:
+            reply = self._error(request, result)
+            self._late_answers.hold(request, lambda: request.answer(reply))
+        else:
+            super()._answer(result, request)
 
     def _check_host(self, request: Request) -> None:
         """Raise Forbidden under a foreign name, whose pages could read what the browser gets (DNS rebinding)."""

@@ -1,10 +1,10 @@
 """Routes of admins' own sessions: signing in and out, and the list (docs/console.md "Signing in")."""
 
 from collections import Counter
+from functools import partial
 from typing import ClassVar
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.task import deferLater
 
 from ...errors import NotFound, TooMany, Unauthorized
@@ -18,17 +18,18 @@ from ...rules.ids import canonical_uuid
 from ...rules.shapes import Ok
 from ...storage import admins
 from ..wire.reply import Reply
+from .live_codes import LiveCodes
 from .route import delete, get, post
 
-REFUSED_SECONDS = 1.0  # how long whoever gave a wrong code waits for the answer
-REFUSED_AT_ONCE = 10  # of one peer; others are told to come later, so nobody keeps connections by guessing
+REFUSED_SECONDS = 1.0  # between a wrong code and its answer
+REFUSED_OF_ADDRESS = 10  # such answers that wait; the address may be that of a proxy or a socket, so of many clients
+REFUSED_AT_ONCE = 100  # of all addresses
 
 
 class SigningIn:
-    """Sessions of admins. A right code begins one, whatever else its peer has sent: nobody is locked out.
+    """Sessions of admins. A right code begins one, however many wrong ones arrive: nobody is locked out.
 
-    Codes are looked up one after the other, so that those who guess keep one connection to the database busy at most.
-    What bounds the guesses of all peers together is counted there, for each code.
+    Wrong codes cost the database nothing, and the answers that say so are late: see LateAnswers.
     """
 
     tag: ClassVar[str] = "session"
@@ -36,8 +37,8 @@ class SigningIn:
     def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
         self._database = database
         self._reactor = reactor
+        self._codes = LiveCodes(partial(database.autocommit, admins.live_codes), reactor=reactor)
         self._refused: Counter[str] = Counter()
-        self._lookups = DeferredLock()
 
     @post(
         "/session",
@@ -50,33 +51,25 @@ class SigningIn:
     )
     async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
         """Spend a code for a session."""
-        began, secret = self._reactor.seconds(), new_session_secret()
-        session = await self._look_up(body, digest(secret), address, user_agent)
-        if session is None:
+        began = self._reactor.seconds()
+        code = digest(read_code(body.code, CODE_DIGITS) or "")  # no code has the digest of the empty text
+        if await self._codes.take(body.name, code):
+            secret = new_session_secret()
+            session = await self._database.autocommit(
+                admins.begin, body.name, code, secret=digest(secret), client=address, user_agent=user_agent
+            )
+            if session is not None:
+                audit("admin signed in", reason=session.admin)
+                signed_in = SignedIn(session.admin, session.expires_at)
+                return Reply.of(signed_in).with_headers({"Set-Cookie": admin_cookie.holding(secret)})
+        if self._refused[address] < REFUSED_OF_ADDRESS and self._refused.total() < REFUSED_AT_ONCE:
             audit("admin sign-in refused")
             await self._wait(address, until=began + REFUSED_SECONDS)
             raise Unauthorized("invalid_credentials", "invalid credentials")
-        audit("admin signed in", reason=session.admin)
-        signed_in = SignedIn(session.admin, session.expires_at)
-        return Reply.of(signed_in).with_headers({"Set-Cookie": admin_cookie.holding(secret)})
-
-    async def _look_up(self, body: SignIn, secret: bytes, client: str, user_agent: str | None) -> AdminSession | None:
-        digits = read_code(body.code, CODE_DIGITS)
-        if digits is None:
-            return None
-        code = digest(digits)
-
-        async def begin() -> AdminSession | None:
-            return await self._database.autocommit(
-                admins.begin, body.name, code, secret=secret, client=client, user_agent=user_agent
-            )
-
-        return await self._lookups.run(lambda: Deferred.fromCoroutine(begin()))
+        raise TooMany(1)
 
     async def _wait(self, address: str, *, until: float) -> None:
         """Wait, so that answers don't tell by their time which names there are."""
-        if self._refused[address] >= REFUSED_AT_ONCE:
-            raise TooMany(1)
         self._refused[address] += 1
         try:
             await deferLater(self._reactor, max(until - self._reactor.seconds(), 0))

@@ -1,0 +1,57 @@
+"""Late answers at the console: docs/console.md "Signing in"."""
+
+from types import SimpleNamespace
+
+import pytest
+from twisted.internet.task import Clock
+
+from solisync.web.console import late_answers
+from solisync.web.console.late_answers import LATE_SECONDS, PER_TICK, TICK_SECONDS, LateAnswers
+
+
+class Client(SimpleNamespace):
+    """Who waits for an answer."""
+
+    __hash__ = object.__hash__
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def answers(clock):
+    return LateAnswers(reactor=clock)
+
+
+def hold(answers, count):
+    """So many clients wait: the clients, and those who have been answered."""
+    clients, answered = [Client(number=number) for number in range(count)], []
+    for client in clients:
+        answers.hold(client, lambda client=client: answered.append(client.number))
+    return clients, answered
+
+
+def test_answers_are_late_and_few_at_a_time(answers, clock):
+    """In the order in which they came."""
+    _, answered = hold(answers, 2 * PER_TICK + 1)
+    clock.pump([TICK_SECONDS] * round(LATE_SECONDS / TICK_SECONDS - 1))
+    assert answered == []
+    clock.pump([TICK_SECONDS] * 2)
+    sent = len(answered)
+    assert 0 < sent <= 2 * PER_TICK
+    clock.pump([TICK_SECONDS] * 3)
+    assert answered == [*range(2 * PER_TICK + 1)]
+    assert not clock.getDelayedCalls()
+
+
+def test_a_client_who_hangs_up_makes_room(answers, clock, monkeypatch):
+    """The others are answered, and another one waits in that place."""
+    monkeypatch.setattr(late_answers, "HELD", 3)
+    clients, answered = hold(answers, 3)
+    clients[1].on_gone()
+    _, later = hold(answers, 2)
+    assert later == [1]
+    clock.pump([TICK_SECONDS] * (round(LATE_SECONDS / TICK_SECONDS) + 1))
+    assert (answered, later) == ([0, 2], [1, 0])
