@@ -1,6 +1,6 @@
 """Somebody who plays on /play: makes recorded moves by mouse, by finger or by keyboard."""
 
-import math
+import time
 
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
@@ -9,16 +9,20 @@ from solisync.klondike.scoring import MAY_19
 from tests.klondike.vectors import read, recorded, wins
 from tests.pages.visitor import until
 
+# Where a card lies, also while it still flies there.
 CENTRE = """([pile, count]) => {
   const piles = ["s", "w", "f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6"];
   const list = document.querySelectorAll("#board ol")[piles.indexOf(pile)];
+  const place = (element) => {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    const [x, y] = getComputedStyle(element).translate.split(" ").map((part) => parseFloat(part) || 0);
+    return { left: left - x, top: top - (y ?? 0), width, height };
+  };
   const card = list.children[list.children.length - count];
-  const box = (card ?? list).getBoundingClientRect();
-  const strip = card?.nextElementSibling ? card.nextElementSibling.getBoundingClientRect().top - box.top : box.height;
+  const box = place(card ?? list);
+  const strip = card?.nextElementSibling ? place(card.nextElementSibling).top - box.top : box.height;
   return [box.left + box.width / 2, box.top + strip / 2];
 }"""
-SAME_PX = 14
-TWICE_MS = 400
 JOURNALS = "(await (await import('/web/journal.js')).journals())"
 KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
   const name = "solisync.journals";
@@ -89,7 +93,6 @@ class Hand:
 
     def __init__(self, page):
         self.page = page
-        self.tapped = (0, 0)
 
     def centre(self, pile, count=1):
         return self.page.evaluate(CENTRE, [pile, count])
@@ -114,14 +117,9 @@ class Hand:
         return None
 
     def tap(self, move):
-        point = self.centre("s") if move is None else self.centre(move[0], move[2])
-        if math.dist(point, self.tapped) < SAME_PX:
-            self.page.wait_for_timeout(TWICE_MS)  # or it is the second half of a double tap
-        self.page.touchscreen.tap(*point)
+        self.page.touchscreen.tap(*(self.centre("s") if move is None else self.centre(move[0], move[2])))
         if move is not None:
-            point = self.centre(move[1])
-            self.page.touchscreen.tap(*point)
-        self.tapped = point
+            self.page.touchscreen.tap(*self.centre(move[1]))
 
     def key(self, move):
         press = self.page.keyboard.press
@@ -141,6 +139,38 @@ class Hand:
                 press("ArrowRight")
         press("x")
         return press("f" if target[0] == "f" else str(int(target[1]) + 1))
+
+
+class Fingers:
+    """Touches a page as a touch screen does: each finger has the pointer from its first to its last touch."""
+
+    def __init__(self, page):
+        self._send = page.context.new_cdp_session(page).send
+        self._down = {}
+
+    def _tell(self, kind, down):
+        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in down.items()]
+        self._send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def press(self, point, finger=0):
+        self._down[finger] = point
+        self._tell("touchStart", self._down)
+
+    def move(self, point, finger=0):
+        self._down[finger] = point
+        self._tell("touchMove", self._down)
+
+    def lift(self, finger=0):
+        self._tell("touchEnd", {finger: self._down.pop(finger)} if len(self._down) > 1 else {})
+        self._down.pop(finger, None)
+
+    def drag(self, start, end, *, steps, pause):
+        """So many steps with a pause of so many milliseconds before each."""
+        self.press(start)
+        for step in range(1, steps + 1):
+            time.sleep(pause / 1000)
+            self.move([begin + (stop - begin) * step / steps for begin, stop in zip(start, end, strict=True)])
+        self.lift()
 
 
 def opened(visitor, path="/play"):

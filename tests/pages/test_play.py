@@ -94,16 +94,6 @@ def test_a_win_by_keyboard(visit, site):
     check_upload(site, page, replay)
 
 
-def test_one_tap_moves(visitor):
-    """A card goes to its best place by one click, and the second click of a double click does nothing more."""
-    page = opened(visitor, "/play?deal=42&draw=one")
-    hand = Hand(page)
-    page.mouse.dblclick(*hand.centre("t1"))  # the ace of diamonds, under which another card comes up
-    assert page.inner_text("#points") == "15 points"
-    assert page.inner_text("#moves") == "1 move"
-    assert re.fullmatch("Ace of diamonds from column 2 to foundation 1, .* turned up, 15 points", said(page))
-
-
 def test_what_fits_nowhere_says_so(visitor):
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
@@ -491,32 +481,6 @@ def test_a_right_click_goes_home(visitor):
     assert said(page) == "jack of hearts does not fit on foundation 1"
     page.mouse.click(*hand.centre("t1"), button="right")
     assert page.inner_text("#points") == "15 points"
-
-
-def test_a_second_finger_does_nothing(visit):
-    """While one drags, another one drags no cards of its own, and drops none."""
-    visitor = visit(width=390, has_touch=True, is_mobile=True)
-    page = opened(visitor, "/play?deal=42&draw=one")
-    hand = Hand(page)
-    tools = page.context.new_cdp_session(page)
-    x, y = hand.centre("t1")
-    other = hand.centre("t3")
-
-    def touch(kind, *points):
-        tools.send(
-            "Input.dispatchTouchEvent",
-            {"type": kind, "touchPoints": [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]},
-        )
-
-    touch("touchStart", (x, y))
-    touch("touchMove", (x + 20, y + 20))
-    until(page, "document.querySelectorAll('#board .held').length === 1")
-    touch("touchStart", (x + 20, y + 20), other)
-    touch("touchMove", (x + 30, y + 30), (other[0] + 40, other[1]))
-    assert page.locator("#board .held").count() <= 1
-    touch("touchEnd")
-    until(page, "!document.querySelector('#board .held')")
-    assert kept(page)["moves"] == ""
 
 
 @pytest.mark.parametrize("options", [{}, {"forced_colors": "active"}, {"reduced_motion": "reduce"}])

@@ -74,20 +74,6 @@ def test_a_killed_tab_loses_nothing(visit):
     until(page, "document.getElementById('moves').textContent === '4 moves'")
 
 
-def test_a_tap_during_a_flight_counts(visitor):
-    """Cards still fly, and the next move is made."""
-    page = opened(visitor, "/play?deal=42&draw=one")
-    moves = page.evaluate("""() => {
-      const card = document.querySelectorAll("#board ol")[7].lastElementChild.querySelector("button");
-      const stock = document.querySelector("#board ol").lastElementChild.querySelector("button");
-      card.click();
-      const flies = document.getElementById("board").getAnimations({ subtree: true }).length;
-      stock.click();
-      return [flies > 0, document.getElementById("moves").textContent];
-    }""")
-    assert moves == [True, "2 moves"]
-
-
 def test_a_rotation_in_mid_drag_puts_the_cards_back(visit):
     """The screen of a phone is turned; the next drag works."""
     visitor = visit(width=390)

@@ -145,6 +145,7 @@ export class Board {
       list.style.setProperty("--x", String(column));
       this.lists[pile] = list;
     });
+    /** @type {{item: HTMLElement, name: HTMLElement, hit?: HTMLElement}[]} `hit`: what of a card takes clicks and touches */
     this.cards = Array.from({ length: 52 }, (_, card) => {
       const item = document.createElement("li");
       const name = document.createElement("span");
@@ -153,39 +154,40 @@ export class Board {
       item.append(name);
       return { item, name };
     });
+    /** @type {Map<number, Animation[]>} of the cards that fly or have flown */
+    this.flights = new Map();
     element.replaceChildren(...Object.values(this.lists));
   }
 
   /**
-   * Show a position; cards that have changed their pile fly there in so many milliseconds.
-   * @param {Position} position @param {number} flight 0: they are there at once
+   * Show a position; cards whose place has changed fly there in so many milliseconds. What takes their clicks is there
+   * already.
+   * @param {Position} position @param {number} flight 0: they are there immediately
    */
   show(position, flight) {
     this.element.classList.toggle("flying", flight > 0);
     const changed = Object.keys(this.lists).filter((pile) => position.piles[pile] !== this.shown?.piles[pile]
       || position.down[pile] !== this.shown?.down[pile]);
-    /** @type {Map<HTMLElement, DOMRect>} */
-    const flying = new Map();
-    /** @type {Set<HTMLElement>} */
-    const turned = new Set(flight ? this.shown?.piles.s.map((card) => this.cards[card].item) : []);
-    if (flight) {
-      for (const pile of changed) {
-        for (const card of position.piles[pile]) {
-          const { item } = this.cards[card];
-          if (item.parentElement !== this.lists[pile]) flying.set(item, item.getBoundingClientRect());
-        }
-      }
-    }
+    const moved = changed.flatMap((pile) => position.piles[pile]);
+    const before = flight ? moved.map((card) => this.cards[card].item.getBoundingClientRect()) : [];
+    for (const card of moved) this.flights.get(card)?.forEach((animation) => animation.cancel());
     for (const pile of changed) this.#lay(pile, position);
     this.shown = position;
-    for (const [item, from] of flying) {
-      const to = item.getBoundingClientRect();
-      if (!from.width || !to.width) continue; // it was, or is, under others
-      const way = `${from.left - to.left}px ${from.top - to.top}px`;
-      const above = { zIndex: 9, pointerEvents: turned.has(item) ? "none" : "auto" }; // the next click is for the stock
-      item.animate([{ translate: way, ...above }, { translate: "0px 0px", ...above }],
-        { duration: flight, easing: "cubic-bezier(.3, .7, .3, 1)" });
-    }
+    const after = before.map((_, index) => this.cards[moved[index]].item.getBoundingClientRect());
+    before.forEach((from, index) => {
+      const to = after[index];
+      const [x, y] = [from.left - to.left, from.top - to.top];
+      if (from.width && to.width && (x || y)) this.#fly(moved[index], x, y, flight); // else it was, or is, under others
+    });
+  }
+
+  /** Let a card come from so many pixels away. @param {number} card @param {number} x @param {number} y @param {number} duration */
+  #fly(card, x, y, duration) {
+    const { item, hit } = this.cards[card];
+    const timing = { duration, easing: "cubic-bezier(.3, .7, .3, 1)" };
+    const flights = [item.animate([{ translate: `${x}px ${y}px`, zIndex: 9 }, { translate: "0px 0px", zIndex: 9 }], timing)];
+    if (hit) flights.push(hit.animate([{ translate: `${-x}px ${-y}px` }, { translate: "0px 0px" }], timing));
+    this.flights.set(card, flights);
   }
 
   /** @param {string} pile @param {Position} position */

@@ -17,6 +17,7 @@ const TOUCH_PX = 8;
  * @property {import("./board.js").Position} position
  * @property {Record<string, HTMLElement>} slots the empty places
  * @property {(target: EventTarget | null) => Spot | null} spotOf
+ * @property {(spot: Spot) => HTMLElement} button what is where the card is or will be
  * @property {(spot: Spot) => number[]} cardsAt those that can be moved together
  * @property {(spot: Spot | null) => void} select
  * @property {(spot: Spot, piles: string[]) => void} drop
@@ -40,9 +41,12 @@ export class Drag {
     element.addEventListener("pointerdown", (event) => this.#down(event));
     element.addEventListener("pointermove", (event) => this.#move(event));
     element.addEventListener("pointerup", (event) => this.#up(event));
-    for (const name of ["pointercancel", "lostpointercapture"]) {
-      element.addEventListener(name, (event) => this.held?.id === /** @type {PointerEvent} */ (event).pointerId && this.cancel());
-    }
+    element.addEventListener("pointercancel", (event) => this.#lost(event));
+    // A finger begins with the capture of the card, which that of the board ends.
+    element.addEventListener("lostpointercapture", (event) => event.target === element && this.#lost(event));
+    // Else browsers take a drag for the flick of a page, and swallow the next tap.
+    const keep = (/** @type {TouchEvent} */ event) => this.held?.items && event.cancelable && event.preventDefault();
+    for (const list of Object.values(table.board.lists)) list.addEventListener("touchmove", keep, { passive: false });
     document.addEventListener("visibilitychange", () => this.cancel());
     addEventListener("resize", () => this.cancel());
     addEventListener("keydown", ({ key }) => key === "Escape" && this.cancel());
@@ -55,19 +59,18 @@ export class Drag {
 
   /** @param {PointerEvent} event */
   #down(event) {
-    if (this.held) return; // one finger only
+    if (this.held && !event.isPrimary) return; // one finger only
+    this.cancel(); // the end of an earlier drag may have been missed, outside of the window
     this.ended = false;
     const spot = this.table.spotOf(event.target);
-    if (event.button || !spot || !this.table.cardsAt(spot).length) return;
-    const { board } = this.table;
-    const places = Object.entries(this.table.slots).filter(([pile]) => pile !== spot.pile && pile !== "s" && pile !== "w").map(([pile, slot]) => {
-      const cards = this.table.position.piles[pile];
-      return { pile, box: (cards.length ? board.cards[cards[cards.length - 1]].item : slot).getBoundingClientRect() };
-    });
-    const cards = this.table.cardsAt(spot);
+    const cards = spot ? this.table.cardsAt(spot) : [];
+    if (event.button || !spot || !cards.length) return;
+    const box = (/** @type {Spot} */ there) => this.table.button(there).getBoundingClientRect();
+    const places = Object.keys(this.table.slots).filter((pile) => pile !== spot.pile && pile !== "s" && pile !== "w")
+      .map((pile) => ({ pile, box: box({ pile, index: Infinity }) }));
     this.held = {
       id: event.pointerId, spot, places, cards, x: event.clientX, y: event.clientY, toX: 0, toY: 0,
-      box: board.cards[cards[0]].item.getBoundingClientRect(), items: null, frame: 0,
+      box: box(spot), items: null, frame: 0,
       least: event.pointerType === "mouse" ? MOUSE_PX : TOUCH_PX,
     };
   }
@@ -114,6 +117,11 @@ export class Drag {
     this.cancel();
     this.ended = true;
     this.table.drop(spot, met.filter(({ area }) => area > 0).sort((one, other) => other.area - one.area).map(({ pile }) => pile));
+  }
+
+  /** @param {PointerEvent} event */
+  #lost(event) {
+    if (this.held?.id === event.pointerId) this.cancel();
   }
 
   /** Put the cards back, and forget the drag. */

@@ -15,8 +15,6 @@ import { counted, h } from "./page.js";
  * @typedef {{move: (move: Move) => void, refuse: (text: string) => void, tell: (text: string) => void}} Page
  */
 
-const TWICE_MS = 350; // a second tap at the same place within this time after a move belongs to the first
-const NEAR_PX = 12;
 const SHAKE = [0, -5, 5, -3, 0].map((x) => ({ translate: `${x}px` }));
 
 /** What a pile needs to be called where it is not read out with its list. @param {string} pile @param {Position} position */
@@ -37,8 +35,11 @@ export class Table {
     this.stop = { pile: "s", index: 0 };
     /** @type {Spot | null} */
     this.selected = null;
-    this.tapped = { time: 0, x: 0, y: 0 };
-    this.buttons = this.board.cards.map(({ item }, card) => item.appendChild(h("button", { type: "button", class: "hit", "data-card": card })));
+    this.idle = false; // whether the last click moved nothing
+    this.buttons = this.board.cards.map((shown, card) => {
+      shown.hit = shown.item.appendChild(h("button", { type: "button", class: "hit", "data-card": card }));
+      return shown.hit;
+    });
     this.slots = Object.fromEntries(Object.entries(this.board.lists).map(([pile, list]) => {
       const slot = h("button", { type: "button", class: `${list.className} slot`, "data-pile": pile });
       slot.style.setProperty("--x", list.style.getPropertyValue("--x"));
@@ -84,7 +85,7 @@ export class Table {
     for (const name of Object.keys(this.slots)) this.#name(name);
     if (pile) this.stop = { pile, index: Infinity };
     this.#stopAt(this.stop);
-    if (focused) this.#button(this.stop).focus({ preventScroll: true });
+    if (focused) this.button(this.stop).focus({ preventScroll: true });
   }
 
   /** Give the buttons of a pile their names. @param {string} pile */
@@ -116,8 +117,8 @@ export class Table {
     return found ? { pile: found[0], index: found[1].indexOf(card) } : null;
   }
 
-  /** @param {Spot} spot */
-  #button({ pile, index }) {
+  /** The button of a place, which is where its card is or will be. @param {Spot} spot */
+  button({ pile, index }) {
     const cards = this.position.piles[pile];
     return cards.length ? this.buttons[cards[Math.min(index, cards.length - 1)]] : this.slots[pile];
   }
@@ -129,7 +130,7 @@ export class Table {
     const first = spot.pile[0] === "t" ? this.position.down[spot.pile] : cards.length - 1;
     this.stop = { pile: spot.pile, index: Math.max(0, Math.min(Math.max(spot.index, first), cards.length - 1)) };
     for (const button of [...this.buttons, ...Object.values(this.slots)]) button.tabIndex = -1;
-    this.#button(this.stop).tabIndex = 0;
+    this.button(this.stop).tabIndex = 0;
   }
 
   /** @param {Spot} spot */
@@ -144,7 +145,7 @@ export class Table {
     for (const button of this.element.querySelectorAll("[aria-pressed]")) button.removeAttribute("aria-pressed");
     if (!spot) return;
     this.#mark("chosen", this.cardsAt(spot));
-    this.#button(spot).setAttribute("aria-pressed", "true");
+    this.button(spot).setAttribute("aria-pressed", "true");
     for (const pile of targets(this.position, spot.pile, spot.index)) this.#markPlace("target", pile);
   }
 
@@ -195,7 +196,6 @@ export class Table {
 
   /** @param {Spot} spot @param {string} to */
   #move({ pile, index }, to) {
-    this.tapped.time = performance.now();
     this.page.move({ from: pile, to, count: this.position.piles[pile].length - index });
   }
 
@@ -220,12 +220,11 @@ export class Table {
   #click(event) {
     const spot = this.spotOf(event.target);
     if (!spot || this.drag?.swallows(event)) return;
-    const { time, x, y } = this.tapped;
-    const near = Math.hypot(event.clientX - x, event.clientY - y) < NEAR_PX;
-    if (event.detail && near && event.timeStamp - time < TWICE_MS && spot.pile !== "s") return;
-    Object.assign(this.tapped, { time: 0, x: event.clientX, y: event.clientY });
-    if (event.detail === 2 && !this.taps) return this.home(spot);
-    this.choose(spot);
+    const { position } = this;
+    // After a click that moved cards, the next one at that place is a click of its own.
+    if (event.detail > 1 && this.idle && !this.taps && spot.pile !== "s") this.home(spot);
+    else this.choose(spot);
+    this.idle = this.position === position;
   }
 
   /** Send the last card of a pile to a foundation. @param {Spot} spot */
@@ -284,6 +283,6 @@ export class Table {
   /** @param {string} pile @param {number} [index] */
   #go(pile, index = Infinity) {
     this.#stopAt({ pile, index });
-    this.#button(this.stop).focus();
+    this.button(this.stop).focus();
   }
 }

@@ -1,0 +1,108 @@
+"""Fast and slow hands on /play: fingers drag cards, clicks count where the cards will be, and none is swallowed."""
+
+import re
+
+import pytest
+
+from tests.pages.player import Fingers, Hand, address, keep, kept, opened, won_game
+from tests.pages.visitor import until
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+LAPTOP = {"width": 1280, "has_touch": True}
+# The steps of a drag, the milliseconds before each, and how many moves are made so.
+SPEEDS = {"fast": (2, 0, 30), "steady": (8, 12, 16), "slow": (16, 40, 16)}
+
+
+def moves_made(page, number):
+    """Wait until so many moves are made."""
+    words = "1 move" if number == 1 else f"{number} moves"
+    until(page, f"document.getElementById('moves').textContent === '{words}'", 20)
+
+
+@pytest.mark.parametrize("speed", SPEEDS)
+@pytest.mark.parametrize("device", [PHONE, LAPTOP], ids=["phone", "laptop"])
+def test_a_finger_drags_cards(visit, device, speed):
+    """A finger drags single cards and runs while the card before still flies; a tap after a drag counts too."""
+    visitor = visit(**device)
+    replay, moves = won_game(2)
+    page = opened(visitor, address(replay))
+    page.evaluate("scrollTo(0, 0)")
+    hand, fingers = Hand(page), Fingers(page)
+    steps, pause, many = SPEEDS[speed]
+    for number, move in enumerate(moves[:many], 1):
+        if move is None:
+            hand.tap(None)
+        else:
+            source, target, count = move
+            fingers.drag(hand.centre(source, count), hand.centre(target), steps=steps, pause=pause)
+        moves_made(page, number)
+    assert sum(move is not None for move in moves[:many]) >= 9
+    assert page.evaluate("scrollY") == 0
+    assert page.locator("#board .held, #board .carried").count() == 0
+
+
+def test_a_finger_that_drags_keeps_others_from_dragging(visit):
+    """The second finger drags and drops nothing, on a place that would take its card; the first one drops its card."""
+    page = opened(visit(**PHONE), "/play?deal=42&draw=one")
+    hand, fingers = Hand(page), Fingers(page)
+    first, second = (hand.centre("t1"), hand.centre("f0")), (hand.centre("t4"), hand.centre("t6"))
+    fingers.press(first[0])
+    fingers.move([first[0][0] + 20, first[0][1] - 20])
+    until(page, "document.querySelectorAll('#board .held').length === 1")
+    fingers.press(second[0], finger=1)
+    fingers.move(second[1], finger=1)
+    fingers.lift(finger=1)
+    assert page.locator("#board .held").count() == 1
+    fingers.move(first[1])
+    fingers.lift()
+    moves_made(page, 1)
+    assert kept(page)["moves"] == "fa1"
+    fingers.drag(*second, steps=4, pause=5)  # alone, it does
+    moves_made(page, 2)
+
+
+def test_a_click_counts_where_the_card_will_be(visit):
+    """A card that is turned up from the stock moves by a click on its place on the waste while it still flies there."""
+    visitor = visit()
+    replay, moves = won_game(2)
+    pairs = [at for at, move in enumerate(moves[1:], 1) if move and move[0] == "w" and moves[at - 1] is None]
+    for at in pairs[:3]:
+        keep(visitor.page, replay, moves[: at - 1])
+        page = opened(visitor)
+        hand = Hand(page)
+        stock, waste = hand.centre("s"), hand.centre("w")
+        page.mouse.click(*stock)
+        page.mouse.click(*waste)
+        moves_made(page, at + 1)
+
+
+def test_two_fast_clicks_at_one_place_are_two_moves(visitor):
+    """An ace goes home, and so does the one under it."""
+    page = opened(visitor, "/play?deal=3&draw=one")
+    page.mouse.dblclick(*Hand(page).centre("t2"))
+    assert page.inner_text("#moves") == "2 moves"
+    assert page.inner_text("#points") == "30 points"
+
+
+def test_one_click_moves(visitor):
+    """A card goes to its best place, and the page says so."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.mouse.click(*Hand(page).centre("t1"))
+    assert page.inner_text("#moves") == "1 move"
+    said = page.text_content("#said")
+    assert re.match("Ace of diamonds from column 2 to foundation 1, .* turned up, 15 points", said)
+
+
+def test_a_double_click_sends_home_where_a_click_selects(visitor):
+    """It is one move; clicks on the stock and on the place of a selected card are moves of their own."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.uncheck("[name=tap]")
+    hand = Hand(page)
+    page.mouse.dblclick(*hand.centre("t1"))
+    assert kept(page)["moves"] == "fa1"
+    page.mouse.dblclick(*hand.centre("s"))
+    assert kept(page)["moves"] == "fa1s-0s-0"
+    page.mouse.click(*hand.centre("t4"))
+    page.mouse.dblclick(*hand.centre("t6"))
+    assert kept(page)["moves"] == "fa1s-0s-0ik1"
+    assert page.locator("#board .chosen").count() == 1  # the moved card, by the second click
