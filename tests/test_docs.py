@@ -5,13 +5,15 @@ import re
 import tomllib
 
 import pytest
-from msgspec import structs
+from msgspec import inspect, structs
 
 from bench import model
 from solisync import __version__, history
 from solisync.access import passwords
+from solisync.access.client_address import ADDRESS_MAX, HOPS_MAX
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
 from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
+from solisync.access.tokens import TOKEN_MAX
 from solisync.checking import checker, confinement, timeline_maker, timelines
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
@@ -19,19 +21,33 @@ from solisync.events import openings
 from solisync.events.streams import PER_PLAYER
 from solisync.postgres import pool
 from solisync.postgres.times import TIMES
+from solisync.rules import codes
+from solisync.rules.accounts import PASSWORD_MAX_BYTES, USERNAME_LENGTH
+from solisync.rules.administration import MESSAGE_MAX, NOTE_MAX
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
+from solisync.rules.console_acts import MANY
+from solisync.rules.events import BOARDS_MAX
 from solisync.rules.json_body import MAX_NESTING
+from solisync.rules.leaderboard import DISPLAY_NAME_MAX
+from solisync.rules.replays import EXPONENT_MAX, MOMENT_MAX, SPELLING_MAX
+from solisync.rules.sessions import USER_AGENT_LENGTH
 from solisync.rules.shapes import MAX_BODY
-from solisync.rules.sync import Achievement, Payload, Progress, Stats
+from solisync.rules.sync import MOST, Achievement, Payload, Progress, Stats
 from solisync.settings.table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
+from solisync.web.console.parameters import TEXT_MAX
+from solisync.web.documents import ACCEPT_MAX
+from solisync.web.route import Json
 from solisync.web.wire import channel, chunks, unread_timer
+from solisync.web.wire.access_log import ORIGIN_CHARACTERS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from solisync.web.wire.lean_request import PARAMETERS_MAX
+from tests.harness.console import table as console_table
 from tests.harness.constants import BIN, ROOT
 from tests.harness.curl_examples import curl_examples, follow
+from tests.harness.error_codes import table as players_table
 from tests.harness.processes import run
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -114,10 +130,14 @@ def test_every_option_that_a_document_names_exists(command):
             assert set(re.findall(r"--[a-z][a-z-]+", line)) <= known, name
 
 
+def section(page, heading):
+    """A part of a page, up to the next heading of its level."""
+    return DOCS[page].split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
 def test_the_bounds_of_the_security_page_are_those_of_the_code():
     """docs/security.md has each figure as it is."""
-    table = DOCS["security.md"].split("## Bounds")[1].split("\n## ")[0]
-    shown = dict(re.findall(r"^\| (.+?) \| (.+) \|$", table, re.M))
+    shown = dict(re.findall(r"^\| (.+?) \| (.+) \|$", section("security.md", "Bounds"), re.M))
     auth, reports = (f"{limit.most} in {limit.seconds} s from one address" for limit in (AUTH, ANALYTICS))
     quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mib")
     figures = {
@@ -156,6 +176,59 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     for what, figure in figures.items():
         assert shown[what].startswith(figure), what
     assert set(shown) - set(figures) == {"What"}
+
+
+def test_the_security_page_has_every_text_that_clients_send():
+    """Each field of a body, parameter, variable of a path and header, with its bound as it is in the code."""
+    shown = {}
+    for texts, bound in re.findall(r"^\| (.+?) \| (.+?) \|", section("security.md", "Texts that clients send"), re.M):
+        shown |= dict.fromkeys(re.findall(r"`(.+?)`", texts), bound)
+    routes = (*players_table(), *console_table())
+    bodies = [route.body.shape for route in routes if isinstance(route.body, Json)]
+    read = {name for shape in bodies for name in texts_of(inspect.type_info(shape))}
+    read |= {name for route in routes for name in route.query}
+    read |= {f"{{{name}}}" for route in routes for name in route.variables}
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "solisync" / "web").rglob("*.py"))
+    read |= set(re.findall(r"\b(?:fields?|values)\(b\"([a-z-]+)\"\)", sources))
+    assert set(shown) == read
+    figures = {
+        "username": f"{USERNAME_LENGTH[0]}–{USERNAME_LENGTH[-1]} letters",
+        "new_password": f"a new one: {PASSWORD_MAX_BYTES:,} bytes",
+        "authorization": f"a token: {TOKEN_MAX:,} characters",
+        "code": f"a code: {codes._LONGEST} characters",
+        "display_name": f"{DISPLAY_NAME_MAX} code points",
+        "recorded_at": f"{MOMENT_MAX} characters, 9 digits of a second",
+        "final_score": f"an exponent from −{EXPONENT_MAX} to {EXPONENT_MAX}; {SPELLING_MAX} characters",
+        "weekly_goal_week_iso": f"with all of progress, {MAX_BODY // MIB} MiB; at most {MOST.unknown_fields:,}",
+        "note": f"{NOTE_MAX}, {MESSAGE_MAX} code points",
+        "payload": f"{PAYLOAD_MAX_BYTES:,} bytes",
+        "ids": f"{MANY} UUIDs",
+        "q": f"{TEXT_MAX} characters",
+        "board": f"{BOARDS_MAX} names",
+        "user-agent": f"{USER_AGENT_LENGTH} characters",
+        "accept-encoding": f"{ACCEPT_MAX} characters",
+        "x-forwarded-for": f"{HOPS_MAX} hops from the right, {ADDRESS_MAX} characters each",
+        "origin": f"{ORIGIN_CHARACTERS} characters",
+        "host": f"{channel.MAX_HEADER_BYTES // 1024} KiB with the header",
+    }
+    for name, figure in figures.items():
+        assert shown[name].startswith(figure), name
+
+
+def texts_of(kind, name=""):
+    """The names of all fields of a shape that may hold text, a time, or a number as it is spelled."""
+    match kind:
+        case inspect.Metadata(type=inner):
+            return texts_of(inner, name)
+        case inspect.UnionType(types=kinds):
+            return {text for each in kinds for text in texts_of(each, name)}
+        case inspect.StructType(fields=fields):
+            return {text for each in fields for text in texts_of(each.type, each.encode_name)}
+        case inspect.ListType(item_type=inner):
+            return texts_of(inner, name)
+        case inspect.IntType() | inspect.BoolType() | inspect.LiteralType() | inspect.NoneType():
+            return set()
+    return {name}
 
 
 async def test_the_examples_of_the_protocol_do_what_they_say(server):

@@ -9,6 +9,7 @@ Address = IPv4Address | IPv6Address
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
 REMEMBERED = 4_096  # origins
+HOPS_MAX = 20  # of X-Forwarded-For, from the right
 ADDRESS_MAX = 128  # characters; no address is longer, and longer text is not cached
 IPV6_CLIENT_PREFIX = 64  # the smallest network that a provider assigns, in which a client may change its address
 
@@ -23,7 +24,7 @@ def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks
     client = None if peer is None else parse_address(peer)
     if client is not None and not _is_trusted(client, trusted):
         return client
-    for hop in reversed(",".join(forwarded).split(",")):
+    for hop in reversed(",".join(forwarded).rsplit(",", HOPS_MAX)[-HOPS_MAX:]):
         address = parse_address(hop)
         if address is None:
             break

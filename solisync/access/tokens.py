@@ -25,6 +25,7 @@ from ..rules.ids import is_id
 from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
 
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
+TOKEN_MAX = 1_024  # characters; those of this service have some 250
 
 _ALGORITHM = "HS256"
 _HMAC = HMACAlgorithm(sha256)
@@ -109,7 +110,7 @@ class Tokens:
         return AccessClaims(_uuid(claims.get("sub")), claims["exp"])
 
     def _verify(self, token: str, kind: str) -> dict[str, Any]:
-        if not _SPELLING.fullmatch(token):
+        if len(token) > TOKEN_MAX or not _SPELLING.fullmatch(token):
             raise Unauthorized
         claims = self._signed(token)
         if type(claims.get("exp")) is not int or claims.get("kind") != kind:

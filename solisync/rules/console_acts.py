@@ -7,21 +7,23 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..errors import BadRequest
 from .administration import MESSAGE_MAX, NOTE_MAX, Reason, check_text
+from .fields import Checked, Time
 
 MANY = 100  # players in one request
 
-Until = Annotated[datetime, Meta(tz=True, description="when it ends by itself; null: it lasts")]
+Until = Annotated[Time, Meta(description="when it ends by itself; null: it lasts")]
 Message = Annotated[str, Meta(description=f"what the player is told, 1 to {MESSAGE_MAX} code points")]
 Note = Annotated[str, Meta(description=f"1 to {NOTE_MAX} code points; the player gets it with an export")]
 
 
-class ActBody(Struct, frozen=True, kw_only=True):
+class ActBody(Checked, frozen=True, kw_only=True):
     """Why somebody acts. The reason `other` wants a note."""
 
     reason: Reason
     note: Note | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.reason == "other" and not (self.note or "").strip():
             raise ValueError("note: the reason 'other' needs one")
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from solisync.access.tokens import Tokens, refresh_expiry
+from solisync.access.tokens import TOKEN_MAX, Tokens, refresh_expiry
 from solisync.errors import Unauthorized
 from solisync.rules.sessions import RefreshRecord
 from tests.harness.constants import PREVIOUS_SECRET
@@ -123,6 +123,7 @@ GOOD = {"sub": USER, "exp": EXP, "kind": "access"}
         pytest.param("a.b.c", id="no JWT"),
         pytest.param("." * 10_000, id="dots"),
         pytest.param("ü.ü.ü", id="not ASCII"),
+        pytest.param(signed(GOOD | {"more": "x" * TOKEN_MAX}), id="longer than any"),
         pytest.param(signed(GOOD, b"t" * 32), id="other secret"),
         pytest.param(signed(GOOD, SECRET * 2, "HS512"), id="other algorithm, other secret"),
         pytest.param(signed(GOOD, b"s" * 64, "HS512"), id="other algorithm"),

@@ -146,6 +146,8 @@ async def test_several_are_suspended_at_once(console, server, ann):
         ("suspension", {"suspended": True, "note": "x" * 501}),
         ("suspension", {"suspended": True, "until": (datetime.now(UTC) - timedelta(days=1)).isoformat()}),
         ("suspension", {"suspended": True, "until": "2199-01-01T00:00:00"}),
+        ("suspension", {"suspended": True, "until": "9999-12-31T23:59:59-01:00"}),
+        ("suspension", {"suspended": True, "until": "0001-01-01T00:00:00+01:00"}),
         ("suspension", {"suspended": True, "message": "x" * 201}),
         ("suspension", {"suspended": "yes"}),
         ("lock", {}),

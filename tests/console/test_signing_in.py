@@ -133,3 +133,10 @@ async def test_guessing_keeps_nobody_out(console, soon):
     assert {each.status for each in refused} <= {401, 429}
     told = {(guess["name"], each.content) for guess, each in zip(guesses, refused, strict=True) if each.status == 401}
     assert len({content for _, content in told}) == 1
+
+
+@pytest.mark.parametrize("name", ["ann\0", "x" * 1_000_000])
+async def test_name_of_no_admin_is_refused_like_a_wrong_code(console, soon, name):
+    """Also one that no text column holds."""
+    answer = await console.ask("POST", "/session", {"name": name, "code": new_code(CODE_DIGITS)})
+    assert (answer.status, answer.headers["error-code"]) == (401, "invalid_credentials")

@@ -6,12 +6,17 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import inspect
 
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
+from solisync.rules.fields import Checked
 from solisync.rules.json_body import MAX_NESTING, nests_too_deep, read_json
+from solisync.web.route import Json
 from tests.harness.concurrency import gather
+from tests.harness.console import table as console_table
 from tests.harness.constants import PASSWORD
+from tests.harness.error_codes import table as players_table
 from tests.harness.strategies import examples, texts
 
 ROUTES = ("/api/auth/register", "/api/auth/login", "/api/auth/refresh")
@@ -159,3 +164,26 @@ def test_decoding_raises_nothing_but_bad_request(body):
         assert isinstance(read_json(body, AuthRequest), msgspec.Struct)
     except BadRequest as error:
         assert str(error).startswith("request body")  # noqa: PT017
+
+
+def test_every_time_in_a_body_is_checked_to_lie_in_the_years_1_to_9999():
+    """A shape with a time is a Checked one, which converts it to UTC, and refuses it where that can't be done."""
+    shapes = {route.body.shape for route in (*players_table(), *console_table()) if isinstance(route.body, Json)}
+    timed = set().union(*(with_times(inspect.type_info(shape)) for shape in shapes))
+    assert len(timed) >= 7
+    assert all(issubclass(shape, Checked) for shape in timed)
+
+
+def with_times(kind):
+    """The shapes in a type that have a time among their fields."""
+    match kind:
+        case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
+            return with_times(inner)
+        case inspect.UnionType(types=kinds):
+            return set().union(*map(with_times, kinds))
+        case inspect.StructType(cls=shape, fields=fields):
+            parts = [with_times(field.type) for field in fields]
+            return set().union(*parts) - {None} | ({shape} if {None} in parts else set())
+        case inspect.DateTimeType():
+            return {None}
+    return set()

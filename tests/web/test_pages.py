@@ -17,7 +17,7 @@ from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.page_texts import card_text
 from solisync.rules.verdicts import VerdictAnswer
-from solisync.web.documents import FOLDER, takes_gzip
+from solisync.web.documents import ACCEPT_MAX, FOLDER, takes_gzip
 from solisync.web.page_files import without_comments
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
@@ -305,6 +305,8 @@ async def test_pages_and_files_are_compressed_for_those_who_take_it(server):
         ("gzipped", False),
         ("gzip;q=x", False),
         (",,gzip,", True),
+        ("gzip" + " " * (ACCEPT_MAX - 4), True),
+        ("gzip," * ACCEPT_MAX, False),
     ],
 )
 def test_who_takes_gzip_says_so(header, takes):

@@ -10,6 +10,7 @@ from twisted.internet.endpoints import UNIXClientEndpoint, connectProtocol
 
 from solisync.access.client_address import (
     ADDRESS_MAX,
+    HOPS_MAX,
     REMEMBERED,
     CallerResolver,
     bucket,
@@ -41,6 +42,8 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         ("10.0.0.1", ["::ffff:198.51.100.1"], "198.51.100.1"),
         ("::ffff:10.0.0.1", ["198.51.100.1"], "198.51.100.1"),
         ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+        ("10.0.0.1", ["198.51.100.1" + ", 10.0.0.2" * (HOPS_MAX - 1)], "198.51.100.1"),
+        ("10.0.0.1", ["198.51.100.1" + ", 10.0.0.2" * HOPS_MAX], "10.0.0.2"),
         ("10.0.0.1", ["198.51.100.1, nonsense, 10.0.0.2"], "10.0.0.2"),
         ("10.0.0.1", ["198.51.100.1, nonsense"], "10.0.0.1"),
         ("10.0.0.1", ["198.51.100.1,"], "10.0.0.1"),
