@@ -162,13 +162,15 @@ class Bus:
         messages = encode_messages(self._name, self._number, notices)
         first, self._number = self._number, self._number + len(messages)
         outcome = "dropped"
-        self._sent_last = self._sent_at[first] = self._reactor.seconds()
+        self._sent_last = self._reactor.seconds()
+        if self._connection.listening:  # else nothing is heard, and each of these would stay
+            self._sent_at[first] = self._sent_last
         try:
             if seconds > 0:
                 await self._connection.send(messages, seconds)
                 outcome = "sent"
         except DatabaseError as error:
-            self._sent_at.pop(first, None)  # gone already, if the connection has been made again meanwhile
+            self._sent_at.pop(first, None)  # not there, if the connection doesn't listen or has been made again
             self._faults.note("dropped", f"a batch could not be sent: {error}")
         self._metrics.bus_batches.labels(outcome).inc()
 

@@ -20,6 +20,7 @@ from solisync.events.notices import (
     encode_notice,
 )
 from solisync.events.telling import telling
+from solisync.postgres import opening
 from solisync.postgres.database import Database
 from solisync.storage import schema
 from tests.harness.concurrency import until
@@ -138,6 +139,22 @@ async def test_a_stop_sends_what_waits(server, reactor, listen):
     assert not elsewhere.service._live.bus.alone
     await elsewhere.service.stopService()
     assert await stream.next() == ("progress", stream.events[-1][1])
+
+
+async def test_a_bus_that_does_not_listen_remembers_nothing(server, reactor, monkeypatch):
+    """Behind a pooler that shares connections it sends, and waits for no message of its own to come back."""
+    identify = opening._server
+    monkeypatch.setattr(opening, "_server", lambda *arguments: replace(identify(*arguments), pooled=True))
+    running = await start(reactor, server.dsn, settings={"SOLISYNC_PREPARED_STATEMENTS": "off"})
+    try:
+        bus = running.service._live.bus
+        sent = bus._metrics.bus_batches.labels("sent")._value.get
+        await until(reactor, lambda: bus._connection.ready)
+        await won(await running.player())
+        await until(reactor, lambda: sent() > 0)
+        assert not bus._sent_at
+    finally:
+        await running.service.stopService()
 
 
 async def test_what_goes_wrong_is_counted_and_logged(server, reactor):
