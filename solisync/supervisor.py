@@ -195,8 +195,14 @@ class Supervisor(Daemon):
             while self._replace_again and not self._stopping:
                 self._replace_again = False
                 self._log.info("replacing the workers")
-                if await self._replace([worker for worker in self._workers if worker.counts]):
-                    self._log.info("all workers are new")
+                old = [worker for worker in self._workers if worker.counts]
+                try:
+                    if await self._replace(old):
+                        self._log.info("all workers are new")
+                except OSError as error:
+                    self._log.error("can't start a worker: {why}: the old ones stay", why=error.strerror)
+                finally:
+                    self._tell(old, TAKE_PART)  # those that stay
         finally:
             self._replacing = False
 
@@ -211,7 +217,6 @@ class Supervisor(Daemon):
             if not new.was_ready:
                 self._log.error("the new worker {pid} does not get ready: the old ones stay", pid=new.pid)
                 await self._retire(new)
-                self._tell(workers, TAKE_PART)
                 return False
             new.counts = True
             if old is workers[0]:  # streams that end with an old worker come back to a new one, and end but once

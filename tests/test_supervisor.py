@@ -1,17 +1,20 @@
 """Several processes at one port: the supervisor replaces workers that die, and all of them on SIGHUP."""
 
+import errno
 import http.client
 import os
 import signal
 import ssl as client_ssl
 import sys
+from unittest.mock import Mock
 
 import pytest
 from twisted.internet import ssl
+from twisted.internet.defer import gatherResults
 from twisted.internet.threads import deferToThread
 
 from solisync.process import daemon
-from solisync.supervisor import LIFELINE, READY, Worker
+from solisync.supervisor import LIFELINE, READY, Supervisor, Worker
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC, TWISTD, start
@@ -59,6 +62,43 @@ async def test_a_worker_leaves_even_if_the_signal_is_lost(reactor):
     assert await worker.ready
     worker.leave()
     assert await worker.ended == 0
+
+
+async def test_old_workers_take_part_again_when_no_new_one_can_be_started(reactor, monkeypatch, place):
+    """After the first successor the system has no room for another process: the old worker that is left stays."""
+    heard = place / "heard"
+    program = (
+        "import os, sys; os.write(4, b'r')\n"
+        "while word := os.read(0, 1): open(sys.argv[1], 'ab').write(b'%d%b ' % (os.getpid(), word))"
+    )
+    supervisor = Supervisor(
+        settings=Mock(workers=2, stop_seconds=PATIENCE),
+        reactor=reactor,
+        environ={},
+        embedded=None,
+        metrics=Mock(),
+        command=[sys.executable, "-c", program, str(heard)],
+    )
+    supervisor._sockets = {}
+    supervisor._fill()
+    old = [*supervisor._workers]
+    assert await gatherResults([worker.ready for worker in old]) == [True, True]
+    start_process = Worker.start
+
+    def start_while_there_is_room(worker, *arguments):
+        if len(supervisor._workers) > 2 or old[0] not in supervisor._workers:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        start_process(worker, *arguments)
+
+    monkeypatch.setattr(Worker, "start", start_while_there_is_room)
+    supervisor.replace_all()
+    last = f"{old[1].pid}+"
+    await deferToThread(wait_for, lambda: heard.exists() and last in heard.read_text())
+    assert heard.read_text().split()[-1] == last
+    assert old[1] in supervisor._workers
+    monkeypatch.undo()
+    for worker in [*supervisor._workers]:
+        await supervisor._retire(worker)
 
 
 async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initialized, place):
