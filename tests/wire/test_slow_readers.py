@@ -101,6 +101,19 @@ def test_pipelined_answers_wait_for_the_reader(bench):
     assert transport.producerState == "producing"
 
 
+def test_a_client_for_whom_nothing_waits_gives_up_nothing(bench):
+    """When memory is short, a client that has yet to take a small answer keeps its connection; the next one gives up."""
+    bench.connections.unread.most = 2 * len(Pages.big)
+    clients = [bench.connect() for _ in range(4)]
+    for path, (channel, transport) in zip((b"/now", b"/big", b"/big", b"/big"), clients, strict=True):
+        transport.full = True
+        channel.dataReceived(b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n" % path)
+    for _, transport in clients:
+        transport.full = False
+        transport.drained()
+    assert [transport.closing for _, transport in clients] == [None, "abort", None, None]
+
+
 async def test_a_real_client_that_reads_nothing_is_cut(reactor, connect):
     """The same through sockets: the service's memory holds one answer, and the connection ends."""
     bench = Bench()

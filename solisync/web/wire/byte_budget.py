@@ -20,6 +20,9 @@ class ByteBudget(Generic[Holder]):
 
     def hold(self, holder: Holder, size: int) -> None:
         """Record that a holder now has `size` bytes. This or another holder may have to give up, and is released."""
+        if not size:
+            self.release(holder)  # or it would give up, and free nothing
+            return
         self.used += size - self._sizes.get(holder, 0)
         self._sizes[holder] = size
         while self.used > self.most:
