@@ -84,8 +84,11 @@ class Streams:
         await self._end_all(self._open, "stopping")
 
     def reserve(self, *, player: str, expiry: int, address: str, boards: tuple[str, ...]) -> Stream:
-        """A stream that is being opened, until it is `open` or forgotten."""
+        """A stream that is being opened, until it is `open` or forgotten; raises Unavailable if there are too many."""
         self._forget_late()
+        count = len(self._open) + len(self._opening)
+        if self._stopping or count >= self.most or self._of_address[address] >= max(1, self.most // PER_ADDRESS):
+            raise _unavailable()
         stream = Stream(player=player, expiry=expiry, address=address, boards=boards)
         self._opening[stream] = self._reactor.seconds() + PENDING_SECONDS
         self._of_player.setdefault(player, []).append(stream)
@@ -93,11 +96,9 @@ class Streams:
         return stream
 
     def admit(self, stream: Stream, start: StreamStart) -> "OpenedStream":
-        """Take the stream on, with what it begins with; raises Unavailable when there are too many."""
-        count = len(self._open) + len(self._opening)
-        of_address = self._of_address[stream.address]
-        if self._stopping or count > self.most or of_address > max(1, self.most // PER_ADDRESS):
-            raise Unavailable(randint(*RETRY_SECONDS))  # noqa: S311
+        """Take the stream on, with what it begins with; raises Unavailable when the process stops."""
+        if self._stopping:
+            raise _unavailable()
         stream.session_id = start.session_id or ""
         if stream.revision is None:  # else a push was stored meanwhile
             stream.revision = start.revision
@@ -110,9 +111,7 @@ class Streams:
 
     def open(self, stream: Stream, outlet: Outlet) -> None:
         """Begin to write to a stream that was admitted; the oldest of a player with too many ends."""
-        if self._opening.pop(stream, None) is None or self._stopping:
-            outlet.end(_retry())
-            return
+        del self._opening[stream]
         self._open[stream] = None
         self._boards.add(stream)
         self._rounds.add(stream)
@@ -239,6 +238,10 @@ class OpenedStream(NamedTuple):
     def lost(self, *, unread: bool) -> None:
         """The connection is lost, cut perhaps because the client did not read; there may be no outlet yet."""
         self.streams.lost(self.stream, unread=unread)
+
+
+def _unavailable() -> Unavailable:
+    return Unavailable(randint(*RETRY_SECONDS))  # noqa: S311
 
 
 def _retry() -> bytes:

@@ -96,6 +96,11 @@ FIND = Query(
     """,  # noqa: S608
     row=BEGIN.row,
 )
+LIVE_SESSIONS = Query(
+    "admin_live_sessions",
+    f"SELECT digest FROM admin_sessions WHERE {_LIVE}",  # noqa: S608
+    row=bytes,
+)
 SESSIONS = Query(
     "admin_sessions",
     f"""
@@ -154,6 +159,11 @@ async def begin(
 ) -> AdminSession | None:
     """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
     return await statements.maybe(BEGIN, name, code, secret, client, user_agent)
+
+
+async def live_sessions(statements: Statements) -> list[bytes]:
+    """The digests of the cookies of all live sessions."""
+    return await statements.many(LIVE_SESSIONS)
 
 
 async def find(statements: Statements, secret: bytes) -> AdminSession | None:

@@ -9,6 +9,7 @@ from twisted.internet.threads import deferToThread
 from solisync.errors import FatalError, SettingsError
 from solisync.rules.console import host_of, is_loopback
 from solisync.settings.settings import ServingSettings
+from solisync.storage import admins
 from tests.harness.console import SITE, Console, table
 from tests.harness.constants import SECRET
 from tests.harness.error_codes import table as players_table
@@ -38,6 +39,24 @@ async def test_without_a_session_nothing_is_served(console, server):
             answer = await console.ask(method, path, b"{}" if route.body else None, SITE | headers, cookie=cookie)
             assert answer.status == 401, (method, path, cookie, headers)
     assert (await console.ask("GET", "/me", cookie=good)).status == 200
+
+
+async def test_a_wrong_cookie_asks_for_no_session(console, monkeypatch):
+    """Only a cookie of a session that is live, as far as the process knows, takes a connection to the database."""
+    await console.sign_in()
+    assert (await console.ask("GET", "/me")).status == 200
+    found, find = [], admins.find
+
+    async def finding(statements, secret):
+        found.append(secret)
+        return await find(statements, secret)
+
+    monkeypatch.setattr(admins, "find", finding)
+    for _ in range(10):
+        assert (await console.ask("GET", "/me", cookie="solisync-admin=wrong")).status == 401
+    assert found == []
+    assert (await console.ask("GET", "/me")).status == 200
+    assert len(found) == 1
 
 
 async def test_pages_of_other_origins_do_nothing(console):

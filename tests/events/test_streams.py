@@ -11,6 +11,7 @@ from solisync.events import rounds
 from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
 from solisync.events.stream import EncodedEvent
 from solisync.rules.events import BoardEvent
+from solisync.storage import streams as stored_streams
 from tests.harness.concurrency import until
 from tests.harness.event_streams import won
 from tests.harness.http_requests import new_address
@@ -132,6 +133,16 @@ async def test_one_address_has_a_tenth_of_the_streams(service, listen):
     others[0].transport.abortConnection()
     await until(others[0].transport.reactor, lambda: len(streams(server)) == 9)
     assert (await listen(server, ann)).status == 200
+
+
+async def test_a_stream_too_many_asks_the_database_nothing(server, monkeypatch):
+    """It is refused before it would wait for a connection."""
+    ann = await server.player()
+    asked = []
+    monkeypatch.setattr(streams(server), "most", 0)
+    monkeypatch.setattr(stored_streams, "start", lambda *arguments: asked.append(arguments))
+    answer = await server.ask("GET", "/api/events", bearer=ann.tokens.access_token)
+    assert (answer.status, asked) == (503, [])
 
 
 async def test_streams_can_be_switched_off(service):

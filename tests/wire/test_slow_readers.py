@@ -102,7 +102,7 @@ def test_pipelined_answers_wait_for_the_reader(bench):
 
 
 def test_a_client_for_whom_nothing_waits_gives_up_nothing(bench):
-    """When memory is short, a client that has yet to take a small answer keeps its connection; the next one gives up."""
+    """When memory is short, a client that has yet to take a small answer keeps its connection."""
     bench.connections.unread.most = 2 * len(Pages.big)
     clients = [bench.connect() for _ in range(4)]
     for path, (channel, transport) in zip((b"/now", b"/big", b"/big", b"/big"), clients, strict=True):

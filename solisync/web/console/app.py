@@ -1,5 +1,6 @@
 """Who sends a request to the console's listener: docs/console.md "Who gets in"."""
 
+from functools import partial
 from typing import Any
 
 from twisted.python.failure import Failure
@@ -21,6 +22,7 @@ from ..wire.refusal import Refusal
 from ..wire.reply import Reply
 from ..wire.request import Request
 from .late_answers import LateAnswers
+from .live_secrets import LiveSecrets
 
 
 class AdminsApp(App):
@@ -34,6 +36,7 @@ class AdminsApp(App):
         super().__init__(routes, observer=None, **common)
         self._database = database
         self._hosts = hosts
+        self._sessions = LiveSecrets(partial(database.autocommit, admins.live_sessions), reactor=common["reactor"])
         self._late_answers = LateAnswers(reactor=common["reactor"])
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
@@ -83,10 +86,14 @@ class AdminsApp(App):
         return request.caller.bucket
 
     async def _authenticate(self, request: Request) -> str:
-        secret = request.admin_cookie.token
-        if secret is None or request.fields(b"authorization"):
+        token = request.admin_cookie.token
+        if token is None or request.fields(b"authorization"):
             raise Unauthorized
-        request.admin = await self._database.autocommit(admins.find, digest(secret))
+        secret = digest(token)
+        if not await self._sessions.knows(secret):
+            raise Unauthorized
+        request.admin = await self._database.autocommit(admins.find, secret)
         if request.admin is None:
+            self._sessions.forget(secret)
             raise Unauthorized
         return request.admin.admin

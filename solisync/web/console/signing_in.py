@@ -18,7 +18,7 @@ from ...rules.ids import canonical_uuid
 from ...rules.shapes import Ok
 from ...storage import admins
 from ..wire.reply import Reply
-from .live_codes import LiveCodes
+from .live_secrets import LiveSecrets
 from .route import delete, get, post
 
 REFUSED_SECONDS = 1.0  # between a wrong code and its answer
@@ -37,7 +37,7 @@ class SigningIn:
     def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
         self._database = database
         self._reactor = reactor
-        self._codes = LiveCodes(partial(database.autocommit, admins.live_codes), reactor=reactor)
+        self._codes = LiveSecrets(partial(database.autocommit, admins.live_codes), reactor=reactor)
         self._refused: Counter[str] = Counter()
 
     @post(
@@ -52,11 +52,14 @@ class SigningIn:
     async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
         """Spend a code for a session."""
         began = self._reactor.seconds()
-        code = digest(read_code(body.code, CODE_DIGITS) or "")  # no code has the digest of the empty text
-        if await self._codes.take(body.name, code):
+        code = body.name, digest(read_code(body.code, CODE_DIGITS) or "")  # no code has the digest of the empty text
+        if await self._codes.knows(code):
+            self._codes.forget(
+                code
+            )  # so that a code which is sent again and again costs one statement for each loading
             secret = new_session_secret()
             session = await self._database.autocommit(
-                admins.begin, body.name, code, secret=digest(secret), client=address, user_agent=user_agent
+                admins.begin, *code, secret=digest(secret), client=address, user_agent=user_agent
             )
             if session is not None:
                 audit("admin signed in", reason=session.admin)
