@@ -172,6 +172,7 @@ async def test_settings_are_shown_without_secrets(console, server, ann):
     settings = {each["variable"]: each for each in (await console.get("/service/settings"))["settings"]}
     assert settings["JWT_SECRET"] == {"variable": "JWT_SECRET", "set": True, "value": None}
     assert settings["JWT_SECRET_PREVIOUS"]["set"] is False
+    assert settings["SOLISYNC_CORS_ORIGINS"] == {"variable": "SOLISYNC_CORS_ORIGINS", "set": False, "value": None}
     assert settings["SOLISYNC_PAGES"]["value"] == "on"
     assert "dbname=" in settings["DATABASE_URL"]["value"]
     assert "user=" not in settings["DATABASE_URL"]["value"]

@@ -1,5 +1,6 @@
 """Routes that show what is wrong with the service, and how it is set (docs/console.md "The interface")."""
 
+from collections.abc import Sized
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -61,6 +62,6 @@ class Inspections:
 
 
 def _shown(row: Setting, value: Any) -> SettingValue:
-    if value is None or row.show is None:
-        return SettingValue(row.variable, value is not None, None)
-    return SettingValue(row.variable, True, row.show(value))
+    if value is None or (isinstance(value, Sized) and len(value) == 0):
+        return SettingValue(row.variable, False, None)
+    return SettingValue(row.variable, True, row.show(value) if row.show else None)
