@@ -23,8 +23,11 @@ const REASONS = {
 /** Text of a player, which can't change the direction of what is around it. @param {string | null | undefined} text */
 export const bdi = (text) => h("bdi", {}, text ?? "–");
 
+/** A name; in a table it ends in an ellipsis if it is long, and its title has all of it. @param {string | null | undefined} text */
+export const nameOf = (text) => h("bdi", { class: "name", title: text }, text ?? "–");
+
 /** A player by name. @param {string} id @param {string} name */
-export const playerLink = (id, name) => h("a", { href: `/players/${id}` }, bdi(name));
+export const playerLink = (id, name) => h("a", { href: `/players/${id}` }, nameOf(name));
 
 /** @param {string} id @param {string} [text] */
 export const replayLink = (id, text = id.slice(0, 8)) => h("a", { href: `/replays/${id}` }, text);

@@ -2,7 +2,7 @@
 /** The overview: what waits, how much there is, and the newest of everything. */
 
 import { read } from "./api.js";
-import { bdi, factList, keep, level, playerLink, replayLink, section, when } from "./console.js";
+import { bdi, factList, keep, level, nameOf, playerLink, replayLink, section, when } from "./console.js";
 import { byId, fill, h, score } from "./page.js";
 
 const EVERY_SECONDS = 10;
@@ -35,17 +35,17 @@ async function findings() {
   const found = (await read("/service/findings")).findings;
   const open = found.filter((/** @type {any} */ each) => each.level !== "ok");
   if (!open.length) return [h("h2", {}, "Findings"), h("p", { class: "quiet" }, `All is well: ${found.length} checks.`)];
-  return [section("Findings", ["Level", "What", "Advice"], open.map((/** @type {any} */ each) => [level(each.level), `${each.subject}: ${each.text}`, each.advice]), "")];
+  return [section("Findings", ["Level", "What", "Advice"], open.map((/** @type {any} */ each) => [level(each.level), bdi(`${each.subject}: ${each.text}`), bdi(each.advice)]), "")];
 }
 
 /** @param {string} kind */
 const newest = async (kind) => (await read(`/review?kind=${kind}`));
 
 const PANELS = /** @type {[string, () => Promise<HTMLElement>][]} */ ([
-  ["names", async () => section("Newest names", ["Player", "Name", "When"], (await newest("names")).profiles.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), bdi(each.display_name), when(each.at)]), "No player has chosen a name lately.")],
+  ["names", async () => section("Newest names", ["Player", "Name", "When"], (await newest("names")).profiles.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at)]), "No player has chosen a name lately.")],
   ["players", async () => section("Newest players", ["Player", "From", "When"], (await newest("players")).players.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client, when(each.at)]), "Nobody has registered lately.")],
-  ["replays", async () => section("Newest replays", ["Replay", "Player", "Verdict", "Received"], (await newest("replays")).replays.slice(0, 8).map((/** @type {any} */ each) => [replayLink(each.id), bdi(each.username), each.verdict, when(each.received_at)]), "There are no replays yet.")],
-  ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, each.actor, each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "Nobody has done anything yet.")],
+  ["replays", async () => section("Newest replays", ["Replay", "Player", "Verdict", "Received"], (await newest("replays")).replays.slice(0, 8).map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), each.verdict, when(each.received_at)]), "There are no replays yet.")],
+  ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, nameOf(each.actor), each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "Nobody has done anything yet.")],
 ]);
 
 const health = h("section", { class: "panel", id: "findings" });

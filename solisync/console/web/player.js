@@ -2,7 +2,7 @@
 /** A player: who, what has happened, and what can be done. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, confirm, factList, ownId, pages, replayLink, section, show, when } from "./console.js";
+import { actButton, bdi, confirm, factList, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
 import { byId, counted, h, score } from "./page.js";
 
 const P = `/players/${ownId()}`;
@@ -60,7 +60,7 @@ const replayPages = () =>
 const historyPages = () =>
   pages("History", async (page) => {
     const { history, next } = await read(`${P}/history?${page}`);
-    return [[section("History", ["What", "When", "From, or by", "Why, and what has changed"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ?? each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "Nothing has been kept of what happened.")], next];
+    return [[section("History", ["What", "When", "From, or by", "Why, and what has changed"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ? nameOf(each.by) : each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "Nothing has been kept of what happened.")], next];
   });
 
 const again = show(async () => {
@@ -77,7 +77,7 @@ const again = show(async () => {
     ["On the leaderboard", player.on_leaderboard ? "yes" : "no"],
     ["Best score", player.best_score === null ? "–" : score(player.best_score)],
     ["Replays", `${score(player.replays)}, ${score(Math.ceil(player.replay_bytes / 1024))} KiB`],
-    ["Id", player.id],
+    ["Id", h("code", {}, player.id)],
   ]);
   const states = [
     player.suspended_since && h("p", { class: "refused" }, "Suspended ", when(player.suspended_since), player.suspended_until ? h("span", {}, ", until ", when(player.suspended_until)) : ", until lifted", player.suspension_message && h("span", {}, ": ", bdi(player.suspension_message))),

@@ -2,7 +2,7 @@
 /** Finding players, and suspending several. */
 
 import { read } from "./api.js";
-import { actButton, bdi, pages, playerLink, section, when } from "./console.js";
+import { actButton, nameOf, pages, playerLink, section, when } from "./console.js";
 import { byId, counted, h } from "./page.js";
 
 const WHERE = { name: "Beginning of the name, or id", part: "Part of the name", display_name: "Part of the display name", address: "Address" };
@@ -33,7 +33,7 @@ function shown({ players, visitors, next }) {
   };
   const rows = players.map((/** @type {any} */ each) => [
     playerLink(each.id, each.username),
-    bdi(each.display_name),
+    nameOf(each.display_name),
     when(each.created_at),
     each.suspended_since ? h("span", { class: "state" }, "suspended") : each.locked_since ? h("span", { class: "state" }, "locked") : "",
     h("input", { type: "checkbox", "aria-label": `Choose ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),

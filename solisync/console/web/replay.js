@@ -2,7 +2,7 @@
 /** A replay: its verdict, who else has played the same game, and what can be done. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, confirm, factList, ownId, playerLink, replayLink, section, show, when } from "./console.js";
+import { actButton, confirm, factList, nameOf, ownId, playerLink, replayLink, section, show, when } from "./console.js";
 import { h, words } from "./page.js";
 
 const R = `/replays/${ownId()}`;
@@ -18,10 +18,10 @@ const again = show(async () => {
     ["Moves", replay.moves],
     ["Mode", `${words(replay.mode)}, ${words(replay.draw_mode)}`],
     ["Seconds", replay.time_seconds],
-    ["Deal", replay.seed],
     ["Received", when(replay.received_at)],
     ["Checked", when(replay.checked_at)],
     ["Waits for", replay.queue],
+    ["Deal", replay.seed && h("code", {}, replay.seed)],
   ]);
   const plan = (/** @type {any} */ more) => ({ method: "POST", body: {}, ...more });
   const remove = plan({ title: "Delete this replay", text: "It is gone for good; a best on the leaderboard stays.", verb: "Delete", path: `${R}/delete`, danger: true });
@@ -37,6 +37,6 @@ const again = show(async () => {
       h("a", { class: "button", href: `${ROOT}${R}/body`, download: `${replay.id}.json` }, "Download"),
       h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = `/players/${replay.user_id}`)) }, "Delete …"),
     ),
-    section("The same game of others", ["Replay", "Player", "Received"], replay.same_game.map((/** @type {any} */ each) => [replayLink(each.replay_id), bdi(each.username), when(each.received_at)]), "No other player has a verified replay with the same moves."),
+    section("The same game of others", ["Replay", "Player", "Received"], replay.same_game.map((/** @type {any} */ each) => [replayLink(each.replay_id), nameOf(each.username), when(each.received_at)]), "No other player has a verified replay with the same moves."),
   ];
 });

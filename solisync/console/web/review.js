@@ -2,7 +2,7 @@
 /** What is new of what others see: names, avatars, players, entries that no replay proves. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, pages, playerLink, replayLink, section, when } from "./console.js";
+import { actButton, nameOf, pages, playerLink, replayLink, section, when } from "./console.js";
 import { byId, h, score } from "./page.js";
 
 const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproved bests" };
@@ -23,11 +23,11 @@ function shown({ profiles, players, entries }) {
     case "avatars":
       return [profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}`, loading: "lazy" }), playerLink(each.id, each.username), remove(each)))) : h("p", { class: "quiet" }, "Nobody has uploaded an avatar lately.")];
     case "players":
-      return [section("New players", ["Player", "From", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), bdi(each.display_name), when(each.at)]), "Nobody has registered lately.")];
+      return [section("New players", ["Player", "From", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), nameOf(each.display_name), when(each.at)]), "Nobody has registered lately.")];
     case "entries":
-      return [section("Bests that no replay proves", ["Player", "Display name", "Score", "Since", "Replay that claims it"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, bdi(each.username)), bdi(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Every best among the first hundred is proved by a replay.")];
+      return [section("Bests that no replay proves", ["Player", "Display name", "Score", "Since", "Replay that claims it"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, nameOf(each.username)), nameOf(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Every best among the first hundred is proved by a replay.")];
     default:
-      return [section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), bdi(each.display_name), when(each.at), rename(each)]), "No player has chosen a name lately.")];
+      return [section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at), rename(each)]), "No player has chosen a name lately.")];
   }
 }
 
