@@ -167,6 +167,19 @@ def test_a_player_is_found_from_any_page(console, running):
     assert page.evaluate("document.activeElement.id") == "q"
 
 
+@pytest.mark.parametrize("options", [{"scheme": "light"}, {"scheme": "dark"}, {"forced_colors": "active"}])
+@pytest.mark.parametrize("path", ["/review?kind=avatars", "/replays?verdict=refuted"])
+def test_the_current_tab_looks_different(console, running, path, options):
+    """By its background; in forced colours, which have no backgrounds of pages, by a frame."""
+    page = sign_in(console(**options), running.dsn, path)
+    look = "tab => { const style = getComputedStyle(tab); return [style.backgroundColor, style.outlineStyle]; }"
+    tabs = page.locator("#place nav .button")
+    looks = {(tab.get_attribute("aria-current"), *tab.evaluate(look)) for tab in tabs.all()}
+    (current,) = [look for current, *look in looks if current]
+    (other,) = [look for current, *look in looks if not current]
+    assert current != other
+
+
 def test_a_verified_game_is_watched(console, running, site):
     """The player of the players' pages shows it, with all moves; axe has nothing to say of it."""
     player = Game(site, "bob")
