@@ -32,6 +32,12 @@ def test_what_succeeds_is_seen_for_a_while(ann):
     assert page.text_content("#said").strip() == "Your password has changed."
 
 
+def test_a_player_without_games_is_sent_to_play(ann):
+    """In the account, of progress and of games, in words that do not ask to sign in here again."""
+    page = ann.open("/account")
+    assert page.locator("#standing a[href='/play'], #games a[href='/play']").count() == 2
+
+
 def test_a_wrong_password_is_told_by_where_it_is_wrong(visit, ann):
     """Signing in, changing it, and deleting the account."""
     page = ann.open("/account")

@@ -75,7 +75,7 @@ export async function loadGames(further) {
     const rows = [...before, ...page.replays.map(gameRow)];
     const heads = ["Score", "Time", "Game", "Check", "Played", "Public", "Delete"];
     place.replaceChildren(rows.length ? table("The newest first", heads, rows)
-      : h("p", { class: "quiet" }, "No games yet. Sign in inside the game to upload every win."));
+      : h("p", { class: "quiet" }, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game that you have signed in to, and every win is uploaded."));
     byId("more-place").hidden = !next;
   });
 }
