@@ -59,6 +59,28 @@ def test_names_stay_text_in_what_is_offered(console, running, site, username):
     assert page.text_content("#place a bdi") == username
 
 
+def test_names_of_what_every_object_has_are_names(console, running, site):
+    """Players with such names are found, listed, opened and acted upon."""
+    names = ("__proto__", "constructor", "toString", "valueOf")
+    page = sign_in(console(), running.dsn)
+    for name in names:
+        player = Game(site, name)
+        player.seen_as(name)
+        player.upload(game(3))
+        page.goto("/players")
+        page.fill("#q", name)
+        page.press("#q", "Enter")
+        page.wait_for_selector(f"#title bdi:has-text('{name}')")
+        choose(page, "Change the username …", "name", username=f"{name}1")
+        page.wait_for_selector(f"#title bdi:has-text('{name}1')")
+        page.click("#undo button")
+        page.wait_for_selector("#undo", state="detached")
+    for path in ("/", "/replays", "/acts"):
+        page.goto(path)
+        for name in names:
+            page.wait_for_selector(f"td:has-text('{name}'), th:has-text('{name}')")
+
+
 def test_all_can_be_read_at_400_percent(console, running):
     """Every page fits into 320 x 256, the dialog of an act scrolls, and axe has nothing to say of them."""
     judge, visitor = Judge(), console()
