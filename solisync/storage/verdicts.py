@@ -14,7 +14,10 @@ from .rows import converted
 
 @dataclass(frozen=True, slots=True)
 class CheckedReplay:
-    """A replay with its verdict; `queue` is that in which it waits, "literal" or "search", or None."""
+    """A replay with its verdict; `queue` is that in which it waits, "literal" or "search", or None.
+
+    `held`: an operator keeps it unlisted. The replays of a suspended player are not `listed` either.
+    """
 
     id: str
     username: str
@@ -27,6 +30,8 @@ class CheckedReplay:
     final_score: str
     time_seconds: str
     recorded_at: str
+    listed: bool
+    held: bool
     status: str
     reason: str | None
     ruleset: str | None
@@ -105,11 +110,13 @@ SHOW = Query(
     "admin_replay",
     f"""
     SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
-        {RECORDED_AT}, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine,
-        undo_places, CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
+        {RECORDED_AT}, unlisted IS NULL AND suspensions.user_id IS NULL AS listed, coalesce(held, false) AS held,
+        coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine, undo_places,
+        CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
     FROM replays JOIN users ON users.id = replays.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
+    LEFT JOIN suspensions ON suspensions.user_id = replays.user_id
     WHERE replays.id = $1::uuid
     """,  # noqa: S608
     prepared=False,

@@ -180,6 +180,27 @@ def test_the_current_tab_looks_different(console, running, path, options):
     assert current != other
 
 
+def test_a_replay_has_the_act_that_fits_its_state(console, running, site):
+    """One that is listed can be taken off the lists, a hidden one be held, and one that is held be listed again."""
+    replay_id = Game(site, "bob").upload(game(3))
+    page = sign_in(console(), running.dsn, f"/replays/{replay_id}")
+
+    def offered():
+        return [page.locator(f"button:has-text('{verb} …')").count() for verb in ("Unlist", "Hold", "List again")]
+
+    assert offered() == [1, 0, 0]
+    choose(page, "Unlist …", "cheating")
+    page.wait_for_selector("dd:has-text('held')")
+    assert offered() == [0, 0, 1]
+    choose(page, "List again …", "cheating")
+    page.wait_for_selector("dd:has-text('listed')")
+    assert offered() == [1, 0, 0]
+    run_sql(running.dsn, "INSERT INTO suspensions SELECT user_id, now(), NULL, NULL, false FROM replays")
+    page.reload()
+    page.wait_for_selector("dd:has-text('hidden')")
+    assert offered() == [0, 1, 0]
+
+
 def test_a_verified_game_is_watched(console, running, site):
     """The player of the players' pages shows it, with all moves; axe has nothing to say of it."""
     player = Game(site, "bob")

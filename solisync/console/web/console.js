@@ -32,6 +32,9 @@ export const playerLink = (id, name) => h("a", { href: `/players/${id}` }, nameO
 /** @param {string} id @param {string} [text] */
 export const replayLink = (id, text = id.slice(0, 8)) => h("a", { href: `/replays/${id}` }, text);
 
+/** Whether a replay is in lists. @param {{held: boolean, listed: boolean}} replay @returns {string} */
+export const listing = ({ held, listed }) => (held ? "held" : listed ? "listed" : "hidden");
+
 /** A moment, or a dash. @param {string | null | undefined} time */
 export const when = (time) => (time ? ago(time) : "–");
 

@@ -2,7 +2,7 @@
 /** A player: who, what has happened, and what can be done. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, confirm, factList, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
+import { actButton, bdi, confirm, factList, listing, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
 import { byId, counted, h, score } from "./page.js";
 
 const P = `/players/${ownId()}`;
@@ -53,7 +53,7 @@ function acts(player, again) {
 const replayPages = () =>
   pages("Replays", async (page) => {
     const { replays, next } = await read(`${P}/replays?${page}`);
-    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Lists"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, each.held ? "held" : each.listed ? "listed" : "hidden"]), "The player has no replays.")], next];
+    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Lists"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, listing(each)]), "The player has no replays.")], next];
   });
 
 /** Events and acts, page by page. */

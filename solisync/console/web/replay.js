@@ -2,7 +2,7 @@
 /** A replay: its verdict, who else has played the same game, and what can be done. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, confirm, factList, nameOf, ownId, playerLink, replayLink, section, show, when } from "./console.js";
+import { actButton, confirm, factList, listing, nameOf, ownId, playerLink, replayLink, section, show, when } from "./console.js";
 import { h, words } from "./page.js";
 
 const R = `/replays/${ownId()}`;
@@ -18,6 +18,7 @@ const again = show(async () => {
     ["Moves", replay.moves],
     ["Mode", `${words(replay.mode)}, ${words(replay.draw_mode)}`],
     ["Seconds", replay.time_seconds],
+    ["Lists", listing(replay)],
     ["Received", when(replay.received_at)],
     ["Checked", when(replay.checked_at)],
     ["Waits for", replay.queue],
@@ -25,13 +26,14 @@ const again = show(async () => {
   ]);
   const plan = (/** @type {any} */ more) => ({ method: "POST", body: {}, ...more });
   const remove = plan({ title: "Delete this replay", text: "It is gone for good; a best on the leaderboard stays.", verb: "Delete", path: `${R}/delete`, danger: true });
+  const hold = plan({ title: replay.listed ? "Take this replay off the lists" : "Keep this replay off the lists", text: "The player can’t list it again. It stays under its own link.", verb: replay.listed ? "Unlist" : "Hold", method: "PUT", path: `${R}/listed`, body: { listed: false }, undo: { listed: true } });
+  const release = plan({ title: "Hold this replay no longer", text: "It is listed again, unless the player has hidden it or is suspended.", verb: "List again", method: "PUT", path: `${R}/listed`, body: { listed: true }, undo: { listed: false } });
   return [
     facts,
     h(
       "div",
       { class: "acts" },
-      actButton(plan({ title: "Take this replay off the lists", text: "The player can’t list it again. It stays under its own link.", verb: "Unlist", method: "PUT", path: `${R}/listed`, body: { listed: false }, undo: { listed: true } }), again),
-      actButton(plan({ title: "List this replay again", text: "If an operator has held it.", verb: "List again", method: "PUT", path: `${R}/listed`, body: { listed: true }, undo: { listed: false } }), again),
+      actButton(replay.held ? release : hold, again),
       actButton(plan({ title: "Check this replay again", text: "Before all others; the old verdict stays until then.", verb: "Check again", path: `${R}/check`, body: { again: true }, reason: "cheating" }), again),
       replay.status === "verified" && h("a", { class: "button", href: `/replays/${replay.id}/watch` }, "Watch"),
       h("a", { class: "button", href: `${ROOT}${R}/body`, download: `${replay.id}.json` }, "Download"),

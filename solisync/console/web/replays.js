@@ -2,7 +2,7 @@
 /** The newest replays. */
 
 import { read } from "./api.js";
-import { nameOf, pages, replayLink, section, when } from "./console.js";
+import { listing, nameOf, pages, replayLink, section, when } from "./console.js";
 import { byId, h, words } from "./page.js";
 
 const VERDICTS = ["pending", "verified", "refuted", "undecided", "unreadable"];
@@ -12,7 +12,7 @@ const filters = h("nav", { "aria-label": "Which replays" }, h("a", { class: "but
 
 const list = pages("Replays", async (page) => {
   const { replays, next } = await read(`/replays?${asked}${page}`);
-  const rows = replays.map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), words(each.mode), each.final_score, each.verdict, each.held ? "held" : each.listed ? "listed" : "hidden", when(each.received_at)]);
+  const rows = replays.map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), words(each.mode), each.final_score, each.verdict, listing(each), when(each.received_at)]);
   const none = next ? "None among these 4,000 replays; there are older ones." : "There are no such replays.";
   return [[section("Replays", ["Replay", "Player", "Mode", "Score", "Verdict", "Lists", "Received"], rows, none)], next];
 });

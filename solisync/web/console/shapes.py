@@ -104,6 +104,8 @@ class ReplayFacts(Struct, frozen=True, kw_only=True):
     final_score: str
     time_seconds: str
     recorded_at: str
+    listed: bool
+    held: bool
     status: str
     reason: str | None
     ruleset: str | None
