@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-scale bench-live bench-console bench-instructions release-check release-dump lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-console bench-instructions release-check release-dump lint format smoke clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -71,14 +71,11 @@ test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or s
 soak: venv  ## run the service at half of its capacity for 30 minutes (MINUTES=… for another time), and report what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
-bench: benchable  ## measure the speed of every route, and compare it with the limit and with FastAPI (OPTIONS='--only me push …')
+bench: benchable  ## measure the speed of every route, and compare five with FastAPI (OPTIONS='--only me push …')
 	$(BIN)/python -m bench $(OPTIONS)
 
 bench-growth: benchable  ## measure what a million players cost each route, compared with a thousand
 	$(BIN)/python -m bench.growth $(OPTIONS)
-
-bench-scale: benchable  ## measure the constants of docs/scaling.md
-	$(BIN)/python -m bench.scale $(OPTIONS)
 
 bench-live: benchable  ## measure 10,000 streams of live events, and what they cost others (OPTIONS='--streams 1000 …')
 	$(BIN)/python -m bench.live $(OPTIONS)

@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench`, `make bench-growth` and `make bench-instructions`; docs/performance.md explains them."""
+"""Benchmarks: `make bench` and the targets whose names begin with `bench-`; docs/performance.md explains them."""

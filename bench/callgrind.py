@@ -6,13 +6,13 @@ arrives before the service sleeps: a slow service would often find the answer at
 which it never does at its real speed.
 """
 
-import re
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPResponse
 from typing import Any
 
 from .processes import is_running
@@ -42,25 +42,20 @@ class Callgrind:
         )
         proxy.client = self._server.pid
         self._crowd = Crowd(stage.world)
-        connection = socket.create_connection(("127.0.0.1", self._server.port), timeout=ANSWER_SECONDS)
-        self._stream = stage.enter_context(connection.makefile("rwb"))
+        address = "127.0.0.1", self._server.port
+        self._connection = stage.enter_context(socket.create_connection(address, timeout=ANSWER_SECONDS))
 
     def request(self, route: str) -> None:
         """Send a request of the workload `route` and read its answer. Raises SystemExit unless the status is 200."""
         exchange = WORKLOADS[route](self._crowd)
         while is_running(self._server.pid):
             time.sleep(POLL_SECONDS)
-        self._stream.write(next(exchange))
-        self._stream.flush()
-        head = b""
-        while not head.endswith(b"\r\n\r\n"):
-            if not (line := self._stream.readline()):
-                raise SystemExit(f"{route} fails: the service has closed the connection")
-            head += line
-        length = re.search(rb"^content-length: (\d+)", head, re.IGNORECASE | re.MULTILINE)
-        body = self._stream.read(int(length[1])) if length else b""
-        if not head.startswith(b"HTTP/1.1 200 ") or length is None:
-            raise SystemExit(f"{route} fails: {(head + body).decode()}")
+        self._connection.sendall(next(exchange))
+        answer = HTTPResponse(self._connection)
+        answer.begin()
+        body = answer.read()
+        if answer.status != 200:
+            raise SystemExit(f"{route} fails: {answer.status} {body.decode()}")
         with suppress(StopIteration):
             exchange.send(body)
 

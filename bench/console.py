@@ -19,11 +19,11 @@ import psycopg2
 from solisync.rules.codes import digest
 
 from .cells import Cell, Figures, Turn, load_cell
+from .generator import connect
 from .pairs import Pairs, Plan, compare
 from .processes import free_port
 from .report import say
 from .stage import Stage
-from .streams import Connection, connection
 from .world import World
 
 ASKERS = 50
@@ -54,12 +54,12 @@ class Askers(threading.Thread):
         while True:
             while not self.asking.is_set():
                 await asyncio.sleep(0.05)
-            asker: Connection = await connection(self._port)
+            asker = await connect(self._port)
             while self.asking.is_set():
                 answer = (await asker.ask(head.encode())).decode().lower()
                 self.statuses[answer[9:12]] += 1
                 await asyncio.sleep(float(answer.partition("retry-after: ")[2].partition("\r\n")[0] or PAUSE_SECONDS))
-            asker.leave()
+            asker.close()
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each turn is measured")
     arguments = parser.parse_args()
     with Stage(World(players=arguments.players, document_bytes=1_000, replays=1, replay_bytes=1_000)) as stage:
-        stage.open(workers=1)
+        stage.open()
         port = free_port()
         server = stage.solisync(SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
         askers = Askers(port, sign_in(stage.dsn))

@@ -1,7 +1,7 @@
 """The load generator, in a process of its own: `python -m bench.generator WORLD`, where WORLD is JSON.
 
-It reads commands from standard input and answers each with a JSON object on a line. It runs on uvloop and looks only at
-the status and the length of an answer, so it needs a small part of a core where a service needs a whole one.
+It reads commands from standard input and answers each with JSON on a line. It runs on uvloop and looks only at the
+status and the length of an answer, so it needs a small part of a core where a service needs a whole one.
 
 A load is measured in turns, between which its connections stay open. A turn begins and ends without an outstanding
 request, and counts everything between, so each answer and its CPU time belong to exactly one turn.
@@ -9,7 +9,6 @@ request, and counts everything between, so each answer and its CPU time belong t
 
 import asyncio
 import json
-import math
 import os
 import re
 import sys
@@ -22,7 +21,7 @@ from typing import Any
 import uvloop
 
 from .processes import cpu_seconds, used_between
-from .workloads import WORKLOADS, Crowd, Exchange
+from .workloads import WORKLOADS, Crowd
 from .world import World
 
 WARM_UP_SECONDS = 0.3
@@ -30,123 +29,96 @@ LATEST_SECONDS = 30.0  # a turn ends at the latest so long after its time
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
 
+class Connection(asyncio.Protocol):
+    """A keep-alive connection, for one request after the other."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+
+    def ask(self, request: bytes) -> asyncio.Future[bytes]:
+        """Send a request; the future has head and body of its answer, or nothing if the connection ends before."""
+        self._answer = asyncio.get_running_loop().create_future()
+        if self._transport.is_closing():
+            self._answer.set_result(b"")
+        self._transport.write(request)
+        return self._answer
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        end = self._buffer.find(b"\r\n\r\n")
+        if end >= 0 and (length := _LENGTH.search(self._buffer, 0, end)):
+            if len(self._buffer) < end + 4 + int(length[1]):
+                return
+            answer, self._buffer = self._buffer, b""
+            self._answer.set_result(answer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._answer.done():
+            self._answer.set_result(b"")
+
+
+async def connect(port: int) -> Connection:
+    """Open a connection to this port."""
+    _, made = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
+    return made
+
+
 class Load:
-    """One workload against one port, over a number of connections; each sends its next request after an answer."""
+    """One workload over open connections; each sends its next request `pause` seconds after an answer."""
 
-    def __init__(self, crowd: Crowd, *, route: str, port: int, connections: int, prefix: str = "") -> None:
-        self.workload = WORKLOADS[route]
-        self.crowd = crowd
-        self._port = port
-        self._count = connections
-        self._prefix = prefix.encode()  # of all paths
-        self._connections: list[Connection] = []
-        self._latencies: list[float] = []
-        self._statuses: Counter[str] = Counter()
-        self._until = self._most = 0.0
+    def __init__(self, crowd: Crowd, route: str, connections: list[Connection], pause: float) -> None:
+        self._crowd = crowd
+        self._workload = WORKLOADS[route]
+        self._connections = connections
+        self._pause = pause
 
-    async def open(self) -> None:
-        """Open the connections, and send requests for a moment that doesn't count."""
-        loop = asyncio.get_running_loop()
-        for _ in range(self._count):
-            _, connection = await loop.create_connection(lambda: Connection(self), "127.0.0.1", self._port)
-            self._connections.append(connection)
-        await self.turn(WARM_UP_SECONDS)
+    async def turn(self, seconds: float) -> dict[str, Any]:
+        """Send requests for `seconds`, and wait for the outstanding answers.
 
-    async def turn(self, seconds: float, most: float = math.inf) -> dict[str, Any]:
-        """Send requests for `seconds`, or until `most` were answered, and wait for the outstanding answers.
-
-        Returns the count, the rate in answers a second, latencies in milliseconds, and the statuses.
+        Returns the count, the rate in answers of status 200 a second, latencies in milliseconds, and the statuses.
         """
-        self._latencies, self._statuses = [], Counter()
+        taken: list[float] = []
+        statuses: Counter[str] = Counter()
         began = perf_counter()
-        self._until, self._most = began + seconds, most
-        async with asyncio.timeout(seconds + LATEST_SECONDS if math.isfinite(seconds) else None):
-            await asyncio.gather(*(connection.start() for connection in self._connections))
-        latencies = sorted(self._latencies) or [math.nan]
+
+        async def ask(connection: Connection) -> None:
+            while (sent := perf_counter()) < began + seconds:
+                exchange = self._workload(self._crowd)
+                answer = await connection.ask(next(exchange))
+                taken.append(perf_counter() - sent)
+                statuses[answer[9:12].decode() or "lost"] += 1
+                if not answer:
+                    return
+                with suppress(StopIteration):
+                    exchange.send(answer.partition(b"\r\n\r\n")[2])
+                if self._pause:
+                    await asyncio.sleep(self._pause)
+
+        async with asyncio.timeout(seconds + LATEST_SECONDS):
+            await asyncio.gather(*map(ask, self._connections))
+        elapsed = perf_counter() - began
+        taken.sort()
         return {
-            "count": len(self._latencies),
-            "rate": len(self._latencies) / (perf_counter() - began),
-            "p50": latencies[len(latencies) // 2] * 1000,
-            "p99": latencies[len(latencies) * 99 // 100] * 1000,
-            "statuses": dict(self._statuses),
+            "count": len(taken),
+            "rate": statuses["200"] / elapsed,
+            "p50": taken[len(taken) // 2] * 1000,
+            "p99": taken[len(taken) * 99 // 100] * 1000,
+            "statuses": dict(statuses),
+            "seconds": elapsed,
         }
 
     def close(self) -> None:
         """Close the connections."""
         for connection in self._connections:
             connection.close()
-
-    def answered(self, status: str, began: float) -> bool:
-        """Count the answer to a request that was sent at `began`; returns whether to send another one."""
-        now = perf_counter()
-        self._latencies.append(now - began)
-        self._statuses[status] += 1
-        return now < self._until and len(self._latencies) < self._most
-
-    def exchange(self) -> Exchange:
-        """Start the next exchange of the workload."""
-        exchange = self.workload(self.crowd)
-        return self._below_prefix(exchange) if self._prefix else exchange
-
-    def _below_prefix(self, exchange: Exchange) -> Exchange:
-        answer = yield next(exchange).replace(b" /", b" " + self._prefix + b"/", 1)
-        with suppress(StopIteration):
-            exchange.send(answer)
-
-
-class Connection(asyncio.Protocol):
-    """A keep-alive connection that sends a request, waits for the answer, and sends the next request."""
-
-    def __init__(self, load: Load) -> None:
-        self._load = load
-        self._buffer = b""
-        self._idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._idle.set_result(None)
-        self._began = 0.0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = transport
-
-    def start(self) -> asyncio.Future[None]:
-        """Begin a turn; the future fires when the last answer of the turn has come."""
-        self._idle = asyncio.get_running_loop().create_future()
-        if self._transport.is_closing():
-            self.connection_lost(None)
-        else:
-            self._ask()
-        return self._idle
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._transport.close()
-
-    def _ask(self) -> None:
-        self._exchange = self._load.exchange()
-        request = next(self._exchange)
-        self._began = perf_counter()
-        self._transport.write(request)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        end = self._buffer.find(b"\r\n\r\n")
-        if end < 0:
-            return
-        length = _LENGTH.search(self._buffer, 0, end)
-        if len(self._buffer) < end + 4 + int(length[1]) if length else not self._buffer.endswith(b"\r\n0\r\n\r\n"):
-            return
-        answer, self._buffer = self._buffer, b""
-        again = self._load.answered(answer[9:12].decode(), self._began)
-        with suppress(StopIteration):
-            self._exchange.send(answer[end + 4 :])
-        if again:
-            self._ask()
-        else:
-            self._idle.set_result(None)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if not self._idle.done():
-            self._load.answered("lost", self._began)
-            self._idle.set_result(None)
 
 
 class Loads:
@@ -156,34 +128,28 @@ class Loads:
         self._crowd = crowd
         self._open: list[Load] = []
 
-    async def open(self, loads: list[dict[str, Any]]) -> list[int]:
-        """Open loads; returns their numbers."""
-        first = len(self._open)
-        for load in loads:
-            self._open.append(Load(self._crowd, **load))
-            await self._open[-1].open()
-        return list(range(first, len(self._open)))
+    async def open(self, route: str, port: int, connections: int, pause: float = 0.0) -> int:
+        """Open a load, and send requests for a moment that doesn't count; returns its number."""
+        load = Load(self._crowd, route, [await connect(port) for _ in range(connections)], pause)
+        await load.turn(WARM_UP_SECONDS)
+        self._open.append(load)
+        return len(self._open) - 1
 
-    async def turn(
-        self, numbers: list[int], seconds: float, most: float, groups: dict[str, list[int]]
-    ) -> dict[str, Any]:
-        """Measure a turn of loads that run at the same time.
+    async def turn(self, number: int, seconds: float, groups: dict[str, list[int]]) -> dict[str, Any]:
+        """Measure a turn of a load.
 
-        Returns what each load measured, the seconds that passed, and the seconds of CPU time that this process and each
-        of the `groups` of processes used meanwhile.
+        Returns what it measured, and the seconds of CPU time that this process and each of the `groups` of processes
+        used meanwhile.
         """
         measured = {**groups, "generator": [os.getpid()]}
         before = {name: cpu_seconds(pids) for name, pids in measured.items()}
-        began = perf_counter()
-        results = await asyncio.gather(*(self._open[number].turn(seconds, most) for number in numbers))
-        elapsed = perf_counter() - began
+        turn = await self._open[number].turn(seconds)
         used = {name: used_between(before[name], cpu_seconds(pids)) for name, pids in measured.items()}
-        return {"seconds": elapsed, "used": used, "loads": results}
+        return turn | {"used": used}
 
-    async def close(self, numbers: list[int]) -> None:
-        """Close the connections of loads."""
-        for number in numbers:
-            self._open[number].close()
+    async def close(self, number: int) -> None:
+        """Close the connections of a load."""
+        self._open[number].close()
 
 
 async def main(read: Callable[[], str] = sys.stdin.readline) -> None:

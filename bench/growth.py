@@ -4,12 +4,10 @@ import argparse
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import report
 from .cells import Cell, load_cell
-from .comparisons import SHORT
-from .pairs import compare
+from .pairs import SHORT
 from .processes import memory_mib
-from .report import Result, Rows, say
+from .report import Report, say
 from .stage import Stage
 from .workloads import WORKLOADS
 from .world import World
@@ -28,9 +26,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=Path(".dev/bench-growth.json"), help="where the figures go")
     arguments = parser.parse_args()
     country = World(players=arguments.players, document_bytes=500, replays=arguments.replays, replay_bytes=1_000)
-    other: dict[str, float] = {}
-    rows = Rows()
-    results: list[Result] = []
+    report = Report()
     cells: list[list[Cell]] = []
     services = {}
     with ExitStack() as stack:
@@ -38,19 +34,16 @@ def main() -> None:
             name = f"{world.players} players"
             say(f"loading {name}")
             stage = stack.enter_context(Stage(world))
-            services[name] = service = stage.open(workers=1)
-            other[f"seconds to load {name}"] = stage.load_seconds
+            services[name] = service = stage.open()
+            report.other[f"seconds to load {name}"] = stage.load_seconds
             generator = stage.generator()
             cells.append([load_cell(generator, name, service, route, stage.database_pids) for route in arguments.only])
         for small, large in zip(*cells, strict=True):
-            pairs = compare(large, small, SHORT)
-            rows.add_pairs(large, small, pairs)
-            what = f"{large.route}, {large.server} to {small.server}"
-            say(f"{what}: {pairs.ratio('rate')} in {len(pairs)} pairs")
-            results += report.ratios(what, [pairs], SHARE)
-        other |= {f"peak MiB with {name}": memory_mib(service.pid, "VmHWM") for name, service in services.items()}
-    print(report.text(rows.medians(), other, results))
-    report.write(arguments.json, rows.medians(), other, results)
+            report.compare(large, small, SHORT, rate=SHARE)
+        report.other |= {
+            f"peak MiB with {name}": memory_mib(service.pid, "VmHWM") for name, service in services.items()
+        }
+    report.show(arguments.json)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Clients come from addresses of 127.0.0.0/8, because one address may have only a 
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import random
 import resource
@@ -22,11 +21,12 @@ import psycopg2
 from solisync.web.recorded_game import EXAMPLE_FILE
 
 from .cells import Cell, load_cell
+from .generator import Connection, connect
 from .pairs import Plan, compare
 from .processes import Server, children, cpu_seconds, memory_mib, used_between
 from .report import say
 from .stage import Stage
-from .streams import Connection, StreamClient, connection, open_all, watch
+from .streams import StreamClient, open_all
 from .world import Player, World, issued_at, payload
 
 IDLE_SECONDS = 20.0
@@ -44,7 +44,7 @@ async def pushes(
     """
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for _ in range(32):
-        free.put_nowait(await connection(port))
+        free.put_nowait(await connect(port))
     document = payload(3_000)
     lags: dict[str, list[float]] = {"same": [], "other": []}
     heard.clear()
@@ -75,8 +75,9 @@ async def pushes(
     return {"pushed": len(order), **{where: [len(found), *_quantiles(found)] for where, found in lags.items()}}
 
 
-def compare_pushes(one: Cell, other: Cell, plan: Plan) -> None:
+def compare_pushes(cells: list[Cell], plan: Plan) -> None:
     """Say how pushes to two servers compare."""
+    one, other = cells
     pairs = compare(one, other, plan)
     for cell, rate, used in zip((one, other), pairs.medians("rate"), pairs.medians("service_us"), strict=True):
         say(f"pushes, {cell.server}: {rate:.0f} a second, {used:.0f} µs of the service")
@@ -89,7 +90,7 @@ async def verdicts(port: int, players: int) -> list[float]:
     heard: dict[int, deque[float]] = {}
     clients = [StreamClient(number, port, heard) for number in range(players)]
     await open_all(clients)
-    uploading = await connection(port)
+    uploading = await connect(port)
     body = EXAMPLE_FILE.read_bytes()
     head = b"POST /api/replays HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n"
     times = []
@@ -120,21 +121,21 @@ def name_sessions(dsn: str) -> None:
         cursor.execute("UPDATE refresh_tokens SET session_id = jti, access_expiry = %s", (expiry,))
 
 
-async def measure(here: Server, there: Server, cells: tuple[Cell, Cell], arguments: argparse.Namespace) -> None:
+async def measure(here: Server, there: Server, without: Server, stage: Stage, arguments: argparse.Namespace) -> None:
     """Open streams on both processes, and measure everything but the reload."""
+    generator = stage.generator()
     heard: dict[int, deque[float]] = {}
     clients = [StreamClient(number, (there if number % 2 else here).port, heard) for number in range(arguments.streams)]
     before = [memory_mib(server.pid) for server in (here, there)]
-    asking, answering = multiprocessing.Pipe()
-    watching = multiprocessing.get_context("spawn").Process(target=watch, args=(here.port, answering))
-    watching.start()
-    seconds = await open_all(clients, arguments.opening)
-    asking.send(None)
-    times = await asyncio.to_thread(asking.recv)
-    watching.join()
+    opening = arguments.streams / arguments.opening  # seconds
+    with generator.opened(route="health", port=here.port, connections=1, pause=0.01) as turn:
+        watching = asyncio.create_task(asyncio.to_thread(turn, opening, {}))
+        seconds = await open_all(clients, arguments.opening)
+        health = await watching
     after = [memory_mib(server.pid) for server in (here, there)]
     kib = 1024 * (sum(after) - sum(before)) / arguments.streams
-    say(f"{arguments.streams:,} streams opened in {seconds:.1f} s; /health p50, p99: {_shown(_quantiles(times))} ms")
+    say(f"{arguments.streams:,} streams opened in {seconds:.1f} s")
+    say(f"/health meanwhile, p50 and p99: {_shown([health['p50'], health['p99']])} ms")
     say(f"memory of the service: {kib:.1f} KiB a stream")
     used = cpu_seconds([here.pid, there.pid])
     await asyncio.sleep(IDLE_SECONDS)
@@ -144,8 +145,12 @@ async def measure(here: Server, there: Server, cells: tuple[Cell, Cell], argumen
     for where in ("same", "other"):
         count, *quantiles = found[where]
         say(f"{where} process: {count:,} events, p50 and p99 after the answer: {_shown(quantiles)} ms")
+    cells = [
+        load_cell(generator, name, server, "push", stage.database_pids)
+        for name, server in (("with streams", here), ("without", without))
+    ]
     plan = Plan(seconds=TURN_SECONDS, fewest=8, most=arguments.pairs)
-    await asyncio.to_thread(compare_pushes, *cells, plan)
+    await asyncio.to_thread(compare_pushes, cells, plan)
     for client in clients:
         client.leave()
 
@@ -192,7 +197,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     world = World(players=arguments.streams, document_bytes=3_000, replays=1, replay_bytes=1_000)
     with Stage(world) as stage:
-        stage.open(workers=1)
+        stage.open()
         name_sessions(stage.dsn)
         for part in arguments.only:
             PARTS[part](stage, arguments)
@@ -201,12 +206,7 @@ def main() -> None:
 def _serving(stage: Stage, arguments: argparse.Namespace) -> None:
     here, there = (stage.solisync(SOLISYNC_STREAMS=arguments.streams) for _ in range(2))
     without = stage.solisync(SOLISYNC_STREAMS=0)
-    generator = stage.generator()
-    cells = (
-        load_cell(generator, "with streams", here, "push", stage.database_pids),
-        load_cell(generator, "without", without, "push", stage.database_pids),
-    )
-    asyncio.run(measure(here, there, cells, arguments))
+    asyncio.run(measure(here, there, without, stage, arguments))
     for server in (here, there, without):
         server.stop()  # PostgreSQL has no room for the connections of still more
 

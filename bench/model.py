@@ -1,7 +1,7 @@
 """What a number of players needs, from measured constants: docs/scaling.md shows this model and its tables.
 
 Everything is for one *active* player, one who plays on that day. The habits are assumptions, meant to be replaced by
-what the metrics of a running service say; costs and sizes are measured, by `make bench` and `make bench-scale`.
+what the metrics of a running service say; costs and sizes were measured for 1.0.0.
 """
 
 from dataclasses import dataclass

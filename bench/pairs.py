@@ -74,6 +74,9 @@ class Pairs(list[tuple[Figures, Figures]]):
         return one, other
 
 
+SHORT = Plan(seconds=0.25, fewest=12, most=60)
+
+
 def compare(one: Cell, other: Cell, plan: Plan) -> Pairs:
     """Measure two cells in turn until the plan has enough pairs."""
     pairs = Pairs()

@@ -3,14 +3,13 @@
 Run: `python -m bench.peer_fastapi`. It uses solisync's statements, rules, tokens and rate limit and gives the same
 answers, which `bench.agreement` compares. It has no access log, metrics or request deadlines, and lost connections to
 the database are not replaced. To be fast, its handlers take plain requests and return plain responses, so pydantic
-validates nothing; and asyncpg prepares each statement once for a connection, as it does by itself. Each route exists a
-second time below /plain, where Starlette calls the handler without FastAPI.
+validates nothing; and asyncpg prepares each statement once for a connection, as it does by itself.
 """
 
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -49,8 +48,6 @@ BODY_MAX = 1_048_576
 REMEMBERED_SECONDS = 1.0
 HEADERS = {"server": "solisync", "x-content-type-options": "nosniff"}
 PRIVATE = {**HEADERS, "cache-control": "no-store"}
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 _encode = msgspec.json.Encoder().encode
 _bearer = re.compile(r"bearer +(.+)", re.IGNORECASE)
@@ -93,17 +90,6 @@ async def prepare(connection: Any) -> None:
 
 
 app = FastAPI(lifespan=lifespan, openapi_url=None)
-
-
-def route(method: str, path: str) -> Callable[[Handler], Handler]:
-    """Register a handler as a path operation of FastAPI, and below /plain as a route of Starlette."""
-
-    def add(handler: Handler) -> Handler:
-        app.add_api_route(path, handler, methods=[method])
-        app.router.add_route(f"/plain{path}", handler, methods=[method])
-        return handler
-
-    return add
 
 
 async def refuse(request: Request, error: Refused) -> Response:
@@ -149,12 +135,12 @@ async def body_of(request: Request) -> bytes:
     return body
 
 
-@route("GET", "/health")
+@app.get("/health")
 async def health(request: Request) -> Response:
     return answer(request, b'{"status":"ok"}', HEADERS)
 
 
-@route("GET", "/api/me")
+@app.get("/api/me")
 async def show_me(request: Request) -> Response:
     player = claims_of(request).user_id
     row = await pool.fetchrow(accounts.PROFILE.sql, player)
@@ -163,7 +149,7 @@ async def show_me(request: Request) -> Response:
     return answer(request, _encode(me(player, *row)))
 
 
-@route("GET", "/api/sync/pull")
+@app.get("/api/sync/pull")
 async def pull(request: Request) -> Response:
     player, access_expiry = claims_of(request)
     row = await pool.fetchrow(sync.PULL.sql, player, access_expiry)
@@ -177,7 +163,7 @@ async def pull(request: Request) -> Response:
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
 
 
-@route("POST", "/api/sync/push")
+@app.post("/api/sync/push")
 async def push(request: Request) -> Response:
     player, access_expiry = claims_of(request)
     payload, unknown_fields = read_pushed(await body_of(request)).document
@@ -226,7 +212,7 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
 
 
-@route("POST", "/api/auth/refresh")
+@app.post("/api/auth/refresh")
 async def refresh(request: Request) -> Response:
     assert request.client is not None
     address = client_address(request.client.host, request.headers.getlist("x-forwarded-for"), settings.trusted_proxies)
@@ -253,7 +239,7 @@ def admit(wait: float | None) -> None:
         raise TooMany(int(wait) + 1)
 
 
-@route("GET", "/api/replays/recent")
+@app.get("/api/replays/recent")
 async def recent(request: Request) -> Response:
     global _recent
     count = recent_count(request.query_params.getlist("limit"))

@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL: it counts round trips, and can hold answers back until the client waits for them."""
+"""A proxy in front of PostgreSQL, which can hold answers back until the client waits for them."""
 
 import asyncio
 import threading
@@ -15,14 +15,12 @@ POLL_SECONDS = 0.0005
 class DatabaseProxy:
     """Listens on a socket in `directory` and forwards to the one in `server`; runs in a thread of its own.
 
-    `count` is how often PostgreSQL has said that it is ready for a query: the number of round trips. If `client` is set
-    to the pid of a process, an answer is forwarded as a whole, and only when that process sleeps. Otherwise it is a
-    matter of chance how often the answer wakes the process. The process must use the simple protocol, where each answer
-    ends with ReadyForQuery.
+    If `client` is set to the pid of a process, an answer is forwarded as a whole, and only when that process sleeps.
+    Otherwise it is a matter of chance how often the answer wakes the process. The process must use the simple protocol,
+    where each answer ends with ReadyForQuery.
     """
 
     def __init__(self, server: Path, directory: Path) -> None:
-        self.count = 0
         self.client: int | None = None
         self.directory = directory
         self._server = server / SOCKET
@@ -55,7 +53,6 @@ class DatabaseProxy:
                 head = await reader.readexactly(5)
                 answer += head + await reader.readexactly(int.from_bytes(head[1:]) - 4)
                 ready = head[:1] == READY_FOR_QUERY
-                self.count += ready
                 if self.client is None or ready:  # each part of an answer would wake the client
                     await self._until_client_sleeps()
                     writer.write(answer)

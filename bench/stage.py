@@ -1,7 +1,6 @@
 """The processes of a benchmark: one PostgreSQL, the servers that use it, and the load generator."""
 
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -11,13 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Any
-
-from solisync.postgres.binaries import find_binaries
-from solisync.postgres.server_user import unprivileged_user
 
 from .processes import Server, free_port, memory_mib, postgres_pids
 from .proxy import DatabaseProxy
@@ -35,17 +29,11 @@ class Generator:
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     @contextmanager
-    def opened(self, *loads: dict[str, Any]) -> Iterator[Callable[..., dict[str, Any]]]:
-        """Open the connections of some loads, which are measured at the same time."""
-        numbers = self._command("open", loads=loads)
-        yield partial(self._turn, numbers)
-        self._command("close", numbers=numbers)
-
-    def _turn(
-        self, numbers: list[int], seconds: float, *, most: float = inf, groups: dict[str, list[int]] | None = None
-    ) -> dict[str, Any]:
-        result: dict[str, Any] = self._command("turn", numbers=numbers, seconds=seconds, most=most, groups=groups or {})
-        return result
+    def opened(self, **load: Any) -> Iterator[Callable[[float, dict[str, list[int]]], dict[str, Any]]]:
+        """Open the connections of a load; yields what measures a turn of it."""
+        number = self._command("open", **load)
+        yield lambda seconds, groups: self._command("turn", number=number, seconds=seconds, groups=groups)
+        self._command("close", number=number)
 
     def _command(self, name: str, **arguments: Any) -> Any:
         assert self._process.stdin is not None
@@ -66,8 +54,7 @@ class Stage(ExitStack):
     """A context that starts processes in a temporary directory, and stops them at its end.
 
     The database is the embedded PostgreSQL with its production settings. It belongs to the service that `open` starts;
-    all other servers connect to it. It allows more connections if that service has two workers, so open it with two
-    when several other servers follow.
+    all other servers connect to it.
 
     `python` is the interpreter of the environment whose solisync is started.
     """
@@ -98,9 +85,9 @@ class Stage(ExitStack):
             server.stop()
         return {"start_seconds": statistics.median(seconds), "idle_mib": statistics.median(idle)}
 
-    def open(self, workers: int) -> Server:
+    def open(self) -> Server:
         """Start the service that owns the database, and load the world; returns that service."""
-        owner = self._solisync(SOLISYNC_WORKERS=workers)
+        owner = self._solisync()
         began = time.monotonic()
         populate(self.dsn, self.world)
         self.load_seconds = time.monotonic() - began
@@ -118,10 +105,9 @@ class Stage(ExitStack):
         words = [*under, self._python, self._python.parent / "solisync"]
         return self._start(words, "/health/ready", wait=wait, **variables)
 
-    def module(self, name: str, ready: str, database: Path | None = None) -> Server:
-        """Start a yardstick that is a server: a module of this package."""
-        words = [sys.executable, "-m", name]
-        return self._start(words, ready, BENCH_DATABASE=database or self.socket_dir)
+    def fastapi(self) -> Server:
+        """Start the peer on the same database."""
+        return self._start([sys.executable, "-m", "bench.peer_fastapi"], "/health", BENCH_DATABASE=self.socket_dir)
 
     def _start(self, words: Sequence[Any], ready: str, *, wait: bool = True, **variables: Any) -> Server:
         port = free_port()
@@ -154,29 +140,6 @@ class Stage(ExitStack):
     def database_pids(self) -> list[int]:
         """The pids of the processes of PostgreSQL that exist now."""
         return postgres_pids(self.data_dir)
-
-    def program(self, name: str) -> Path:
-        """The path of a program of PostgreSQL, like pgbench."""
-        user = unprivileged_user() if os.geteuid() == 0 else None
-        return find_binaries(self.data_dir, user) / name
-
-    def round_trips(
-        self, generator: Generator, routes: Sequence[str], *, module: str | None = None
-    ) -> dict[str, float]:
-        """Count the round trips to the database for a request, of solisync or of the yardstick `module`."""
-        proxy = self.proxy()
-        if module is None:
-            server = self.solisync(socket_dir=proxy.directory)
-        else:
-            server = self.module(module, "/health", proxy.directory)
-        counts = {}
-        for route in routes:
-            with generator.opened({"route": route, "port": server.port, "connections": 1}) as turn:
-                before = proxy.count
-                requests = turn(0.4)["loads"][0]["count"]
-                counts[route] = (proxy.count - before) / requests
-        server.stop()
-        return counts
 
 
 def _dsn(socket_dir: Path) -> str:

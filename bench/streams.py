@@ -1,12 +1,10 @@
-"""Clients of the benchmark of live events: streams, kept connections, and a watch on /health."""
+"""Clients of streams of live events, for the benchmark of these."""
 
 import asyncio
 import random
-import socket
 import time
 from collections import deque
 from collections.abc import Sequence
-from multiprocessing.connection import Connection as Connected
 from typing import Any
 
 from .world import Player
@@ -91,41 +89,6 @@ class StreamClient(asyncio.Protocol):
         await self.open()
 
 
-class Connection(asyncio.Protocol):
-    """A kept connection that sends one request after the other."""
-
-    def __init__(self) -> None:
-        self._answer: asyncio.Future[bytes] | None = None
-        self._read = b""
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    async def ask(self, request: bytes) -> bytes:
-        """Send a request; the head of its answer, once all of the body is there."""
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
-        return await self._answer
-
-    def leave(self) -> None:
-        """Hang up."""
-        self._transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        self._read += data
-        head, end, body = self._read.partition(b"\r\n\r\n")
-        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        if end and length and len(body) >= int(length) and self._answer is not None:
-            self._read = b""
-            self._answer.set_result(head)
-
-
-async def connection(port: int) -> Connection:
-    """A new connection to this port."""
-    _, made = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
-    return made
-
-
 async def open_all(clients: Sequence[StreamClient], rate: float | None = None) -> float:
     """Open these streams, so many a second or as fast as the service can; the seconds that it took."""
     gate = asyncio.Semaphore(OPENING)
@@ -142,18 +105,3 @@ async def open_all(clients: Sequence[StreamClient], rate: float | None = None) -
         opening.append(asyncio.create_task(open_one(client)))
     await asyncio.gather(*opening)
     return time.perf_counter() - began
-
-
-def watch(port: int, asking: Connected) -> None:
-    """Ask for /health a hundred times a second until something is sent, and send back how long each took.
-
-    In a process of its own: that of the clients is busy.
-    """
-    times = []
-    with socket.create_connection(("127.0.0.1", port)) as service:
-        while not asking.poll(0.01):
-            began = time.perf_counter()
-            service.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
-            service.recv(4_096)
-            times.append(time.perf_counter() - began)
-    asking.send(times)

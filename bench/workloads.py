@@ -150,18 +150,10 @@ def mix(crowd: Crowd) -> Exchange:
     yield from workload(crowd)
 
 
-def mix_without_login(crowd: Crowd) -> Exchange:
-    """Like `mix` without logins, whose hashing would limit the number of requests."""
-    workload = login
-    while workload is login:
-        (workload,) = random.choices(list(_MIX), list(_MIX.values()))
-    yield from workload(crowd)
-
-
 WORKLOADS: dict[str, Callable[[Crowd], Exchange]] = {
     each.__name__: each
     for each in (
         health, me, pull, push, refresh, sessions, upload, fetch, verdict, board, recent, leaderboard, challenge,
-        analytics, login, mix, mix_without_login,
+        analytics, login, mix,
     )
 }  # fmt: skip

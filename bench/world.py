@@ -1,7 +1,7 @@
 """The data of a benchmark: players, saved progress and replays, loaded by COPY.
 
 The id of a player, replay or refresh token is a hash of its number. So the load generator can make the tokens of a
-player, and pgbench the ids, without asking the database.
+player without asking the database.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ TOWN = World(players=1_000, document_bytes=3_000, replays=200, replay_bytes=20_0
 
 
 def identity(kind: str, number: int) -> str:
-    """The id of the player, refresh token or replay with this number; in SQL: md5('kind number')::uuid."""
+    """The id of the player, refresh token or replay with this number."""
     return str(UUID(hashlib.md5(f"{kind} {number}".encode(), usedforsecurity=False).hexdigest()))
 
 

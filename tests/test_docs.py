@@ -75,10 +75,10 @@ def test_every_variable_that_a_document_names_exists():
 
 
 def test_every_make_target_that_a_document_names_exists():
-    """`make x` works for every x that a page speaks of."""
+    """`make x` works for every x that a page speaks of, except the changelog, which speaks of former ones."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
     for name, text in DOCS.items():
-        assert set(re.findall(r"(?:^    |`|\$ )make ([a-z-]+)", text, re.M)) <= targets, name
+        assert name == "CHANGELOG.md" or set(re.findall(r"(?:^    |`|\$ )make ([a-z-]+)", text, re.M)) <= targets, name
 
 
 def test_every_module_that_a_document_names_exists():
