@@ -19,7 +19,7 @@ async def code_of(server, path, method="GET", **given):
 @pytest.mark.parametrize("path", JSON_ROUTES)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 async def test_query_with_many_parameters_is_refused(server, path, method):
-    """Twenty pass, and one more is a 400, empty ones and those that the route doesn't know included."""
+    """The service accepts twenty parameters, and counts empty ones and those that the route doesn't know."""
     assert await code_of(server, path + "?" + "&".join(["x=1"] * PARAMETERS_MAX), method) == (200, None)
     for query in ("&".join(["x=1"] * (PARAMETERS_MAX + 1)), "&" * PARAMETERS_MAX, "%41&" * 3_900):
         assert await code_of(server, f"{path}?{query}", method) == (400, "bad_query")
@@ -33,7 +33,7 @@ async def test_query_must_be_utf_8_if_it_is_read(server, query):
 
 
 async def test_query_is_refused_after_the_token(server):
-    """A request without a valid token is a 401 first; a push with a wrong query stores nothing."""
+    """The service answers 401 to a request without a valid token; a push with a wrong query stores nothing."""
     player = await server.player("ann")
     path = f"/api/sync/push?{'&' * PARAMETERS_MAX}"
     assert await code_of(server, path, "POST", body=progress_of()) == (401, "unauthorized")

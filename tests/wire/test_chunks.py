@@ -1,4 +1,4 @@
-"""The chunked transfer coding of bodies: what is decoded, and what it may cost (docs/security.md "Bounds")."""
+"""The decoder of chunked bodies, and the bounds of its work (docs/security.md "Bounds")."""
 
 import pytest
 from hypothesis import given
@@ -38,8 +38,8 @@ def decoded(coded, sizes=()):
     st.sampled_from([b"", b"X-A: b\r\n", b"X-A:\r\nX-B: \xff\r\n"]),
     st.lists(st.integers(1, 30)),
 )
-def test_body_is_the_same_however_it_arrives(parts, extension, trailers, sizes):
-    """A body in any chunks, which arrive in any pieces, is decoded, and what follows it is left alone."""
+def test_body_is_decoded_from_any_chunks_in_any_pieces(parts, extension, trailers, sizes):
+    """The decoder returns the bytes of all chunks, and leaves the bytes after the body alone."""
     coded = b"".join(b"%x%b\r\n%b\r\n" % (len(part), extension, part) for part in parts)
     bodies, after = decoded(coded + b"0" + extension + b"\r\n" + trailers + b"\r\nGET /", sizes)
     assert b"".join(bodies) == b"".join(parts)
@@ -47,7 +47,7 @@ def test_body_is_the_same_however_it_arrives(parts, extension, trailers, sizes):
 
 
 def test_chunks_that_arrive_together_are_one_call():
-    """What one read of the socket brings costs one call, however many chunks it has."""
+    """One read of the socket costs one call, however many chunks it brings."""
     assert decoded(ONE * (CHUNKS_PER_TURN - 1) + END) == ([b"x" * (CHUNKS_PER_TURN - 1)], b"")
 
 
@@ -90,7 +90,7 @@ def test_request_of_many_small_chunks_is_a_bad_request(bench, path):
 
 
 def test_connections_with_many_chunks_take_turns(bench):
-    """Each decodes CHUNKS_PER_TURN of them when it reads; then one connection goes on in each turn of the reactor."""
+    """A connection decodes CHUNKS_PER_TURN of them when it reads, and then as many whenever it is its turn."""
     read = []
     bench.connections.unfinished.hold = lambda channel, size: read.append((channel, size))
     channels = [bench.connect(HEAD + ONE * CHUNKS_PER_TURN * 3)[0] for _ in range(2)]

@@ -33,7 +33,7 @@ class Chunks:
         self._on_data = on_data
         self._on_end = on_end
         self._put_off = put_off
-        self._rest = _CRLF  # a part of a line; that of a chunk begins with the line end of the chunk before
+        self._rest = _CRLF  # a part of a line; the line of a chunk begins with the line end of the chunk before
         self._missing = 0  # bytes of the present chunk
         self._last = False  # whether the last chunk has come, which has no bytes, and only trailers may follow
         self._chunks = self._bytes = 0  # lately, up to CHUNKS

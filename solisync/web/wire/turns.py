@@ -20,7 +20,7 @@ class Busy(Protocol):
 
 
 class Turns:
-    """Lets connections that have sent many requests, or chunks, go on in rotation, one in each turn of the reactor.
+    """Lets connections that have sent many requests or chunks continue in rotation, one in each turn of the reactor.
 
     However many they are, they delay the other connections by what one of them costs in a turn.
     """
