@@ -3,6 +3,15 @@
 import subprocess
 import sys
 
+import pytest
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.web.http_headers import Headers
+
+import solisync.client
+from solisync.client.transport import RETRY_MOST, _retry_after
+from solisync.rules.accounts import TokenPair
+from tests.harness.constants import PASSWORD
+
 
 def test_the_client_loads_no_database_module():
     """`import solisync.client` needs neither a driver nor the service's own database code."""
@@ -11,3 +20,85 @@ def test_the_client_loads_no_database_module():
     unwanted = ("txpostgres", "psycopg2", "solisync.postgres", "solisync.storage", "solisync.web")
     assert [name for name in loaded if name.startswith(unwanted)] == []
     assert "solisync.client" in loaded
+
+
+def test_the_client_says_first_that_it_is_for_twisted():
+    """So that nobody tries it with asyncio."""
+    assert "Twisted" in solisync.client.__doc__.splitlines()[0]
+
+
+async def at_the_same_time(client, times):
+    """The outcomes of so many simultaneous `me()`: a username, or the status and code of an error."""
+    asked = DeferredList([Deferred.fromCoroutine(client.me()) for _ in range(times)], consumeErrors=True)
+    return [
+        result.username if succeeded else (result.value.status, result.value.code) for succeeded, result in await asked
+    ]
+
+
+async def test_calls_at_the_same_time_share_one_refresh(server):
+    """Each succeeds though its token was refused, and the session has been refreshed once."""
+    ann = await server.player()
+    issued = ann.tokens
+    ann.tokens = TokenPair("refused", issued.refresh_token)
+    assert await at_the_same_time(ann, 5) == ["ann"] * 5
+    assert ann.tokens.refresh_token not in ("refused", issued.refresh_token)
+    assert len(await ann.sessions()) == 1
+    ann.tokens = TokenPair("refused", ann.tokens.refresh_token)  # and the same later
+    assert await at_the_same_time(ann, 2) == ["ann"] * 2
+
+
+async def test_calls_at_the_same_time_share_a_refresh_that_fails(server):
+    """All fail with its error, and the next call tries again."""
+    ann = await server.player()
+    spent = ann.tokens
+    live = await ann.refresh()
+    ann.tokens = TokenPair("refused", spent.refresh_token)
+    assert await at_the_same_time(ann, 5) == [(401, "unauthorized")] * 5
+    ann.tokens = TokenPair("refused", live.refresh_token)
+    assert (await ann.me()).username == "ann"
+
+
+async def test_a_caller_that_gives_up_ends_no_refresh(server):
+    """The refresh goes on for the others: its answer must not be lost."""
+    ann = await server.player()
+    refreshing = [Deferred.fromCoroutine(ann.refresh()) for _ in range(2)]
+    refreshing[0].addErrback(lambda failure: None)
+    refreshing[0].cancel()
+    assert await refreshing[1] == ann.tokens
+    assert (await ann.me()).username == "ann"
+
+
+async def test_a_login_during_a_refresh_counts(server):
+    """The pair of the refresh doesn't replace that of the login."""
+    ann = await server.player()
+    refreshing = Deferred.fromCoroutine(ann.refresh())
+    issued = await ann.login("ann", PASSWORD)
+    await refreshing
+    assert ann.tokens == issued
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7),
+        ("0", 0),
+        ("9" * 5_000, RETRY_MOST),
+        ("Fri, 20 Nov 2026 12:00:30 GMT", 30),
+        ("Fri, 20 Nov 2026 11:00:00 GMT", 0),
+        ("Fri, 20 Nov 2099 12:00:00 GMT", RETRY_MOST),
+        ("soon", None),
+        ("-1", None),
+        ("1.5", None),
+        ("٣", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_read_as_seconds_or_as_a_date(text, seconds):
+    """A date counts from the date of the answer; what is neither counts as absent; a day is the most."""
+    headers = Headers({"Retry-After": [text], "Date": ["Fri, 20 Nov 2026 12:00:00 GMT"]})
+    assert _retry_after(headers) == seconds
+
+
+def test_retry_after_may_be_absent():
+    """As in most errors."""
+    assert _retry_after(Headers()) is None

@@ -1,6 +1,8 @@
-"""A typed HTTP client of the service, for tests, smoke checks and game tools (docs/protocol.md).
+"""A typed HTTP client of the service on Twisted, for tests, smoke checks and game tools (docs/protocol.md).
 
-It keeps the player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more.
+Its methods need a running reactor: `asyncio.run` works only with Twisted's reactor for asyncio. The client keeps the
+player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more. Calls at the same
+time share one refresh.
 """
 
 from collections.abc import AsyncGenerator

@@ -1,11 +1,16 @@
 """Requests of the client, and their answers."""
 
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import ceil
 from typing import Any, TypeVar, cast
 
 import msgspec
 import treq
+from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
+from ..process.shielded import Shared
 from ..rules.accounts import RefreshRequest, TokenPair
 from ..rules.shapes import ErrorBody
 from ..rules.surrogates import decode
@@ -15,10 +20,11 @@ Body = msgspec.Struct | msgspec.Raw | bytes
 
 JSON = "application/json"
 REQUEST_SECONDS = 20.0
+RETRY_MOST = 86_400  # seconds; a proxy that asks for a longer wait is wrong
 
 
 class ApiError(Exception):
-    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds when the service gave one.
+    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds if it has one, a day at most.
 
     `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
     """
@@ -40,14 +46,23 @@ class Transport:
         self._headers = headers or {}
         self.tokens: TokenPair | None = None
         self.retry_seconds = 1.0  # when to open a stream again, as the service has said last
+        self._refreshing: Shared[TokenPair] | None = None  # the latest exchange
 
     def _note_retry(self, seconds: float) -> None:
         self.retry_seconds = seconds
 
     async def refresh(self) -> TokenPair:
-        """Exchange the refresh token for a new pair."""
+        """Exchange the refresh token for a new pair; calls at the same time share one exchange."""
         assert self.tokens is not None, "register or log in first"
-        return await self._begin("/api/auth/refresh", RefreshRequest(self.tokens.refresh_token))
+        if self._refreshing is None or self._refreshing.ended.called:
+            self._refreshing = Shared(self._exchange(self.tokens))
+        return await self._refreshing.outcome()
+
+    async def _exchange(self, spent: TokenPair) -> TokenPair:
+        pair = await self._call("POST", "/api/auth/refresh", TokenPair, body=RefreshRequest(spent.refresh_token))
+        if self.tokens is spent:  # else the player has logged in or out meanwhile
+            self.tokens = pair
+        return pair
 
     async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
         self.tokens = await self._call("POST", path, TokenPair, body=body)
@@ -57,15 +72,21 @@ class Transport:
         self, method: str, path: str, shape: type[T], body: Body | None = None, content_type: str = JSON
     ) -> T:
         assert self.tokens is not None, "register or log in first"
+        tokens = self.tokens
         try:
             return await self._call(
-                method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
+                method, path, shape, body=body, content_type=content_type, token=tokens.access_token
             )
         except ApiError as error:
             if error.status != 401 or error.code == "invalid_credentials":  # the password that was sent, not the token
                 raise
-        tokens = await self.refresh()
-        return await self._call(method, path, shape, body=body, content_type=content_type, token=tokens.access_token)
+            if self.tokens is None:
+                raise
+        if self.tokens is tokens:  # else another call has refreshed them
+            await self.refresh()
+        return await self._call(
+            method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
+        )
 
     async def _call(
         self,
@@ -98,10 +119,27 @@ class Transport:
         if response.code == 200:
             return decode(content, shape)
         code = response.headers.getRawHeaders("Error-Code", [None])[0]
-        retry_after = response.headers.getRawHeaders("Retry-After", [None])[0]
-        raise ApiError(
-            response.code, _message(content), code=code, retry_after=int(retry_after) if retry_after else None
-        )
+        raise ApiError(response.code, _message(content), code=code, retry_after=_retry_after(response.headers))
+
+
+def _retry_after(headers: Headers) -> int | None:
+    """The seconds of Retry-After, which has seconds or a date (RFC 9110 §10.2.3); None without either."""
+    (text,) = headers.getRawHeaders("Retry-After", [""])[:1]
+    if text.isascii() and text.isdigit():
+        return min(int(text[:20]), RETRY_MOST)
+    until = _date(text)
+    if until is None:
+        return None
+    now = _date(headers.getRawHeaders("Date", [""])[0]) or datetime.now(UTC)
+    return min(max(ceil((until - now).total_seconds()), 0), RETRY_MOST)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def _message(content: bytes) -> str:
