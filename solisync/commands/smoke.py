@@ -21,7 +21,7 @@ from twisted.web.client import ResponseFailed
 
 from ..client import ApiError, Client
 from ..errors import FatalError
-from ..rules.analytics import Batch, Event
+from ..rules.analytics import AnalyticsEvent, Batch
 from ..rules.events import BoardEvent, HelloEvent, ProgressEvent, StreamEvent
 from ..rules.replay_lists import RECENT_MAX
 
@@ -136,7 +136,7 @@ class _Smoke:
         _expect(replay in exported, "the export lacks the replay")
         await self._step("delete replay", lambda: client.delete_replay(replay_id))
         await self._refused("deleted replay", 404, lambda: client.replay(replay_id))
-        event = Event(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))
+        event = AnalyticsEvent(id=str(uuid4()), event_type="smoke_check", client_time=datetime.now(UTC))
         batch = Batch(session_id=name, user_id=me.id, events=[event])
         receipt = await self._step("analytics", lambda: client.report(batch))
         _expect(receipt.accepted == 1, "the event was not accepted")

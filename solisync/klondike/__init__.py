@@ -5,7 +5,7 @@
 """
 
 from .drawing import draw_game
-from .recording import DRAW_MODES, MODES, Reason, RecordedMove, UnreadableError, read_recording
+from .recording import DRAW_MODES, MODES, Pile, Reason, RecordedMove, UnreadableError, read_recording
 from .scoring import PREFERRED
 from .timeline import Timeline, make_timeline
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
@@ -15,6 +15,7 @@ __all__ = [
     "ENGINE_VERSION",
     "MODES",
     "PREFERRED",
+    "Pile",
     "Reason",
     "RecordedMove",
     "Status",

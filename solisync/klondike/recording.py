@@ -82,12 +82,12 @@ class Recording:
 class Pile(Struct, frozen=True, forbid_unknown_fields=True):
     """A foundation or a column, counted from 0, the left one."""
 
+    # one of both: the schema says so, and `_pile` checks it
     foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
     tableau: Annotated[int, Meta(ge=0, lt=len(COLUMNS))] | UnsetType = field(default=UNSET, name="Tableau")
 
 
-# names one pile: JSON Schema says so, and `_pile` checks it
-_Place = Annotated[Literal["Stock", "Waste"] | Pile, Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1})]
+_Place = Literal["Stock", "Waste"] | Pile
 
 
 class Cards(Struct, frozen=True):

@@ -15,7 +15,7 @@ from msgspec import Raw, structs
 
 from ..errors import BadRequest
 from ..rules.accounts import check_username
-from ..rules.analytics import Event, UndecodedBatch, splittable, validate
+from ..rules.analytics import AnalyticsEvent, UndecodedBatch, splittable, validate
 from ..rules.avatars import FORMATS, check_avatar, media_type
 from ..rules.challenge import daily_challenge
 from ..rules.fields import EPOCH
@@ -95,7 +95,7 @@ class ReportedEvent(NamedTuple):
 
     session_id: str
     name: str | None
-    event: Event
+    event: AnalyticsEvent
     received_at: datetime
 
 

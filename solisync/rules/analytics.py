@@ -29,7 +29,7 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
 
 
-class Event(Checked, frozen=True, kw_only=True):
+class AnalyticsEvent(Checked, frozen=True, kw_only=True):
     """Something that happened in a game; its id makes it count once, however often it is sent."""
 
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
@@ -56,7 +56,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     session_id: Name
     user_id: Name | None = None
-    events: Annotated[list[Event], Meta(max_length=EVENTS_MAX)]
+    events: Annotated[list[AnalyticsEvent], Meta(max_length=EVENTS_MAX)]
 
 
 class UndecodedBatch(Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class ValidatedBatch(NamedTuple):
 
     session_id: str
     name: str | None
-    events: list[Event]
+    events: list[AnalyticsEvent]
     accepted: int
     rejected: list[Rejected]
 
@@ -125,7 +125,7 @@ def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
     )
 
 
-def _read_event(raw: bytes, now: datetime) -> Event:
+def _read_event(raw: bytes, now: datetime) -> AnalyticsEvent:
     if contains_nul(raw):
         raise ValueError(f"event {_NO_TEXT}")
     event = _decode(raw)
@@ -153,5 +153,5 @@ class _Spelling(Struct, frozen=True):
     client_time: SpelledTime
 
 
-_decode = msgspec.json.Decoder(Event).decode
+_decode = msgspec.json.Decoder(AnalyticsEvent).decode
 _decode_spelling = msgspec.json.Decoder(_Spelling).decode

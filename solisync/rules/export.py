@@ -15,9 +15,11 @@ from msgspec import Meta, Raw, Struct, structs
 from .accounts import avatar_url
 from .avatars import media_type
 from .recovery import CodesLeft
+from .sync import Payload
 
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
-RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object", "additionalProperties": True})]
+RawCounts = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": {"type": "integer", "minimum": 0}})]
 
 SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
@@ -38,7 +40,7 @@ class ExportedAccount(Struct, frozen=True, kw_only=True):
     access_expiries: Annotated[list[int] | None, Meta(description="`exp` of the latest access tokens")]
     replay_bytes: Annotated[int | None, Meta(description="what the replays are charged; null until it was counted")]
     progress_revision: Annotated[int | None, Meta(description="how often progress was stored")]
-    progress_counted: Annotated[RawObject | None, Meta(description="what of the progress is counted, and not compared")]
+    progress_counted: Annotated[RawCounts | None, Meta(description="what of the progress is counted, and not compared")]
 
 
 class ExportedAvatar(Struct, frozen=True):
@@ -150,7 +152,7 @@ class Exported(Struct, frozen=True, kw_only=True):
     exported_at: datetime
     account: ExportedAccount
     avatar: ExportedAvatar | None
-    progress: RawObject | None
+    progress: Payload | None
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
     recovery_codes: CodesLeft

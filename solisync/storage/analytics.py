@@ -10,7 +10,7 @@ from datetime import datetime
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
-from ..rules.analytics import Event
+from ..rules.analytics import AnalyticsEvent
 from . import paging
 
 
@@ -102,7 +102,7 @@ LIST = Query(
 
 
 async def store(
-    statements: Statements, *, session_id: str, name: str | None, events: Sequence[Event], now: datetime
+    statements: Statements, *, session_id: str, name: str | None, events: Sequence[AnalyticsEvent], now: datetime
 ) -> int:
     """Store events with distinct ids, except those that are stored already; returns how many were new."""
     rows = await statements.run(

@@ -30,13 +30,20 @@ ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_lar
 class Json:
     """A JSON body: what `read` returns for the bytes, by default an instance of `shape`.
 
-    `read` raises BadRequest for an invalid body. The OpenAPI document describes `shape`, and shows `example`.
+    `read` raises BadRequest for an invalid body. The OpenAPI document shows `example`, and describes `shape` and
+    `narrower`, a shape that some of these bodies have, and that says more.
     """
 
     shape: type[msgspec.Struct]
     read: Callable[[bytes], Any] | None = None
     example: Any = None
+    narrower: type[msgspec.Struct] | None = None
     errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
+
+    @property
+    def documented(self) -> list[type[msgspec.Struct]]:
+        """The shapes of which a body has one."""
+        return [self.shape] if self.narrower is None else [self.narrower, self.shape]
 
     def decode(self, request: Request) -> Any:
         """The message in the body of a request."""

@@ -16,7 +16,7 @@ from solisync.commands.table import COMMANDS
 from solisync.errors import BadRequest, Conflict, FatalError, NotFound
 from solisync.postgres.connection import Connection
 from solisync.postgres.transaction import Statements
-from solisync.rules.analytics import Batch, Event
+from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.storage import players
 from solisync.storage.paging import FIRST_TIME, PAGE
 from tests.harness.constants import PASSWORD
@@ -35,7 +35,7 @@ def names(done):
 
 async def report(client, name, event_type="game_end"):
     """Let a game report one event about this player."""
-    event = Event(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC))
+    event = AnalyticsEvent(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC))
     receipt = await client.report(Batch(session_id="s1", user_id=name, events=[event]))
     assert receipt.accepted == 1
 

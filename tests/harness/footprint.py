@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from psycopg2 import sql
 
 from solisync.commands.smoke import PIXEL
-from solisync.rules.analytics import Batch, Event
+from solisync.rules.analytics import AnalyticsEvent, Batch
 from tests.harness.boards import check
 from tests.harness.postgres import connect, run_sql
 
@@ -76,7 +76,7 @@ async def play(dsn, client, name):
     run_sql(dsn, ADMIN, {"name": f"admin_{uuid4()}"})
     run_sql(dsn, "INSERT INTO recent_searches VALUES (%s, now())", (player,))
     for spelling in (player, player.upper(), UUID(player).hex, name):
-        event = Event(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
+        event = AnalyticsEvent(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
         await client.report(Batch(session_id="s", user_id=spelling, events=[event]))
     return player
 

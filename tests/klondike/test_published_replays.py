@@ -14,12 +14,17 @@ from solisync.klondike.rules import COLUMNS, FACE_DOWN, STOCK
 from solisync.klondike.scoring import RULESETS
 from solisync.web import recorded_game
 from solisync.web.recorded_game import RecordedGame
+from solisync.web.schemas import schemas
 from tests.harness.constants import ROOT
 
 FILES = ROOT / "docs" / "replays"
 INDEX = json.loads((FILES / "index.json").read_text("utf-8"))
 PAGE = (ROOT / "docs" / "replays.md").read_text("utf-8")
-SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(RecordedGame)}
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$ref": "#/$defs/RecordedGame",
+    "$defs": schemas([RecordedGame], reference="#/$defs/{name}"),
+}
 MALFORMED = {"no_moves.json", "no_seed.json", "unknown_move.json"}
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
-from solisync.rules.analytics import Batch, Event
+from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.web.recorded_game import EXAMPLE
 from solisync.web.shared_cache import SECONDS
 from tests.harness import original_server as there
@@ -57,7 +57,7 @@ async def play(reactor, server, administrate, place):
     await ann.set_listed(await ann.upload_replay(game(1)), False)
     await others[0].upload_replay(game(time_seconds=99))
     await unchecked(reactor, server)
-    event = Event(id=str(uuid4()), event_type="game_won", client_time=datetime.now(UTC))
+    event = AnalyticsEvent(id=str(uuid4()), event_type="game_won", client_time=datetime.now(UTC))
     await ann.report(Batch(session_id="s", user_id=ANN, events=[event]))
     eve = there.user(username=EVE, password_hash=there.LONG_HASH)
     rows = {"users": [eve], "sync_state": [there.progress(there.payload(stats__games_won=7))]}

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
-from solisync.rules.analytics import Batch, Event
+from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.storage import STATEMENTS, analytics
 from tests.harness.concurrency import gather, until
 from tests.harness.constants import PASSWORD
@@ -82,7 +82,7 @@ async def test_an_event_is_stored_as_it_was_sent(server):
 
 async def test_a_client_object_reports(server):
     """The typed client sends a batch and reads its receipt."""
-    event = Event(id=str(uuid4()), event_type="game_won", client_time=datetime.now(UTC))
+    event = AnalyticsEvent(id=str(uuid4()), event_type="game_won", client_time=datetime.now(UTC))
     receipt = await server.client().report(Batch(session_id="s", events=[event, event]))
     assert (receipt.accepted, receipt.duplicates, receipt.rejected) == (2, 1, [])
 

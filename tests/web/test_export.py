@@ -19,7 +19,7 @@ from solisync.commands.smoke import PIXEL
 from solisync.export_document import export_document
 from solisync.postgres.connection import Connection
 from solisync.postgres.transaction import Statements
-from solisync.rules.analytics import Batch, Event
+from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.rules.export import filename
 from solisync.storage import export
 from tests.harness.concurrency import until
@@ -91,7 +91,7 @@ def again(server):
 
 
 async def report(client, name, event_type="won", **fields):
-    event = Event(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC), **fields)
+    event = AnalyticsEvent(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC), **fields)
     await client.report(Batch(session_id="s", user_id=name, events=[event]))
     return event.id
 

@@ -3,9 +3,17 @@
 import inspect
 import re
 
+import jsonschema_rs
+import msgspec
+import pytest
+
 from solisync.client import Client
+from solisync.web.console.openapi import INTERFACE
+from solisync.web.resources.openapi import document
+from tests.harness.console import table
 from tests.harness.constants import ROOT
 from tests.harness.error_codes import openapi
+from tests.harness.event_streams import won
 
 OF_ANY_ROUTE = {"400", "408", "431", "500", "503"}
 
@@ -81,6 +89,95 @@ def test_every_body_has_a_schema():
     for operation in operations().values():
         for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
             assert all(content["schema"] for content in body.get("content", {}).values())
+
+
+def both():
+    """The document for players, and that for admins."""
+    return openapi(), document(table(), INTERFACE)
+
+
+def within(value):
+    """Every object in a document."""
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from within(each)
+
+
+def test_every_enumeration_and_object_has_what_generators_need():
+    """An enumeration has a type; an object has fields, or says that it may have any: else generators make it empty."""
+    for schema in within([[*both()]]):
+        if isinstance(schema.get("enum"), list):
+            assert schema["type"] == "string", schema
+        if schema.get("type") == "object":
+            assert "properties" in schema or schema["additionalProperties"], schema
+
+
+def is_valid(value, schema):
+    """Whether a value fits a schema of the document for players."""
+    return jsonschema_rs.is_valid({**schema, "components": openapi()["components"]}, value)
+
+
+def component(name):
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def test_a_pile_is_a_foundation_or_a_column():
+    """Exactly one of them."""
+    piles = [{}, {"Foundation": 0}, {"Tableau": 6}, {"Foundation": 0, "Tableau": 0}, {"Foundation": 4}, {"Stock": 0}]
+    assert [is_valid(pile, component("Pile")) for pile in piles] == [False, True, True, False, False, False]
+
+
+def test_an_upload_has_moves_and_the_fields_of_the_game():
+    """The schema of the body names the moves, and says that other fields are kept."""
+    (content,) = operations()["upload_replay"]["requestBody"]["content"].values()
+    assert content["schema"] == {"anyOf": [component("RecordedGame"), component("Replay")]}
+    assert is_valid(content["example"], component("RecordedGame"))
+    assert not is_valid(content["example"] | {"moves": ["Fly"]}, component("RecordedGame"))
+
+
+@pytest.mark.parametrize("name", ["RecordedGame", "Replay", "Payload", "Stats", "Progress", "Achievement"])
+def test_a_shape_that_keeps_unknown_fields_says_so(name):
+    """Or generated clients would refuse the fields of a newer game."""
+    assert openapi()["components"]["schemas"][name]["additionalProperties"] is True
+
+
+def test_an_event_of_a_stream_has_a_schema_by_its_name():
+    """The data of one event doesn't fit the name of another."""
+    data = {"hello": {"server_time": "2026-11-20T12:00:00Z", "revision": None}, "end": {"reason": "slow"}}
+    for name in data:
+        for event, each in data.items():
+            assert is_valid({"event": name, "data": each}, component("StreamEvent")) == (name == event)
+    assert not is_valid({"event": "future", "data": {}}, component("StreamEvent"))
+
+
+async def test_an_export_fits_its_schema(server):
+    """With and without progress."""
+    (content,) = operations()["export"]["responses"]["200"]["content"].values()
+    for pushes in (0, 1):
+        ann = await server.player(f"ann{pushes}")
+        for _ in range(pushes):
+            await won(ann)
+        exported = msgspec.json.decode(await ann.export())
+        assert (exported["account"]["progress_counted"] is None) == (pushes == 0)
+        assert is_valid(exported, content["schema"])
+
+
+def test_a_403_says_for_each_code_what_it_means():
+    """That of a suspended player is another one than that of a foreign page."""
+    responses = openapi()["components"]["responses"]
+    assert responses["suspended"]["description"].startswith("The player is suspended")
+    assert "page" in responses["forbidden"]["description"]
+
+
+async def test_pull_has_no_entity_tag_before_the_first_push(server):
+    """So the document doesn't require one."""
+    ann = await server.player()
+    pull = operations()["pull"]["responses"]["200"]["headers"]["ETag"]
+    assert pull == {"$ref": "#/components/headers/ETag"}
+    assert not openapi()["components"]["headers"]["ETag"]["required"]
+    answer = await server.ask("GET", "/api/sync/pull", bearer=ann.tokens.access_token)
+    assert "etag" not in answer.headers
 
 
 async def test_every_documented_route_answers(server):

@@ -12,12 +12,13 @@ from ...klondike import DRAW_MODES
 from ...rules.avatars import FORMATS
 from ...rules.fields import SEED_PATTERN
 from ...rules.shapes import ErrorBody
-from ..recorded_game import RecordedGame
 from ..route import Content, EventStream, Json, Route, Upload, get
+from ..schemas import schema, schemas
 from ..wire.error_codes import STATUS
 from ..wire.reply import Reply
 
-_SCHEMA = "#/components/schemas/{name}"
+STREAM_EVENT = "StreamEvent"
+
 _UUID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string"}
 _BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but generators of clients do
@@ -25,7 +26,6 @@ _BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
     401: "No valid token, or no such credentials",
-    403: "The request may not come from the page that sent it",
     404: "What the error names does not exist",
     408: "The request took too long to arrive",
     409: "The request collides with what is stored",
@@ -34,6 +34,11 @@ _MEANING = {
     431: "The request header is over its ceiling",
     500: "The service failed; details are in its log",
     503: "The service declines for now",
+}
+_REASONS: dict[Code, str] = {  # of a 403
+    "forbidden": "The request may not come from the page that sent it",
+    "suspended": "The player is suspended, as the error says with the end of it, if it has one",
+    "locked": "An operator has locked what others see of the player",
 }
 
 PLAYERS_TAGS = {
@@ -71,6 +76,7 @@ _HEADERS = {
     "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
     "ETag": ("For If-None-Match", {"type": "string"}),
 }
+_REQUIRED = {"ETag": False}  # progress that was never stored has none
 
 
 class Interface(NamedTuple):
@@ -113,8 +119,11 @@ def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (*_body_shapes(route), *_answer_shapes(route))]
-    _, schemas = msgspec.json.schema_components([*shapes, RecordedGame, ErrorBody], ref_template=_SCHEMA)
-    schemas["ErrorCode"] = {"type": "string", "enum": [*STATUS], "description": "Every value of the header Error-Code"}
+    components = schemas([*shapes, ErrorBody])
+    components["ErrorCode"] = {**_TEXT, "enum": [*STATUS], "description": "Every value of the header Error-Code"}
+    for route in routes:
+        if isinstance(route.answer, EventStream):
+            components[STREAM_EVENT] = _stream_event(route.answer)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, interface)
@@ -130,9 +139,9 @@ def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[
         "tags": [{"name": name, "description": description} for name, description in interface.tags.items()],
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": components,
             "headers": {
-                name: {"description": description, "required": True, "schema": schema}
+                name: {"description": description, "required": _REQUIRED.get(name, True), "schema": schema}
                 for name, (description, schema) in _HEADERS.items()
             },
             "responses": {
@@ -156,18 +165,21 @@ def _operation(route: Route, interface: Interface) -> dict[str, Any]:
     ]
     if route.conditional:
         parameters.append({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}})
-    parameters += [{"name": name, "in": "query", "schema": _schema(shape)} for name, shape in route.query.items()]
+    parameters += [{"name": name, "in": "query", "schema": schema(shape)} for name, shape in route.query.items()]
     if parameters:
         operation["parameters"] = parameters
     if isinstance(route.body, Json):
-        operation["requestBody"] = {"required": True, "content": _json(route.body.shape, route.body.example)}
+        operation["requestBody"] = {
+            "required": True,
+            "content": _json(*route.body.documented, example=route.body.example),
+        }
     if isinstance(route.body, Upload):
         operation["requestBody"] = {"required": True, "content": _bytes(route.body.media_types)}
     return operation
 
 
 def _body_shapes(route: Route) -> list[Any]:
-    return [route.body.shape] if isinstance(route.body, Json) else []
+    return [*route.body.documented] if isinstance(route.body, Json) else []
 
 
 def _answer_shapes(route: Route) -> list[Any]:
@@ -180,12 +192,24 @@ def _content(answer: Any) -> dict[str, Any]:
     match answer:
         case Content(media_types):
             return _bytes(media_types)
-        case EventStream(shapes):
+        case EventStream():
             # OpenAPI 3.1 has no words for the data of an event
-            named = ", ".join(f"{name}: {shape.__name__}" for name, shape in shapes.items())
-            text = f"Server-Sent Events. The data of each is JSON, by its name in the schema {named}"
+            text = f"Server-Sent Events: the schema {STREAM_EVENT} has the name of each, and its data, which is JSON"
             return {"text/event-stream": {"schema": {**_TEXT, "description": text}}}
-    return _json(answer)
+    return _json() if answer is None else _json(answer)
+
+
+def _stream_event(stream: EventStream) -> dict[str, Any]:
+    """What one event of a stream is, for clients that have read it."""
+    events = [
+        {
+            "type": "object",
+            "properties": {"event": {"type": "string", "enum": [name]}, "data": schema(shape)},
+            "required": ["event", "data"],
+        }
+        for name, shape in stream.shapes.items()
+    ]
+    return {"title": STREAM_EVENT, "description": "An event of a stream, by its name", "oneOf": events}
 
 
 def _responses(route: Route) -> dict[str, Any]:
@@ -217,9 +241,13 @@ def _error(codes: list[Code]) -> dict[str, Any]:
     """The response with one of these codes, which have one status."""
     status = STATUS[codes[0]]
     headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
-    response = _response(_MEANING[status], *headers) | {"content": _json(ErrorBody)}
+    response = _response(_meaning(status, codes), *headers) | {"content": _json(ErrorBody)}
     response["headers"]["Error-Code"] = {"required": True, "schema": {"type": "string", "enum": codes}}
     return response
+
+
+def _meaning(status: int, codes: list[Code]) -> str:
+    return "; ".join(_REASONS[code] for code in codes) if status == 403 else _MEANING[status]
 
 
 def _response(description: str, *headers: str) -> dict[str, Any]:
@@ -227,14 +255,11 @@ def _response(description: str, *headers: str) -> dict[str, Any]:
     return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
 
 
-def _json(shape: Any, example: Any = None) -> dict[str, Any]:
-    content = {"schema": {"type": "object"} if shape is None else _schema(shape)}
+def _json(*shapes: Any, example: Any = None) -> dict[str, Any]:
+    """JSON of one of these shapes; any object, if there are none."""
+    any_of = [*map(schema, shapes)] or [{"type": "object", "additionalProperties": True}]
+    content = {"schema": any_of[0] if len(any_of) == 1 else {"anyOf": any_of}}
     return {"application/json": content if example is None else {**content, "example": example}}
-
-
-def _schema(shape: Any) -> dict[str, Any]:
-    (schema,), _ = msgspec.json.schema_components([shape], ref_template=_SCHEMA)
-    return schema
 
 
 def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:

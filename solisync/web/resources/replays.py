@@ -29,7 +29,7 @@ from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_repl
 from ...rules.shapes import Ok
 from ...storage import own_replays, replays
 from ..conditional import matches
-from ..recorded_game import EXAMPLE
+from ..recorded_game import EXAMPLE, RecordedGame
 from ..route import Json, delete, get, post, put
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
@@ -58,7 +58,7 @@ class Replays:
         name="upload_replay",
         summary="Store a replay, to the byte; of one game, once",
         protected=True,
-        body=Json(Replay, read_replay, EXAMPLE),
+        body=Json(Replay, read_replay, EXAMPLE, narrower=RecordedGame),
         errors=("replay_storage_full", "user_not_found"),
         links={
             "replay": {"replay_id": "$response.body#/id"},

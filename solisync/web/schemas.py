@@ -1,0 +1,59 @@
+"""JSON Schemas of message shapes, in words that generators of clients understand."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ..klondike import Pile
+from ..rules.replays import Replay
+from ..rules.sync import Achievement, Payload, Progress, Stats
+from .recorded_game import RecordedGame
+
+Shapes = tuple[type[msgspec.Struct], ...]
+
+COMPONENT = "#/components/schemas/{name}"
+KEEPING_UNKNOWN_FIELDS: Shapes = (Payload, Stats, Progress, Achievement, Replay, RecordedGame)
+OF_ONE_FIELD: Shapes = (Pile,)  # whichever
+
+
+def schema(shape: Any) -> dict[str, Any]:
+    """The schema of a shape, which refers to those of message shapes."""
+    (found,), _ = msgspec.json.schema_components([shape], ref_template=COMPONENT)
+    return _with_types(found)
+
+
+def schemas(shapes: Iterable[Any], *, reference: str = COMPONENT) -> dict[str, Any]:
+    """The schemas of these message shapes, and of those that they refer to, by name."""
+    _, found = msgspec.json.schema_components(shapes, ref_template=reference)
+    for shape in KEEPING_UNKNOWN_FIELDS:
+        if shape.__name__ in found:
+            found[shape.__name__]["additionalProperties"] = True
+    for shape in OF_ONE_FIELD:
+        if shape.__name__ in found:
+            found[shape.__name__] = _of_one_field(found[shape.__name__])
+    return _with_types(found)
+
+
+def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same, where each enumeration of texts says that it is one."""
+    typed = {name: _typed(value) for name, value in schema.items()}
+    values = typed.get("enum")
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        return {"type": "string"} | typed
+    return typed
+
+
+def _typed(part: Any) -> Any:
+    if isinstance(part, list):
+        return [*map(_typed, part)]
+    return _with_types(part) if isinstance(part, dict) else part
+
+
+def _of_one_field(schema: dict[str, Any]) -> dict[str, Any]:
+    """An object with exactly one of the fields of `schema`."""
+    fields = [
+        {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+        for name, field in schema["properties"].items()
+    ]
+    return {"title": schema["title"], "description": schema["description"], "oneOf": fields}
