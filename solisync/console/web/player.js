@@ -26,7 +26,7 @@ function acts(player, again) {
   const plans = [
     suspended
       ? { title: `Let ${name} in again`, text: "What was visible is visible again.", verb: "End the suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
-      : { title: `Suspend ${name}`, text: `${counted(player.sessions, "session")} end; entry and replays leave all lists.`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "empty: until lifted" }, { label: "Message", name: "message", hint: "the player reads it; may be empty" }] },
+      : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}; entry and replays leave all lists.`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "empty: until lifted" }, { label: "Message", name: "message", hint: "the player reads it; may be empty" }] },
     player.locked_since
       ? { title: `Unlock ${name}`, text: "The player can change again what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false }, undo: { locked: true } }
       : { title: `Lock ${name}`, text: "The player can’t change what others see: name, avatar, listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true }, undo: { locked: false } },
@@ -34,7 +34,7 @@ function acts(player, again) {
     on && { title: player.on_leaderboard ? `Hide the entry of ${name}` : `Show the entry of ${name}`, text: "On the leaderboard and all boards.", verb: player.on_leaderboard ? "Hide the entry" : "Show the entry", method: "PUT", path: `${P}/entry`, body: { visible: !player.on_leaderboard }, undo: { visible: player.on_leaderboard } },
     player.avatar && { title: `Remove the avatar of ${name}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove the avatar", method: "POST", path: `${P}/avatar/remove`, reason: "avatar" },
     { title: `Change the username ${name}`, text: "The old name becomes free.", verb: "Change the username", method: "PUT", path: `${P}/username`, reason: "name", undo: { username: name }, fields: [{ label: "Username", name: "username", value: name }] },
-    { title: `End the sessions of ${name}`, text: `${counted(player.sessions, "session")} end.`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Refuse access tokens too, within a second", name: "access", kind: "check", value: "true" }] },
+    { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Refuse access tokens too, within a second", name: "access", kind: "check", value: "true" }] },
   ];
   const buttons = plans.flatMap((plan) => (plan ? [actButton(/** @type {any} */ (plan), again)] : []));
   const link = /** @type {any} */ ({ title: `Give ${name} back the account`, text: "A link with which the player sets a new password, within an hour.", verb: "Make the link", method: "POST", path: `${P}/password-link`, reason: "takeover", fields: [{ label: "Lock everybody else out at once", name: "lock_out", kind: "check", value: "true" }] });
