@@ -15,6 +15,8 @@ from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BY
 from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN
 from solisync.access.tokens import TOKEN_MAX
 from solisync.checking import checker, confinement, timeline_maker, timelines
+from solisync.commands.main import command_parser
+from solisync.commands.parsers import subparsers
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.events import openings
@@ -52,6 +54,8 @@ from tests.harness.processes import run
 
 DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
 MIB = 2**20
+COMMAND_LINE = re.compile(r"(?:(?<=`)|^ {4}(?:\$ )?)(?:[\w./]*/)?(solisync [^`\n]+)", re.M)
+ALONE = {"--migrate", "--version", "--help", "--yes", "--json"}  # options of solisync without a value
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
@@ -332,3 +336,25 @@ def test_the_scaling_page_shows_the_model():
     """The tables of docs/scaling.md are those that bench/model.py makes."""
     for table in (model.habits_table(), model.needs_table(), model.sizes_table()):
         assert table in DOCS["scaling.md"]
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_commands_in_the_docs_exist(name):
+    """No page names a subcommand that isn't there, or leaves out what its first try needs."""
+    known = subparsers(command_parser())
+    for line in re.findall(
+        r"(?<=`)(?:[\w./]*/)?solisync [^`\n]+(?=`)|^ {4}(?:[\w./$]*/)?solisync .+", DOCS[name], re.M
+    ):
+        words = line.split("#")[0].split()[1:]
+        while words and words[0].startswith("--") and "=" not in words[0] and words[0] not in ALONE:
+            words = words[2:]  # an option and its value
+        if words and re.fullmatch(r"[a-z-]+", words[0]) and not words[0].startswith("-"):
+            assert words[0] in known, line
+
+
+def test_first_steps_of_the_readme_are_complete_commands():
+    """The subcommands that README.md names can be run as they stand there."""
+    lines = re.findall(r"`\.venv/bin/solisync ([^`]+)`", DOCS["README.md"])
+    assert lines
+    for line in lines:
+        assert command_parser().parse_args(line.split()).command is not None

@@ -5,7 +5,7 @@ from .command import Command, argument
 _ADMIN = argument("name", "the name of an admin", metavar="ADMIN")
 
 ADMIN_COMMANDS = (
-    Command("admins add", "admins:add", "let somebody sign in to administration over HTTP, with codes", (_ADMIN,)),
+    Command("admins add", "admins:add", "let an admin sign in to the console, with codes", (_ADMIN,)),
     Command(
         "admins remove",
         "admins:remove",

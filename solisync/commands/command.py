@@ -45,5 +45,10 @@ def argument(name: str, help: str, **how: Any) -> Argument:
     return Argument(name, help, how)
 
 
+def sentence(text: str) -> str:
+    """A help text as a sentence, for the page that describes its command."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
 USER = argument("user", "username, or id", metavar="USER")
 REPLAYS = argument("ids", "ids of replays", metavar="ID", nargs="+")

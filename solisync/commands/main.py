@@ -16,6 +16,7 @@ from ..settings.misspelt import suggestion
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
 from ..settings.table import TABLE, without_option
 from . import completion, parsers
+from .command import sentence
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -76,7 +77,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_settings(parser, default=None)
     under = parsers.add_commands(parser)
     text = "serve until stopped; the default without a command"
-    serve = under.add_parser("serve", help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
+    serve = under.add_parser("serve", help=text, description=sentence(text), allow_abbrev=False)
     serve.set_defaults(serve=True)
     _add_settings(serve, default=argparse.SUPPRESS)  # a default would override the same option in front of `serve`
     help_on = under.add_parser("help", help="show this help, or the help of a command", allow_abbrev=False)

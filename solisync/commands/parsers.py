@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 from ..rules.administration import NOTE_MAX, REASONS
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP
 from ..settings.table import TABLE
-from .command import Command
+from .command import Command, sentence
 from .table import COMMANDS, NOUNS
 
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
@@ -23,13 +23,13 @@ def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction
     group = parser.add_subparsers(title="administration", metavar="COMMAND", help="COMMAND --help describes it")
     nouns = {}
     for noun, text in NOUNS.items():
-        under = group.add_parser(noun, help=text, description=f"{text.capitalize()}.", allow_abbrev=False)
+        under = group.add_parser(noun, help=text, description=sentence(text), allow_abbrev=False)
         nouns[noun] = under.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         noun, _, verb = command.words.partition(" ")
         place, name = (nouns[noun], verb) if verb else (group, noun)
-        description = command.help[0].upper() + command.help[1:] + "."
-        _add_arguments(place.add_parser(name, help=command.help, description=description, allow_abbrev=False), command)
+        text = sentence(command.help)
+        _add_arguments(place.add_parser(name, help=command.help, description=text, allow_abbrev=False), command)
     return group
 
 

@@ -2,14 +2,13 @@
 
 import secrets
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from uuid import uuid4
 
 from ..access.passwords import Passwords
-from ..errors import FatalError
+from ..errors import DatabaseError, FatalError, Interrupted
 from ..rules import sample_data as rules
 from ..rules.accounts import check_new_password
 from ..rules.replays import read_replay
@@ -19,6 +18,7 @@ from ..storage.sample_data import NewPlayer, NewReplay
 from .task import Task
 
 BATCH = 200  # players or replays in a transaction
+OWN_PLAYERS_MAX = 1  # the account of the person who tries the service out
 
 
 async def fill(task: Task) -> None:
@@ -27,25 +27,39 @@ async def fill(task: Task) -> None:
     password = _password(task)
     async with task.database() as database:
         present = await database.autocommit(seed.present)
-        if present.players and not task.chosen.force:
+        if present.players > OWN_PLAYERS_MAX and not task.chosen.force:
             raise FatalError(
-                f"solisync: this database has {present.players:,} player{'' if present.players == 1 else 's'} of its"
-                " own: take an empty one, or say --force to add made-up players to it"
+                f"solisync: this database has {present.players:,} players of its own: take an empty one, or say --force"
+                " to add made-up players to it"
             )
         now = datetime.now(UTC)
         hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
         password_hash = await hashing.hash(password)  # one for all: bcrypt takes a fifth of a second
         first = present.last_made + 1
         known: list[NewPlayer] = []
-        for numbers in _batches(first, count):
+        while len(known) < count:
+            numbers = range(first, first + min(BATCH, count - len(known)))
             players = [NewPlayer(str(uuid4()), number, rules.player(number, now)) for number in numbers]
-            await database.transact(partial(seed.store_players, players=players, password_hash=password_hash))
+            try:
+                await database.transact(partial(seed.store_players, players=players, password_hash=password_hash))
+            except Interrupted:
+                raise
+            except DatabaseError:
+                last = (await database.autocommit(seed.present)).last_made
+                if last < first:
+                    raise
+                first = last + 1  # another run has made players with these names
+                continue
             known += players
+            first = numbers.stop
             task.progress.report(f"{len(known):,} of {count:,} players")
-        for numbers in _batches(first, replays):
-            made = [_replay(number, known[number % count], now) for number in numbers]
+        for start in range(0, replays, BATCH):
+            made = [
+                _replay(first + number, known[number % count], now)
+                for number in range(start, min(start + BATCH, replays))
+            ]
             await database.transact(partial(seed.store_replays, replays=made))
-            task.progress.report(f"{numbers.stop - first:,} of {replays:,} replays")
+            task.progress.report(f"{start + len(made):,} of {replays:,} replays")
         task.progress.clear()
         names = [f"{seed.PREFIX}{player.number}" for player in known]
         task.output.say(
@@ -65,11 +79,6 @@ def _password(task: Task) -> bytes:
         return check_new_password(without_line_end(sys.stdin.buffer.readline()).decode())
     except UnicodeDecodeError:
         raise FatalError("solisync: the password is not UTF-8") from None
-
-
-def _batches(first: int, count: int) -> Iterator[range]:
-    for begin in range(first, first + count, BATCH):
-        yield range(begin, min(begin + BATCH, first + count))
 
 
 def _replay(number: int, player: NewPlayer, now: datetime) -> NewReplay:

@@ -13,7 +13,7 @@ NOUNS = {
     "avatars": "manage avatars",
     "replays": "manage replays",
     "acts": "see what operators have done",
-    "admins": "manage who signs in to administration over HTTP",
+    "admins": "manage who signs in to the console",
     "analytics": "export analytics events",
 }
 
@@ -70,7 +70,7 @@ COMMANDS = (
         "seed:fill",
         "fill a database with made-up players, to size a machine or to test clients",
         (
-            argument("--players", "number of players", metavar="N", type=some, required=True),
+            argument("--players", "number of players (default 200)", metavar="N", type=some, default=200),
             argument(
                 "--replays",
                 "number of replays of all these players together",
@@ -83,7 +83,7 @@ COMMANDS = (
                 "read one password for all of them from standard input; without it nobody can log in as them",
                 action="store_true",
             ),
-            argument("--force", "fill the database even if it has real players", action="store_true"),
+            argument("--force", "fill the database even if it has several players of its own", action="store_true"),
             _PROGRESS,
         ),
     ),

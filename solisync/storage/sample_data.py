@@ -89,7 +89,7 @@ class NewReplay(NamedTuple):
 
 
 async def present(statements: Statements) -> Present:
-    """Who is there already."""
+    """The players that the database has already."""
     return await statements.one(PRESENT)
 
 

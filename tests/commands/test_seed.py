@@ -2,7 +2,9 @@
 
 import pytest
 
+from solisync.commands import seed
 from solisync.errors import FatalError
+from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.postgres import run_sql
@@ -34,13 +36,28 @@ async def test_made_up_players_are_players(reactor, migrated_database):
         await running.service.stopService()
 
 
-async def test_real_players_are_not_buried(administrate, server):
-    """Where somebody has registered it refuses, and changes nothing, unless told; it goes on where it ended."""
+async def test_seed_refuses_a_database_with_players_of_its_own(administrate, server):
+    """More than one account that the command has not made needs --force; the numbers go on where they ended."""
     await server.player("ann")
-    with pytest.raises(FatalError, match="has 1 player of its own: "):
+    assert "seeded_1 to seeded_2" in await administrate("seed", "--players", 2)
+    await server.player("bob")
+    with pytest.raises(FatalError, match="has 2 players of its own: "):
         await administrate("seed", "--players", 2)
-    assert server.sql("SELECT count(*) FROM users") == [(1,)]
-    await administrate("seed", "--players", 2, "--force")
-    server.sql("DELETE FROM users WHERE username = 'ann'")
-    assert "seeded_3 to seeded_5" in await administrate("seed", "--players", 3)
+    assert server.sql("SELECT count(*) FROM users") == [(4,)]
+    assert "seeded_3 to seeded_5" in await administrate("seed", "--players", 3, "--force")
     assert await refused(server.client().login("seeded_5", PASSWORD)) == (401, "invalid credentials")
+
+
+async def test_seed_makes_200_players_by_default(administrate, server):
+    """The command of the README needs no option after the first registration there."""
+    await server.player("ann")
+    assert "made 200 players, seeded_1 to seeded_200, and 0 replays" in await administrate("seed")
+
+
+async def test_two_seeds_at_the_same_time_make_all_their_players(administrate, server, reactor, monkeypatch):
+    """Each run takes numbers that the other has not taken, and has replays of its own players."""
+    monkeypatch.setattr(seed, "BATCH", 5)
+    runs = await gather(2, lambda _: administrate("seed", "--players", 40, "--replays", 40), range(2))
+    assert [run.startswith("made 40 players") for run in runs] == [True, True]
+    assert server.sql("SELECT count(*) FROM users WHERE username LIKE 'seeded_%%'") == [(80,)]
+    assert server.sql("SELECT count(*), count(DISTINCT user_id) FROM replays") == [(80, 80)]

@@ -127,3 +127,20 @@ def test_wrong_settings_are_one_line_each(place):
 def test_nouns_have_commands():
     """No noun without a verb, and none that is missing."""
     assert {command.words.split()[0] for command in COMMANDS if " " in command.words} == set(table.NOUNS)
+
+
+def parsers_below(parser):
+    """All parsers of subcommands, with the help texts that list them."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            listed = {choice.dest: choice.help for choice in action._choices_actions}
+            for name, child in action.choices.items():
+                yield name, listed[name], child
+                yield from parsers_below(child)
+
+
+def test_descriptions_keep_the_capitals_of_the_help():
+    """The page of a command has its help text as a sentence, in which names and abbreviations stay as they are."""
+    for name, text, parser in parsers_below(command_parser()):
+        if parser.description is not None:
+            assert parser.description == f"{text[0].upper()}{text[1:]}.", name
