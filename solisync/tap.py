@@ -1,6 +1,7 @@
 """The entry points for twistd: `twistd solisync` (through the plugin) and solisync.tac."""
 
 import os
+import pwd
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,6 +79,7 @@ def makeService(options: Options) -> IService:
     """Called by `twistd solisync`; raises SystemExit when the settings are wrong."""
     twistd: Mapping[str, Any] = options.parent or {}
     out = sys.stdout.fileno()
+    _move_home(twistd.get("uid"))
     with _plain_exit():
         add_env_file(os.environ, options[ENV_FILE])
         settings = ServingSettings.from_environ(os.environ, options.given())
@@ -99,6 +101,19 @@ def service_from_environment(environ: Mapping[str, str]) -> IService:
         if settings.workers > 1 or settings.log_format != "text":
             raise FatalError("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
         return make_service(settings, monotonic_reactor())
+
+
+def _move_home(uid: int | None) -> None:
+    """Let HOME lead to the directory of the user that the process changes to: libpq looks for files there.
+
+    It would find those of root, which it then can't read.
+    """
+    if uid is None or uid == os.getuid():
+        return
+    try:
+        os.environ["HOME"] = pwd.getpwuid(uid).pw_dir
+    except KeyError:  # a user without a name has no such directory
+        os.environ.pop("HOME", None)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from solisync.commands.main import check_options, command_parser, main
 from solisync.commands.smoke import smoke
 from solisync.errors import FatalError
 from solisync.settings.table import TABLE
-from solisync.tap import Options
+from solisync.tap import Options, makeService
 from solisync.web.shared_cache import CoalescingCache
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import BIN, ROOT, SECRET
@@ -187,6 +187,18 @@ async def test_twistd_sheds_privileges(reactor, launch, place):
         assert f"Gid:\t{user.pw_gid}\t{user.pw_gid}\t{user.pw_gid}" in status
         service.stop()
         assert not processes_in(place)
+
+
+def test_twistd_looks_for_files_of_libpq_where_its_user_can_read_them(monkeypatch, shared_dsn):
+    """With --uid, HOME leads to the user that the service becomes, and stays as it is without."""
+    user = pwd.getpwnam("nobody")
+    for name, value in {"JWT_SECRET": SECRET, "DATABASE_URL": shared_dsn, "HOME": "/root"}.items():
+        monkeypatch.setenv(name, value)
+    options = Options()
+    for uid, home in ((None, "/root"), (os.getuid(), "/root"), (user.pw_uid, user.pw_dir), (2**31 - 2, None)):
+        options.parent = {"uid": uid}
+        makeService(options)
+        assert os.environ.get("HOME") == home
 
 
 async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_dsn):
