@@ -209,6 +209,19 @@ def test_proxies_wait_longer_than_the_service_and_keep_connections_shorter():
     assert all(seconds(time) < IDLE_SECONDS for time in kept)
 
 
+@pytest.mark.parametrize("name", ["haproxy.cfg", "patroni/haproxy.cfg"])
+def test_haproxy_sends_requests_to_nodes_that_are_not_ready(name):
+    """A node is used again after one good check; while none is ready, every node is, as high-availability.md says."""
+    backend = _text(DEPLOY / name).partition("\nbackend solisync")[2].partition("\nlisten")[0]
+    assert re.search(r"^ +default-server check .*\brise 1$", backend, re.M)
+    assert re.search(r"^ +option allbackups$", backend, re.M)
+    lines = re.findall(r"^ +(#?)server (\S+) (\S+)(.*)$", backend, re.M)
+    checked = {(comment, f"{node}-unready", address) for comment, node, address, rest in lines if not rest}
+    unready = {(comment, node, address) for comment, node, address, rest in lines if rest == " backup no-check"}
+    assert checked == unready != set()
+    assert len(lines) == 2 * len(checked)
+
+
 def _text(file):
     return file.read_text("utf-8")
 
