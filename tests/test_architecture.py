@@ -47,7 +47,7 @@ KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.error_replies"},
     "txpostgres": {"postgres.libpq"},
-    "psycopg2": {"postgres.libpq", "postgres.opening", "postgres.connection", "postgres.dsn"},  # errors; parser of DSNs
+    "psycopg2": {"postgres.libpq", "postgres.opening", "postgres.connection", "postgres.dsn", "postgres.dsn_check"},
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client.transport"},

@@ -9,20 +9,11 @@ import socket
 from contextlib import suppress
 from typing import Any, cast
 
-import psycopg2
 from psycopg2 import extensions
 from twisted.internet.base import ReactorBase
 from twisted.internet.threads import deferToThreadPool
 
 from ..errors import ConnectionFailed
-
-
-def check_dsn(dsn: str) -> None:
-    """Raise ValueError, naming no part of the DSN, when libpq can't read it."""
-    try:
-        extensions.parse_dsn(dsn)
-    except psycopg2.Error:
-        raise ValueError("is neither a postgresql:// URI nor a libpq keyword=value string") from None
 
 
 def with_defaults(dsn: str) -> str:

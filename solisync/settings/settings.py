@@ -13,6 +13,7 @@ from typing import Any, Self
 from ..access.client_address import Networks
 from ..access.rate_limit import Limit
 from ..errors import SettingsError
+from ..postgres.dsn_check import missing_root_certificate
 from . import env_file
 from .table import TABLE, Setting
 
@@ -62,7 +63,7 @@ class Settings:
                 values[name] = _value(list(rows), environ, options or {})
             except ValueError as error:
                 problems.append(str(error))
-        problems += cls._conflicts(values)
+        problems += [*cls._conflicts(values), *_unverifiable(values, environ)]
         if problems:
             raise SettingsError(problems)
         return cls(**values)
@@ -103,6 +104,14 @@ class ServingSettings(Settings):
     def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
         if values.get("jwt_secret_previous") is not None and values["jwt_secret_previous"] == values.get("jwt_secret"):
             yield "JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET: take it away, or name the other one"
+
+
+def _unverifiable(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
+    """The databases that could never be verified, for want of a certificate."""
+    for name in ("database_url", "bus_database_url"):
+        if (dsn := values.get(name)) is not None and (file := missing_root_certificate(dsn, environ)) is not None:
+            variable = next(row.variable for row in TABLE if row.field == name)
+            yield f"{variable} verifies the server by {file}, which is not there: name a file with sslrootcert="
 
 
 def _value(rows: Sequence[Setting], environ: Mapping[str, str], options: Mapping[str, str | None]) -> Any:

@@ -16,7 +16,7 @@ from twisted.internet.endpoints import serverFromString
 from ..access.client_address import Networks
 from ..access.rate_limit import AUTH, Limit
 from ..access.tokens import can_sign
-from ..postgres.dsn import check_dsn
+from ..postgres.dsn_check import check_dsn
 from ..process.logs import FORMATS
 
 SECRET_MIN_BYTES = 32
@@ -42,7 +42,7 @@ def secret_file(path: str) -> bytes:
 
 
 def dsn(text: str) -> str:
-    """A DSN that libpq can read."""
+    """A DSN that libpq can read and use."""
     if not text.strip():  # to libpq that is "all defaults", to a reader of the settings the embedded database
         raise ValueError("is empty")
     check_dsn(text)

@@ -151,6 +151,15 @@ def test_an_empty_dsn_file_is_a_problem(tmp_path):
     assert problems({"DATABASE_URL_FILE": str(tmp_path / "dsn")}) == ["DATABASE_URL_FILE is empty"]
 
 
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "SOLISYNC_BUS_DATABASE_URL"])
+def test_missing_root_certificate_is_a_problem(tmp_path, variable):
+    """A server that could never be verified is named before the service starts."""
+    url = f"postgresql://u:canary@db1/d?sslmode=verify-full&sslrootcert={tmp_path}/none"
+    (problem,) = problems({variable: url})
+    assert problem.startswith(f"{variable} verifies the server by {tmp_path}/none, which is not there")
+    assert "canary" not in problem
+
+
 def test_a_wrong_dsn_is_not_repeated():
     """A DSN that libpq can't read may still hold a password."""
     (problem,) = problems({"DATABASE_URL": "canary password"})
