@@ -51,7 +51,7 @@ from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .serving import QUIET_SECONDS, Solisync
 from .settings.misspelt import unknown_variables
-from .settings.settings import ServingSettings
+from .settings.settings import OTHER_CONNECTIONS, ServingSettings
 from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
@@ -200,8 +200,7 @@ def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedP
     """The embedded PostgreSQL, with room for every connection of every process; None when another one is configured."""
     if settings.database_url is not None:
         return None
-    processes = settings.workers + (settings.workers > 1)  # one more while workers are replaced
-    room = processes * (settings.database_connections + 1) + 30  # one for the bus; for admin commands and psql
+    room = settings.node_connections + OTHER_CONNECTIONS
     return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}",))
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-from ..postgres.introspection import Replication, Sizes
+from ..postgres.introspection import Replication, ServerFacts, Sizes
 from ..rules.units import bytes_shown
+from ..settings.settings import OTHER_CONNECTIONS, ServingSettings
 from .findings import Finding, fine, note, wrong
 
 GIB = 2**30
@@ -16,6 +17,23 @@ BACKED_UP_MAX = 2 * 2**40  # what a backup and a restore often manage in the tim
 ANALYTICS_MAX = 10 * GIB
 TRANSACTIONS_MAX = 1_000_000_000  # half of those after which PostgreSQL takes no more writes
 LAG_SECONDS, LAG_BYTES = 10.0, 64 * 2**20
+
+
+def connections(settings: ServingSettings, server: ServerFacts) -> Iterator[Finding]:
+    """Check that the server allows the connections of a node with these settings (docs/high-availability.md)."""
+    node = settings.node_connections
+    if server.connections < node + OTHER_CONNECTIONS:
+        yield wrong(
+            "database",
+            f"it allows {server.connections} connections; a node may take {node}, and others {OTHER_CONNECTIONS}",
+            "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
+        )
+    if server.connection_limit is not None and server.connection_limit < node:
+        yield wrong(
+            "database",
+            f"its CONNECTION LIMIT is {server.connection_limit}, and a node may take {node} connections",
+            "raise the limit by ALTER ROLE or ALTER DATABASE",
+        )
 
 
 def replication(found: Replication) -> Iterator[Finding]:

@@ -55,13 +55,9 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
         yield _pooler(connection.server.lacking, settings.prepared_statements)
     if not server.read_only:
         yield await live_checks.bus(settings, reactor, connection)
-    wanted = settings.workers * (settings.database_connections + 1) + 2
-    if settings.database_url is not None and wanted > server.connections:
-        yield wrong(
-            "database",
-            f"it takes {server.connections} connections, a node with these settings wants {wanted}",
-            "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
-        )
+    if settings.database_url is not None and not connection.server.pooled:
+        for finding in capacity_checks.connections(settings, server):
+            yield finding
     yield _schema(await schema.number(Statements(connection)))
     unusable = await introspection.unusable_tables(connection)
     if unusable:

@@ -14,7 +14,12 @@ _MAJOR = "SELECT current_setting('server_version_num')::int / 10000"
 _SERVER = """
     SELECT current_setting('server_version_num')::int / 10000, current_setting('server_version'),
         current_setting('server_encoding'), current_setting('transaction_read_only')::bool,
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+            - coalesce(current_setting('reserved_connections', true)::int, 0),
+        (
+            SELECT least(nullif(rolconnlimit, -1), nullif(datconnlimit, -1)) FROM pg_roles, pg_database
+            WHERE rolname = session_user AND datname = current_database() AND NOT rolsuper
+        ),
         coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
 """
 
@@ -115,7 +120,8 @@ class ServerFacts:
     version: str
     encoding: str
     read_only: bool
-    connections: int  # that are not reserved for superusers
+    connections: int  # that are not reserved for some roles
+    connection_limit: int | None  # of the role or of the database
     may_create: bool
 
 

@@ -14,9 +14,11 @@ from ..access.client_address import Networks
 from ..access.rate_limit import Limit
 from ..errors import SettingsError
 from ..postgres.dsn_check import missing_root_certificate
+from ..postgres.pool import SESSIONS_PER_CONNECTION
 from . import env_file
 from .table import TABLE, Setting
 
+OTHER_CONNECTIONS = 20  # to the same server: of commands, backups, replication and operators
 ENV_FILE = "env-file"  # the option, which every entry point but the .tac file has
 ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
 
@@ -99,6 +101,12 @@ class ServingSettings(Settings):
     replay_quota_mib: int
     analytics_days: int | None
     history_days: int
+
+    @property
+    def node_connections(self) -> int:
+        """How many connections to the server this node may have at once, a worker that replaces another included."""
+        each = SESSIONS_PER_CONNECTION * self.database_connections + 1  # the latter for live events
+        return each * (self.workers + 1)
 
     @classmethod
     def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:

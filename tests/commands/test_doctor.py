@@ -8,6 +8,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from psycopg2.extensions import parse_dsn
 
 from solisync import __version__
 from solisync.diagnosis import database as database_checks
@@ -219,10 +220,30 @@ async def test_another_encoding_is_found(examine, postgres):
     run_sql(postgres.dsn, "DROP DATABASE latin WITH (FORCE)")
 
 
-async def test_too_few_connections_are_found(examine, shared_dsn):
-    """A node that wants more than the server has."""
-    found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="500")
-    assert "wants 503" in found["wrong", "database"]
+async def test_doctor_counts_the_connections_that_a_node_may_take(examine, shared_dsn):
+    """It needs twice as many for each process as it keeps, one for live events, and a process more for a reload."""
+    settings = {"SOLISYNC_DATABASE_CONNECTIONS": "50", "SOLISYNC_WORKERS": "2"}
+    found = await examine(DATABASE_URL=shared_dsn, **settings)
+    assert "a node may take 303, and others 20" in found["wrong", "database"]
+    settings["SOLISYNC_DATABASE_CONNECTIONS"] = "40"
+    assert ("wrong", "database") not in await examine(wrong=False, DATABASE_URL=shared_dsn, **settings)
+
+
+@pytest.mark.parametrize("limited", ["ROLE clerk", "DATABASE {name}"])
+async def test_doctor_finds_a_connection_limit_below_what_a_node_may_take(examine, migrated_database, limited):
+    """A limit of the role, or of the database, counts as one of the server; superusers have none."""
+    name = parse_dsn(migrated_database)["dbname"]
+    clerk = migrated_database.replace("user=solisync", "user=clerk")
+    run_sql(migrated_database, "CREATE ROLE clerk LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
+    run_sql(migrated_database, "GRANT CREATE ON SCHEMA public TO clerk")
+    try:
+        for limit, is_wrong in ((10, True), (50, True), (51, False)):
+            run_sql(migrated_database, f"ALTER {limited.format(name=name)} CONNECTION LIMIT {limit}")
+            found = await examine(wrong=is_wrong, DATABASE_URL=clerk, SOLISYNC_WORKERS="2")
+            assert (("wrong", "database") in found) is is_wrong
+        assert ("wrong", "database") not in await examine(wrong=False, DATABASE_URL=migrated_database)
+    finally:
+        run_sql(migrated_database, "DROP OWNED BY clerk; DROP ROLE clerk")
 
 
 @pytest.mark.parametrize(
