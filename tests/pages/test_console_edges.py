@@ -95,6 +95,13 @@ def test_all_can_be_read_at_400_percent(console, running):
     assert judge.found == []
 
 
+def test_an_unknown_list_to_review_is_that_of_names(console, running):
+    """Also one that is named like a property of all objects."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn, "/review?kind=constructor")
+    assert page.text_content("nav [aria-current=page] >> text=Names") == "Names"
+
+
 def test_axe_has_nothing_to_say_of_errors(console, running):
     """A busy service, a session that has ended, a player who is gone, an act that is refused, and too many acts."""
     judge, visitor = Judge(), console()

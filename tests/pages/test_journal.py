@@ -236,6 +236,19 @@ def test_a_refusal_is_said_and_loses_nothing(visit, site, status):
     assert counted(site) == (1, 1)
 
 
+@pytest.mark.parametrize("name", ["__proto__", "constructor"])
+def test_a_player_named_like_a_property_of_objects_loses_no_game(visit, site, name):
+    """Scripts have objects in which such names mean something before anything is stored."""
+    player = visit()
+    player.register(name)
+    page = opened(player)
+    page.evaluate(ENTER, [100, True])
+    until_journals(page, f"{JOURNALS}.known.length === 1")
+    until(page, SETTLED)
+    stats = progress(site, name)["stats"]
+    assert (stats["games_played"], stats["games_won"]) == (1, 1)
+
+
 def test_a_deleted_account_takes_its_journal_along(visit, site):
     ann = visit()
     ann.register()

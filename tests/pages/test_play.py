@@ -256,6 +256,7 @@ LINKS = {
     "?deal=18446744073709551615&draw=three": ("18446744073709551615", "three"),
     "?seed=9007199254740993&draw3": ("9007199254740993", "three"),
     "?deal=0": ("0", "one"),
+    "?deal=1&draw=constructor": ("1", "one"),
     "?deal=01": None,
     "?deal=-1": None,
     "?deal=1000000000000000000000000000000": None,
@@ -271,6 +272,7 @@ def test_links_to_deals(visitor, query):
     if LINKS[query]:
         seed, draw = LINKS[query]
         assert page.url.endswith(f"/play?deal={seed}&draw={draw}")
+        assert kept(page)["draw"] == {"one": 1, "three": 3}[draw]
         label = page.locator("#board ol").nth(6).get_attribute("aria-label")
         top = deal(int(seed))[4][-1]
         ranks = ("ace", *map(str, range(2, 11)), "jack", "queen", "king")

@@ -7,7 +7,8 @@ import { byId, h, score } from "./page.js";
 
 const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproved bests" };
 
-const kind = /** @type {keyof typeof KINDS} */ (new URLSearchParams(location.search).get("kind") ?? "names");
+const asked = new URLSearchParams(location.search).get("kind") ?? "";
+const kind = /** @type {keyof typeof KINDS} */ (Object.hasOwn(KINDS, asked) ? asked : "names");
 
 const tabs = h("nav", { "aria-label": "What is new" }, ...Object.entries(KINDS).map(([value, text]) => h("a", { href: `/review?kind=${value}`, class: "button", "aria-current": value === kind && "page" }, text)));
 

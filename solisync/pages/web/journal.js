@@ -25,8 +25,11 @@ export const GUEST = "";
 const GUEST_WINS = 20;
 const KNOWN = 200;
 
+/** An object without a prototype, which would have entries for players such as `constructor`. @param {Iterable<[string, any]>} entries */
+const bare = (entries) => Object.setPrototypeOf(Object.fromEntries(entries), null);
+
 /** What there is where the browser stores nothing. @type {Journals} */
-let unstored = { known: [], uploaded: {}, of: {} };
+let unstored = { known: [], uploaded: bare([]), of: bare([]) };
 /** @type {Promise<IDBDatabase | null> | undefined} */
 let opening;
 const channel = new BroadcastChannel(KEY);
@@ -48,7 +51,7 @@ const isJournal = (value) => Array.isArray(value?.games) && Array.isArray(value.
 function sound(value) {
   const { known, uploaded, of } = Object(value);
   const journals = Object.entries(Object(of)).filter(([, journal]) => isJournal(journal));
-  return { known: Array.isArray(known) ? known : [], uploaded: Object(uploaded), of: Object.fromEntries(journals) };
+  return { known: Array.isArray(known) ? known : [], uploaded: bare(Object.entries(Object(uploaded))), of: bare(journals) };
 }
 
 /** The database; null where the browser refuses one. */
@@ -85,7 +88,7 @@ const readFrom = (store, use) => (store.get(KEY).onsuccess = ({ target }) => use
 
 /** All journals as they are stored now. @returns {Promise<Journals>} */
 export const journals = () =>
-  transact("readonly", (store, done) => readFrom(store, done)).catch(() => structuredClone(unstored));
+  transact("readonly", (store, done) => readFrom(store, done)).catch(() => sound(structuredClone(unstored)));
 
 /** The journal of a player. @param {Journals} all @param {string} name @returns {Journal} */
 export const journalOf = (all, name) => (all.of[name] ??= { base: null, answers: 0, games: [], sent: null, wins: [] });
@@ -94,7 +97,7 @@ export const journalOf = (all, name) => (all.of[name] ??= { base: null, answers:
 function altered(all, alter) {
   const result = alter(all);
   all.known = all.known.slice(-KNOWN);
-  all.uploaded = Object.fromEntries(Object.entries(all.uploaded).slice(-KNOWN));
+  all.uploaded = bare(Object.entries(all.uploaded).slice(-KNOWN));
   for (const [name, { base, games, sent, wins }] of Object.entries(all.of)) {
     if (!base && !games.length && !sent && !wins.length) delete all.of[name];
   }

@@ -180,8 +180,8 @@ async function again() {
 
 /** The deal that an address asks for; null if it asks for none, or for none that there is. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
 async function linked(query) {
-  const words = /** @type {Record<string, 1 | 3>} */ ({ one: 1, three: 3 });
-  const draw = query.has("draw3") ? 3 : words[query.get("draw") ?? ""] ?? chosen.draw;
+  const words = new Map(/** @type {[string | null, 1 | 3][]} */ ([["one", 1], ["three", 3]]));
+  const draw = query.has("draw3") ? 3 : words.get(query.get("draw")) ?? chosen.draw;
   if (query.has("daily")) {
     const { seed, ...day } = await (await send("/api/daily-challenge")).json();
     return { seed: String(seed), draw, day };
