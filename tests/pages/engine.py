@@ -39,10 +39,39 @@ UPLOAD = (
 ADVICE = (
     "async asked => {"
     + PRELUDE
-    + (
-        "return asked.map(({ position, draw }) => ({ useful: engine.useful(position, draw).length,"
-        " finish: engine.finish(position) })); }"
-    )
+    + """const { isStuck } = await import("/web/hints.js");
+  return asked.map(({ position, draw }) => ({
+    stuck: isStuck(position, draw, []), finish: engine.finish(position),
+  })); }"""
+)
+
+# Plays games by the first hint each time, or in `stray` of a hundred moves by another one, until they end. A hint
+# "repeats" if it takes the last move back, or moves cards to a position that has been there twice.
+HINTED = (
+    "async asked => {"
+    + PRELUDE
+    + """const { hints, isStuck } = await import("/web/hints.js");
+  const exact = (position) => JSON.stringify(position);
+  return asked.map(({ seed, draw, stray }) => {
+    const game = new Game(seed, draw);
+    let chance = Number(seed) % 2147483647;
+    const random = (below) => (chance = (chance * 48271 + 1) % 2147483647) % below;
+    const repeats = [];
+    for (let left = 400; left && !game.won; left--) {
+      const before = game.before.map(exact);
+      const found = hints(game.position, draw, game.before);
+      for (const hint of found) {
+        const after = hint !== engine.STOCK && exact(engine.play(game.position, hint, draw).position);
+        const visits = before.filter((state) => state === after).length;
+        if (after && (after === before.at(-1) || visits > 1)) repeats.push(hint);
+      }
+      const others = [engine.STOCK, ...engine.moves(game.position)];
+      const move = random(100) < stray ? others[random(others.length)] : found[0];
+      if (!move) return { end: isStuck(game.position, draw, game.before) ? "stuck" : "undo", repeats };
+      if (!game.play(move)) return { end: "refused", repeats };
+    }
+    return { end: game.won ? "won" : "long", repeats };
+  }); }"""
 )
 
 

@@ -36,7 +36,7 @@ KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
   };
 })"""
 KEPT = "JSON.parse(localStorage['solisync.game'])"
-# A game in which no card fits anywhere any more.
+# A game that is stuck: no card fits anywhere any more.
 STUCK = (
     {"seed": 3186, "draw_mode": "DrawThree"},
     [

@@ -11,7 +11,7 @@ from solisync.klondike.game import Game
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move, play
 from solisync.klondike.scoring import MAY_19
 from tests.klondike.vectors import board_text, fnv, lines, read, recorded, wins
-from tests.pages.engine import ADVICE, DECKS, FOLLOW, UPLOAD, position_of
+from tests.pages.engine import ADVICE, DECKS, FOLLOW, HINTED, UPLOAD, position_of
 from tests.pages.visitor import answered
 
 RULESET = MAY_19.name
@@ -160,24 +160,44 @@ def boards_of(chance, seed, draw, moves):
             return
 
 
-def fits_somewhere(board, draw):
-    """A plain search: whether a card of columns, stock or waste fits anywhere, by clicks on the stock alone."""
-    seen = set()
-    while board not in seen:
-        seen.add(board)
-        for source in (*COLUMNS, WASTE):
-            for size in range(1, len(board[source]) + 1 if source != WASTE else min(2, len(board[source]) + 1)):
-                for target in (*FOUNDATIONS, *COLUMNS):
-                    whole = target in COLUMNS and not board[target] and size == len(board[source]) and source in COLUMNS
-                    if not whole and play(board, Move(source, target, size), draw, lenient=False):
-                        return True
-        clicked = play(board, STOCK_CLICK, draw, lenient=False)
-        board = clicked.board if clicked else board
+SEARCHED = 400  # positions; the page gives a search up after somewhat more
+
+
+def value(board):
+    """How good a board is: cards that are hidden or in the stock, then cards at home."""
+    hidden = sum(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
+    return -hidden - len(board[STOCK]) - len(board[WASTE]), sum(len(board[pile]) for pile in FOUNDATIONS)
+
+
+def goes_on(board, draw):
+    """A plain search: whether any moves make the board better; None if there are too many boards to look at."""
+    clicked, at = [], board
+    while at not in clicked and (at[STOCK] or at[WASTE]):
+        clicked.append(at)
+        at = play(at, STOCK_CLICK, draw, lenient=False).board
+    tops = {each[WASTE][-1:] for each in clicked if each[WASTE]}
+    seen, edge = set(), [board]
+    for here in edge:
+        state = (*(frozenset(here[begin:end]) for begin, end in ((0, 4), (4, 11))), here[STOCK:])
+        if state in seen:
+            continue
+        seen.add(state)
+        if len(seen) > SEARCHED:
+            return None
+        sources = [(here, pile, size) for pile in (*FOUNDATIONS, *COLUMNS, WASTE) for size in range(1, 14)]
+        sources += [((*here[:WASTE], top), WASTE, 1) for top in tops]
+        for held, source, size in sources:
+            for target in (*FOUNDATIONS, *COLUMNS):
+                played = size <= len(held[source]) and play(held, Move(source, target, size), draw, lenient=False)
+                if played and (source == WASTE or value(played.board) > value(board)):
+                    return True
+                if played:
+                    edge.append(played.board)
     return False
 
 
-def test_stuck_is_told_when_it_is_so(visitor):
-    """There is no hint exactly where a plain search finds no card that fits anywhere."""
+def test_a_game_is_stuck_when_no_moves_lead_on(visitor):
+    """The page says so exactly where a plain search finds no moves that turn up, play or send home another card."""
     page = visitor.open("/account")
     chance = random.Random(5)
     asked = [
@@ -187,10 +207,24 @@ def test_stuck_is_told_when_it_is_so(visitor):
         for board in list(boards_of(chance, seed, draw, 150))[10::20]
     ]
     answers = answered(page, ADVICE, [{"position": position_of(board), "draw": draw} for board, draw in asked])
-    expected = [fits_somewhere(board, draw) for board, draw in asked]
-    assert len(expected) > 300
-    assert [answer["useful"] > 0 for answer in answers] == expected
-    assert expected.count(False) >= 3
+    expected = [goes_on(board, draw) for board, draw in asked]
+    pairs = [(answer["stuck"], not on) for answer, on in zip(answers, expected, strict=True) if on is not None]
+    assert len(pairs) > 300
+    assert all(said == true for said, true in pairs)
+    assert sum(true for _, true in pairs) >= 3
+
+
+def test_hints_lead_to_a_win_or_to_the_end(visitor):
+    """Followed one by one, they never go in a circle; neither does any hint of a player who strays."""
+    page = visitor.open("/account")
+    circled = {"seed": "1364344768803972", "draw": 1, "stray": 0}  # once two hints followed each other for ever
+    followed = [{"seed": str(seed), "draw": draw, "stray": 0} for seed in range(30) for draw in (1, 3)]
+    strayed = [{"seed": str(seed), "draw": draw, "stray": 40} for seed in range(1, 16) for draw in (1, 3)]
+    first, *ends = answered(page, HINTED, [circled, *followed, *strayed])
+    assert (first["end"], first["repeats"]) == ("stuck", [])
+    assert {each["end"] for each in ends[: len(followed)]} == {"won", "stuck"}
+    assert sum(each["end"] == "won" for each in ends[: len(followed)]) > len(followed) / 3
+    assert [each["repeats"] for each in ends if each["repeats"]] == []
 
 
 def test_finishing_always_succeeds(visitor):

@@ -90,6 +90,11 @@ export class Game {
     return step;
   }
 
+  /** The positions before this one, as far as they can be gone back to. */
+  get before() {
+    return this.history.map(({ position }) => position);
+  }
+
   get canUndo() {
     return !this.won && this.history.length > 0;
   }

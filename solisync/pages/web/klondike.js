@@ -164,6 +164,10 @@ export function points(move, { flipped, turned }, draw, turns) {
 /** @param {Position} position */
 export const isWon = ({ piles }) => FOUNDATIONS.every((pile) => piles[pile].length === 13);
 
+/** A position as text; in another order, the columns and the foundations make the same game. @param {Position} position */
+export const text = ({ piles, down }) =>
+  [COLUMNS.map((pile) => `${down[pile]}:${piles[pile]}`).sort(), FOUNDATIONS.map((pile) => piles[pile].at(-1) ?? -1).sort(), piles.s, piles.w.length].join("|");
+
 // What can be done
 
 /** The piles that take the cards of a pile from an index on: foundations, columns with cards, empty ones. @param {Position} position @param {string} pile @param {number} index */
@@ -196,34 +200,6 @@ export function moves(position) {
     return Array.from({ length: Math.max(length - first, 0) }, (_, index) => first + index)
       .flatMap((index) => goodTargets(position, from, index).map((to) => ({ from, to, count: length - index })));
   });
-}
-
-/** How much a move helps, to order hints. @param {Position} position @param {Move} move */
-function worth({ piles, down }, { from, to, count }) {
-  const rest = piles[from].length - count;
-  const turnsUp = from[0] === "t" && rest > 0 && rest === down[from] ? 100 + rest : 0;
-  if (to[0] === "f") return turnsUp + 60;
-  if (turnsUp) return turnsUp;
-  return from === "w" ? 40 : rest === 0 ? 20 : 0;
-}
-
-/** Whether clicks on the stock alone bring up a card that fits somewhere. @param {Position} position @param {number} draw */
-function leads(position, draw) {
-  const seen = new Set();
-  for (let clicked = play(position, STOCK, draw); clicked; clicked = play(clicked.position, STOCK, draw)) {
-    const { w, s } = clicked.position.piles;
-    if (targets(clicked.position, "w", w.length - 1).length) return true;
-    if (seen.has(`${s}|${w}`)) return false; // the stock goes round
-    seen.add(`${s}|${w}`);
-  }
-  return false;
-}
-
-/** The moves worth a hint, best first. None: no card of columns, stock and waste fits anywhere any more. @param {Position} position @param {number} draw */
-export function useful(position, draw) {
-  const found = moves(position).sort((one, other) => worth(position, other) - worth(position, one));
-  const helping = found.filter((move) => worth(position, move));
-  return [...helping, ...(leads(position, draw) ? [STOCK] : []), ...found.slice(helping.length)];
 }
 
 /** The moves that end a game in which no card is hidden and stock and waste are empty; null otherwise. @param {Position} position @returns {Move[] | null} */

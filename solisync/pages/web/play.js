@@ -4,8 +4,8 @@
 import { inWords, named, place } from "./board.js";
 import { Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
 import { local, send } from "./http.js";
-import { finish, STOCK, useful } from "./klondike.js";
-import { byId, clock, counted, h, refuse, say, score } from "./page.js";
+import { finish, STOCK } from "./klondike.js";
+import { byId, clock, counted, h, refuse, say, score, tell } from "./page.js";
 import { Table } from "./table.js";
 
 const FLIGHT_MS = 150;
@@ -27,7 +27,9 @@ const results = () => import("./results.js");
 let game;
 /** @type {import("./seat.js").Seat | undefined} whether this tab plays */
 let seat;
-let hints = 0;
+/** @type {typeof import("./hints.js") | undefined} */
+let advice;
+let hinted = 0;
 let ticked = performance.now();
 
 /** A notice above the board, with what can be done about it. @param {string} text @param {Record<string, () => void>} [actions] */
@@ -41,13 +43,13 @@ function notice(text, actions = {}) {
 /** Show the game as it is. @param {number} flight @param {string} [pile] where the focus goes */
 function show(flight, pile) {
   table.show(game.position, game.draw, calm.matches || document.hidden ? 0 : flight, pile);
-  const stuck = !game.won && !useful(game.position, game.draw).length;
-  hints = 0;
+  const stuck = !game.won && Boolean(advice?.isStuck(game.position, game.draw, game.before));
+  hinted = 0;
   byId("points").textContent = counted(game.score, "point");
   byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
   byId("drawn").textContent = `Draw ${game.draw === 3 ? "three" : "one"}`;
   byId("undo").disabled = !game.canUndo;
-  byId("hint").disabled = game.won || stuck;
+  byId("hint").disabled = game.won || stuck || !advice;
   byId("finish").hidden = !finish(game.position);
   byId("stuck").hidden = !stuck;
   byId("read-out").hidden = true;
@@ -65,7 +67,7 @@ function done(step, before, pile) {
   if (!keepGame(game)) notice("This browser keeps nothing: a reload loses the game.");
   const turned = step.input === "undo" && step.to === "w" && step.from === "s" && game.turns >= FREE_TURNS[game.draw];
   const words = `${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`;
-  say(stuck ? `${words}. No card of the columns or the stock fits anywhere any more` : words);
+  say(stuck ? `${words}. ${byId("stuck").textContent}` : words);
   if (game.won) results().then(({ won }) => won(game), () => {});
 }
 
@@ -84,10 +86,11 @@ function undo() {
 }
 
 function hint() {
-  const found = useful(game.position, game.draw);
-  const shown = found[hints % found.length];
-  if (game.won || !shown) return say("There is nothing to move");
-  hints += 1;
+  if (!advice || byId("hint").disabled) return say("There is nothing to move");
+  const found = advice.hints(game.position, game.draw, game.before);
+  const shown = found[hinted % found.length];
+  if (!shown) return tell("Hint: undo the last move"); // the way on leads back
+  hinted += 1;
   table.hint(shown);
   const { piles } = game.position;
   if (shown === STOCK) return say(piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over");
@@ -282,10 +285,15 @@ if (kept) {
   describe();
   show(0);
 } else await open();
-const [{ Seat }] = await Promise.all([import("./seat.js"), table.draggable().catch(() => {})]);
+const [{ Seat }] = await Promise.all([
+  import("./seat.js"), import("./hints.js").then((module) => (advice = module), () => {}), table.draggable().catch(() => {}),
+]);
 seat = new Seat(setAside, () => (notice(""), open()));
 if (!(await seat.take(false))) setAside();
 else if (kept) await open();
-else byId("board").inert = false;
+else {
+  byId("board").inert = false;
+  show(0); // with hints
+}
 byId("board").removeAttribute("aria-busy");
 results().then(({ start }) => start({ again, deal: actions.new }), () => {});

@@ -2,7 +2,7 @@
 /** Looks for a deal that can be won, by a search that sees all cards. That it finds no win proves nothing. */
 
 import { newSeed } from "./game.js";
-import { COLUMNS, deal, FOUNDATIONS, isWon, moves, play, STOCK } from "./klondike.js";
+import { COLUMNS, deal, FOUNDATIONS, isWon, moves, play, STOCK, text } from "./klondike.js";
 
 /** @typedef {import("./board.js").Position} Position */
 
@@ -12,10 +12,6 @@ const SLICE_MS = 8;
 
 /** @param {string[]} names @param {(pile: string) => number} of */
 const sum = (names, of) => names.reduce((total, pile) => total + of(pile), 0);
-
-/** A position as text; in another order, the columns and the foundations make the same game. @param {Position} position */
-const text = ({ piles, down }) =>
-  [COLUMNS.map((pile) => `${down[pile]}:${piles[pile]}`).sort(), FOUNDATIONS.map((pile) => piles[pile].at(-1) ?? -1).sort(), piles.s, piles.w.length].join("|");
 
 /** How near to a win a position looks: cards at home, turned up, and gone from the stock. @param {Position} position */
 const nearness = ({ piles, down }) =>
