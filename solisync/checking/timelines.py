@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ..errors import Conflict, NotFound, Unavailable
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..process.shielded import shielded
+from ..process.shielded import detached, shielded
 from ..storage import verdicts
 from ..storage.verdicts import PlaybackSource
 from .messages import Playback
@@ -92,7 +92,7 @@ class Timelines:
         if making is None:
             if len(self._lock.waiting) >= self._most_waiting:
                 raise Unavailable
-            making = self._lock.run(lambda: Deferred.fromCoroutine(self._make(replay_id)))
+            making = self._lock.run(lambda: detached(self._make(replay_id)))
             self._making[etag] = making
             making.addBoth(self._settle, etag)
         outcome: KeptTimeline | Failure

@@ -2,10 +2,10 @@
 
 from secrets import token_urlsafe
 
-from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from ..postgres.database import Database
+from ..process.shielded import detached
 from ..storage import streams
 from .notices import Notice, Publish, encode_messages, encode_notice
 
@@ -20,7 +20,7 @@ def telling(database: Database) -> Publish:
 
     def publish(*notices: Notice) -> None:
         messages = encode_messages(token_urlsafe(6), 0, map(encode_notice, notices))
-        sending = Deferred.fromCoroutine(database.autocommit(streams.notify, messages))
+        sending = detached(database.autocommit(streams.notify, messages))
         sending.addErrback(lambda failure: _log.warn("could not tell the service: {error}", error=failure.value))
 
     return publish

@@ -1,11 +1,14 @@
 """`transact` and `autocommit`: work on the database, over a pool of connections, run again where that is safe.
 
-When a client hangs up, Twisted cancels its handler. Work that has begun runs to its end all the same, and only then is
-the handler told by CancelledError: txpostgres would pass the connection on in the middle of a transaction.
+When a client hangs up, Twisted cancels its handler. Work that has begun runs to its end all the same, because
+txpostgres would pass the connection on in the middle of a transaction. If the work succeeds, the handler gets its
+result, so that it can publish what has been committed; the next call of `transact` or `autocommit` raises
+CancelledError. If the work fails, the handler gets CancelledError immediately.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, closing
+from contextvars import ContextVar
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
@@ -21,6 +24,10 @@ from .times import TIMES, PoolTimes
 from .transaction import Statements, Transaction, Work, autocommitted, in_transaction
 
 ATTEMPTS = 3
+
+# Whether the caller was cancelled during work that succeeded. Work that several callers share must not inherit it:
+# process.shielded.detached begins such work.
+_cancelled: ContextVar[bool] = ContextVar("cancelled", default=False)
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=Statements)
@@ -79,6 +86,9 @@ class Database:
         return self._run(autocommitted, lambda statements: work(statements, *arguments, **options))
 
     async def _run(self, attempt: Attempt[S, T], work: Work[S, T]) -> T:
+        if _cancelled.get():
+            _cancelled.set(False)
+            raise CancelledError
         for left in reversed(range(ATTEMPTS)):
             lent = self.pool.borrow()
             connection = await lent if isinstance(lent, Deferred) else lent
@@ -109,7 +119,7 @@ class Database:
             raise
         else:
             if connection.cancelled:
-                raise CancelledError
+                _cancelled.set(True)
             return result
         finally:
             self.pool.give_back(connection)

@@ -5,6 +5,7 @@ that way: a thread can't be stopped, a value is loaded for several callers, a pr
 """
 
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -14,6 +15,11 @@ from twisted.python.failure import Failure
 T = TypeVar("T")
 
 _log = Logger()
+
+
+def detached(work: Coroutine[Any, Any, T]) -> Deferred[T]:
+    """Begin work that is not its caller's alone: it inherits no context variables, so neither a cancellation."""
+    return Context().run(Deferred.fromCoroutine, work)
 
 
 def _log_failure(failure: Failure) -> None:
@@ -51,7 +57,7 @@ class Shared(Generic[T]):
     def __init__(self, work: Coroutine[Any, Any, T], *, began: float = 0.0) -> None:
         self.began = began
         self._result: T | Failure
-        self.ended: Deferred[None] = Deferred.fromCoroutine(work).addBoth(self._keep)  # never fails
+        self.ended: Deferred[None] = detached(work).addBoth(self._keep)  # never fails
 
     def _keep(self, result: T | Failure) -> None:
         self._result = result

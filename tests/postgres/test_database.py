@@ -12,6 +12,7 @@ from twisted.internet.task import deferLater
 from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres.statement import Statement
 from solisync.postgres.times import TIMES, PoolTimes
+from solisync.process.shielded import detached
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.postgres import lock_waiters, run_sql
@@ -166,12 +167,13 @@ async def test_a_value_that_python_has_not_is_an_error(make_database):
 @pytest.mark.parametrize("method", ["transact", "autocommit"])
 @pytest.mark.parametrize("moment", [0, 0.001, 0.003, 0.01, 0.05, 0.1, 0.15])
 async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, dsn, reactor, moment, method):
-    """Whenever the client hangs up after work began, the work ends, commits, and gives a clean connection back."""
+    """Whenever the client hangs up after work began, the work commits, and its caller gets the result."""
 
     async def slowly(transaction):
         await add(transaction, SLOW)  # commits by itself in `autocommit`
         if method == "transact":
             await add(transaction, 1)
+        return "done"
 
     database = make_database()
     number = await database.autocommit(pid)
@@ -180,11 +182,49 @@ async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, ds
         await deferLater(reactor, moment)
         assert not caller.called
         caller.cancel()
-    with pytest.raises(CancelledError):
-        await caller
+    assert await caller == "done"
     assert await database.autocommit(pid) == number
     assert backends(dsn) == [(number, "idle")]
     assert notes(dsn) == ([1, SLOW] if method == "transact" else [SLOW])
+
+
+async def test_a_cancelled_caller_begins_no_other_work(make_database, dsn, reactor):
+    """A caller that is cancelled during work that succeeds tells what it has done, and ends at its next work."""
+    told = []
+
+    async def two_works():
+        told.append(await database.transact(add, SLOW))
+        try:
+            await database.transact(add, 1)
+        finally:
+            await database.transact(add, 2)  # what cleans up is not cancelled again
+
+    database = make_database()
+    await database.autocommit(pid)
+    with Holding(dsn):
+        caller = started(two_works())
+        await until(reactor, lambda: lock_waiters(dsn))
+        caller.cancel()
+    with pytest.raises(CancelledError):
+        await caller
+    assert (len(told), notes(dsn)) == (1, [2, SLOW])
+
+
+async def test_detached_work_of_a_cancelled_caller_goes_on(make_database, dsn, reactor):
+    """What a cancelled caller begins for others, such as loading a shared list, is not cancelled with it."""
+
+    async def shares():
+        await database.transact(add, SLOW)
+        return await detached(database.transact(add, 1))
+
+    database = make_database()
+    await database.autocommit(pid)
+    with Holding(dsn):
+        caller = started(shares())
+        await until(reactor, lambda: lock_waiters(dsn))
+        caller.cancel()
+    await caller
+    assert notes(dsn) == [1, SLOW]
 
 
 async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_database, dsn, reactor):
@@ -249,8 +289,7 @@ async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, rea
 
     database = make_database()
     old = await database.autocommit(pid)
-    with pytest.raises(CancelledError):
-        await database.transact(impatient)
+    await started(database.transact(impatient))
     assert await database.autocommit(pid) == old
     assert notes(dsn) == [1]
 

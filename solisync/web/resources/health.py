@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from ... import __version__
 from ...errors import DatabaseError, Unavailable
 from ...postgres.database import Database
-from ...process.shielded import shielded
+from ...process.shielded import detached, shielded
 from ...rules.health import Alive, Features, Ready
 from ...storage import schema
 from ..route import get
@@ -51,7 +51,7 @@ class Health:
         probe = self._probe
         if probe is None or (probe.called and now >= self._began + EVERY_SECONDS):
             self._began = now
-            probe = self._probe = Deferred.fromCoroutine(self._commits())
+            probe = self._probe = detached(self._commits())
         left = self._began + ANSWER_SECONDS - now
         if not probe.called and left > 0:
             try:
