@@ -52,15 +52,15 @@ ROOM = Query(
             WHERE user_id = users.id AND game_digest = $2::bytea
         ) AS repeated_id,
         coalesce(usage.used_bytes, counted.used_bytes) AS used_bytes,
-        leaderboard.user_id IS NOT NULL AS has_entry, best_score, best_time_secs
+        leaderboard.visible, best_score, best_time_secs
     FROM users
     LEFT JOIN counted ON true
     LEFT JOIN replay_usage AS usage ON usage.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     WHERE users.id = $1::uuid
     """,
-    row=lambda repeated_id, used_bytes, has_entry, best_score, best_time_secs: Room(
-        repeated_id, used_bytes, Standing(has_entry, best_score, best_time_secs)
+    row=lambda repeated_id, used_bytes, visible, best_score, best_time_secs: Room(
+        repeated_id, used_bytes, Standing(visible, best_score, best_time_secs)
     ),
 )
 
@@ -89,31 +89,49 @@ RECORDED_AT = f"""
     END AS recorded_at"""
 
 SHOWN = f"username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, {RECORDED_AT}, received_at"
-_STORED = "seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at"
 # How three of these become fields of Recent.
 NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 
 
 def _newest(count: int) -> str:
-    """SQL for the newest replays that are listed, of players who are not suspended.
+    """SQL for the newest listed replays of players who are not suspended, by their keys in a table of these.
 
-    The order begins with `unlisted`, which is null in all of them, for the sake of the index. Who is
-    suspended is no join, for which the planner might give up that order, and no `IS NULL`, which it takes to be rare.
+    Replays from before that table are read only if it has too few (migrations/0042). Their order begins with
+    `unlisted`, which is null in all of them, for the sake of the index. Who is suspended is no join,
+    for which the planner might give up that order, and no `IS NULL`, which it takes to be rare. The second limit comes
+    alone after the first, which is a constant, because of one that is not the planner expects a tenth of all rows.
     """
     return f"""
-        SELECT unlisted, id, user_id, {_STORED} FROM replays
-        WHERE unlisted IS NULL
-            AND NOT (SELECT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = replays.user_id))
-        ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
+        WITH shown AS (
+            SELECT received_at, id FROM public_replays ORDER BY received_at DESC, id DESC LIMIT {count}
+        ), older AS (
+            SELECT received_at, id FROM replays
+            WHERE unlisted IS NULL AND received_at < (SELECT since FROM public_replays_begin)
+                AND NOT (SELECT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = replays.user_id))
+            ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
+        )
+        SELECT received_at, id FROM (
+            SELECT received_at, id FROM shown
+            UNION ALL
+            (SELECT received_at, id FROM older LIMIT {count} - (SELECT count(*) FROM shown))
+        ) AS newest ORDER BY received_at DESC, id DESC OFFSET 0
     """  # noqa: S608
 
 
-# The newest are found first, by the index; only then are their players and verdicts looked up.
+# One by one, by their keys: a subquery with a LIMIT is joined in no other way.
+_LOOKED_UP = """
+    CROSS JOIN LATERAL (
+        SELECT user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at FROM replays
+        WHERE id = {}.id LIMIT 1
+    ) AS replay JOIN users ON users.id = user_id
+"""
+
+# The newest are found first, by the index; only then are they, their players and verdicts looked up.
 RECENT = Query(
     "recent_replays",
     f"""
     SELECT newest.id, {SHOWN}, coalesce(status, 'pending') AS verdict
-    FROM ({_newest(RECENT_MAX)}) AS newest JOIN users ON users.id = newest.user_id
+    FROM ({_newest(RECENT_MAX)}) AS newest {_LOOKED_UP.format("newest")}
     LEFT JOIN verdicts ON verdicts.replay_id = newest.id
     ORDER BY received_at DESC, newest.id DESC
     """,  # noqa: S608
@@ -127,10 +145,10 @@ VERIFIED = Query(
     f"""
     SELECT verified.id, {SHOWN}, 'verified' AS verdict
     FROM (
-        SELECT id, user_id, {_STORED} FROM ({_newest(VERIFIED_AMONG)}) AS newest
+        SELECT received_at, id FROM ({_newest(VERIFIED_AMONG)}) AS newest
         WHERE (SELECT status FROM verdicts WHERE replay_id = newest.id) = 'verified'
-        ORDER BY unlisted, received_at DESC, id DESC LIMIT {RECENT_MAX}
-    ) AS verified JOIN users ON users.id = verified.user_id
+        ORDER BY received_at DESC, id DESC LIMIT {RECENT_MAX}
+    ) AS verified {_LOOKED_UP.format("verified")}
     ORDER BY received_at DESC, verified.id DESC
     """,  # noqa: S608
     row=converted(Recent, **NUMBERS),

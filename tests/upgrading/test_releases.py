@@ -21,6 +21,9 @@ from tests.upgrading import played
 HERE = Path(__file__).parent
 RELEASES = sorted(file.name.removesuffix(".sql.xz") for file in HERE.glob("*.sql.xz"))
 WRITE = os.environ.get("WRITE_RELEASE")
+# What this version answers otherwise on purpose: replays of a suspended player are not listed.
+MEANT = re.compile(r" root /(replays|players/[0-9a-f-]+/replays) answer replays \d+ listed: True is now False")
+OFTEN_EMPTY = {"public_replays_begin"}  # it has a row where a large database was upgraded
 SETTINGS = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
 
 
@@ -58,7 +61,7 @@ async def test_a_release_leaves_something_in_each_table(reactor, migrated_databa
     running, console = await serving(reactor, dsn)
     played.keep(running)
     await administrate("admins", "code", played.ADMIN)
-    assert not [name for name, rows in tables(dsn).items() if not rows]
+    assert {name for name, rows in tables(dsn).items() if not rows} <= OFTEN_EMPTY
     dump = dumped(dsn, place)
     said = await played.answers(running, console)
     found = differences(said, await played.answers(running, console))
@@ -82,7 +85,7 @@ async def test_a_database_of_a_release_serves_after_the_upgrade(reactor, empty_d
     running, console = await serving(reactor, empty_database)
     try:
         found = differences(kept["answers"], await played.answers(running, console))
-        assert "\n".join(found) == ""
+        assert "\n".join(each for each in found if not MEANT.fullmatch(each)) == ""
         await played.go_on(reactor, running, console, kept["secrets"])
     finally:
         await running.service.stopService()

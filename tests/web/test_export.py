@@ -54,6 +54,7 @@ ADMINS = {"admins", "admin_codes", "admin_sessions"}  # who are no players
 LIMITS = {"rate_limits", "recent_searches"}
 KNOWN_STATES = {"known_states"}
 MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # and public, at the replay's verdict and on boards
+KEYS_OF_REPLAYS = {"public_replays", "public_replays_begin"}
 ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id"), ("account_history", "id")}
 HASH_OF_THE_IMAGE = {("avatars", "etag")}
 DIGEST_OF_THE_BODY = {("replays", "game_digest")}
@@ -162,7 +163,7 @@ async def test_every_column_is_in_it(server, reactor):
     found = 0
     for table, column in server.sql(COLUMNS):
         if (
-            table in ADMINS | LIMITS | KNOWN_STATES | MADE_OF_THE_BODY | LINKS
+            table in ADMINS | LIMITS | KNOWN_STATES | MADE_OF_THE_BODY | KEYS_OF_REPLAYS | LINKS
             or (table, column) in SECRET | ROW_NUMBERS | HASH_OF_THE_IMAGE | DIGEST_OF_THE_BODY | LENGTH_OF_THE_BODY
             or (table, column) in WHO_ACTED | NUMBERS_OF_ACTS
         ):

@@ -1,0 +1,103 @@
+"""`public_replays` has the listed replays of players who are not suspended (docs/protocol.md "Replays")."""
+
+import pytest
+
+from solisync.acts import players, replays
+from solisync.postgres.migrate import load_migrations, migrate
+from solisync.storage.replays import RECENT, VERIFIED
+from tests.harness.acting import operator
+from tests.harness.plans import plan
+from tests.harness.players import players as new_players
+from tests.harness.postgres import run_sql
+
+FILL = """
+    INSERT INTO replays (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)
+    SELECT gen_random_uuid(), %s, now() - make_interval(hours => %s, secs => n), '{}', 2, 'Zen', 'DrawOne', '1', '1',
+        '2026-01-01'
+    FROM generate_series(1, %s) AS n
+"""
+WRONG = """
+    SELECT received_at, id FROM public_replays
+    FULL JOIN (
+        SELECT received_at, id, true AS listed FROM replays
+        WHERE unlisted IS NULL AND user_id NOT IN (SELECT user_id FROM suspensions)
+    ) AS listed USING (received_at, id)
+    WHERE listed IS NULL OR NOT EXISTS (SELECT FROM public_replays AS public WHERE public.id = listed.id)
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO suspensions (user_id, since, was_visible) VALUES (%(ann)s, now(), false)",
+        "DELETE FROM suspensions WHERE user_id = %(bob)s",
+        "UPDATE replays SET unlisted = true WHERE user_id = %(ann)s",
+        "UPDATE replays SET unlisted = NULL WHERE user_id IN (%(ann)s, %(bob)s)",
+        "UPDATE replays SET held = true, unlisted = true WHERE user_id = %(ann)s",
+        "DELETE FROM replays WHERE user_id = %(ann)s",
+        "DELETE FROM users WHERE id IN (%(ann)s, %(bob)s)",
+        "INSERT INTO replays SELECT gen_random_uuid(), user_id, received_at, body, size, mode, draw_mode, final_score,"
+        " time_seconds, seed, recorded_at, unlisted FROM replays",
+    ],
+    ids=lambda statement: " ".join(statement.split()[:3]),
+)
+def test_statements_of_older_nodes_keep_the_table(server, statement):
+    """Ann's replays are listed but for one, Bob is suspended with such replays; each statement is that of 1.0.0."""
+    (ann, *_), (bob, *_) = new_players(server.dsn, 2)
+    for player in (ann, bob):
+        server.sql(FILL, (player, 0, 3))
+        unlist = (
+            "UPDATE replays SET unlisted = true WHERE id = (SELECT min(id::text)::uuid FROM replays WHERE user_id = %s)"
+        )
+        server.sql(unlist, (player,))
+    server.sql("INSERT INTO suspensions (user_id, since, was_visible) VALUES (%s, now(), false)", (bob,))
+    assert server.sql("SELECT count(*) FROM public_replays") == [(2,)]
+    server.sql(statement, {"ann": ann, "bob": bob})
+    assert server.sql(WRONG) == []
+
+
+async def test_replays_leave_with_a_suspension_and_return_with_its_end(server, reactor):
+    """What an operator lists again meanwhile returns too."""
+    [(ann, *_)] = new_players(server.dsn, 1)
+    server.sql(FILL, (ann, 0, 3))
+    ((first,),) = server.sql("SELECT min(id::text) FROM replays")
+    listed = "SELECT count(*) FROM public_replays"
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(replays.UNLIST, first)
+        assert server.sql(listed) == [(2,)]
+        await acting.perform(players.SUSPEND, ann)
+        await acting.perform(replays.LIST_AGAIN, first)
+        assert server.sql(listed) == [(0,)]
+        await acting.perform(players.UNSUSPEND, ann)
+        assert server.sql(listed) == [(3,)]
+
+
+@pytest.mark.parametrize("query", [RECENT, VERIFIED], ids=["recent", "verified"])
+def test_the_recent_list_reads_no_replay_of_a_suspended_player(server, query):
+    """However many they have, and however new these are."""
+    (ann, *_), (bob, *_) = new_players(server.dsn, 2)
+    server.sql(FILL, (ann, 1, 60))
+    server.sql(FILL, (bob, 0, 4_000))
+    server.sql("INSERT INTO suspensions (user_id, since, was_visible) VALUES (%s, now(), false)", (bob,))
+    server.sql("VACUUM ANALYZE public_replays, replays")
+    found = plan(server.dsn, query)
+    assert found.buffers < 1_000, found.text
+
+
+async def test_an_upgrade_fills_the_table_with_the_newest(reactor, empty_database):
+    """Of a large database so many that writers wait for a moment; older ones are listed when these are few."""
+    first, *later = load_migrations()[:1], load_migrations()
+    await migrate(reactor, empty_database, first)
+    [(ann, *_), (bob, *_), (cyd, *_)] = new_players(empty_database, 3)
+    for player, hours, count in ((ann, 9, 20), (bob, 0, 20_010), (cyd, 8, 5)):
+        run_sql(empty_database, FILL, (player, hours, count))
+    suspend = "INSERT INTO suspensions (user_id, since, was_visible) VALUES (%s, now(), false)"
+    run_sql(empty_database, suspend, (cyd,))
+    await migrate(reactor, empty_database, later[0])
+    assert run_sql(empty_database, "SELECT count(*) FROM public_replays") == [(20_000,)]
+    run_sql(empty_database, suspend, (bob,))
+    assert len(run_sql(empty_database, RECENT.sql)) == 20
+    assert run_sql(empty_database, "SELECT count(*) FROM public_replays") == [(0,)]
+    run_sql(empty_database, "DELETE FROM suspensions")
+    assert run_sql(empty_database, "SELECT count(*) FROM public_replays") == [(20_000,)]
+    assert len(run_sql(empty_database, RECENT.sql)) == 50
