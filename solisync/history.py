@@ -1,6 +1,7 @@
 """Keeps what happens to accounts as rows, outside of the requests in which it happens (docs/security.md "Logs")."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 
 from twisted.internet.base import ReactorBase
@@ -29,9 +30,9 @@ _NAMELESS: frozenset[Event] = frozenset({"login failed", "recovery refused"})
 class History:
     """Observes the audit trail, and stores what it has seen once a second.
 
-    What is the same within that second, client included, is one row with a count: so nobody can fill the table faster.
-    Events are lost when the queue is full or the database fails; `lost` is called with their number. While there is no
-    connection, they wait in the queue.
+    What is the same within that second, client included, is one row with a count. Of each player and day, so many rows
+    are stored and no more (`storage.history.DAILY_MAX`). Events are lost when the queue is full or the database fails;
+    `lost` is called with their number. While there is no connection, they wait in the queue.
     """
 
     _log = Logger()
@@ -53,6 +54,7 @@ class History:
         self._queue = queue
         self._batch = batch
         self._waiting: dict[Happened, tuple[float, int]] = {}  # when for the first time, and how often
+        self._being_stored = 0  # how many events have left `_waiting`, and are perhaps not stored yet
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
 
@@ -73,13 +75,14 @@ class History:
         self._loop.start(EVERY_SECONDS, now=False)
 
     async def stop(self, seconds: float) -> None:
-        """Store what is left, if that takes no longer than this."""
+        """Store what is left, if that takes no longer than this; what is not stored by then is lost."""
         if self._loop.running:
             self._loop.stop()
-        try:
+        with suppress(TimeoutError):
             await shielded(self._round()).addTimeout(seconds, self._reactor)
-        except TimeoutError:
-            self._log.warn("{count} events of accounts were not stored before the end", count=len(self._waiting))
+        if left := len(self._waiting) + self._being_stored:
+            self._lost(left)
+            self._log.warn("{count} events of accounts were not stored before the end", count=left)
 
     def _round(self) -> "Deferred[None]":
         # a LoopingCall ends at the first failure
@@ -93,6 +96,7 @@ class History:
             taken = {each: self._waiting.pop(each) for each in [*islice(self._waiting, self._batch)]}
             now = self._reactor.seconds()
             batch = [Occurrence(each, now - first, times) for each, (first, times) in taken.items()]
+            self._being_stored += len(batch)
             try:
                 await self._database.autocommit(history.store, batch)
             except Unavailable:
@@ -102,3 +106,5 @@ class History:
             except DatabaseError as error:
                 self._lost(len(batch))
                 self._log.warn("{count} events of accounts are lost: {error}", count=len(batch), error=error)
+            finally:
+                self._being_stored -= len(batch)

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 import pytest_twisted
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.history import History
 from solisync.postgres.database import Database
 from solisync.postgres.times import TIMES
 from solisync.process.audit import Happened
+from solisync.storage.history import DAILY_MAX
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
@@ -115,6 +116,49 @@ async def test_a_deletion_under_way_costs_a_batch_nothing_but_that_player(server
     assert (server.sql(ROWS, ("192.0.2.77",)), lost) == ([("exported", "stays", None, "192.0.2.77", 1)], [])
 
 
+async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
+    """Then one row says that there was more. Refusals, which others can cause, are counted apart; so is each day."""
+    ann, bob = [(await (await server.player(name)).me()).id for name in ("ann", "bob")]
+    yesterday = (
+        "INSERT INTO account_history (happened_at, user_id, event, times) SELECT now() - interval '1 day', %s, 'x', 1"
+    )
+    for _ in range(3):
+        server.sql(yesterday, (ann,))
+    kept, _ = observing()
+    await server.service._history.flush()  # the registrations
+    for number in range(DAILY_MAX + 50):
+        client = f"10.0.0.{number}"
+        kept.observe(Happened("replay listed", ann, None, client))
+        kept.observe(Happened("login failed", ann, None, client))
+        if not number % 60:
+            await kept.flush()
+    kept.observe(Happened("exported", bob, None, "10.0.0.1"))
+    await kept.flush()
+    counts = (
+        "SELECT event, count(*)::int FROM account_history WHERE user_id = %s AND event <> 'x' GROUP BY 1 ORDER BY 1"
+    )
+    assert server.sql(counts, (ann,)) == [
+        ("login failed", DAILY_MAX),
+        ("more events", 1),
+        ("more refusals", 1),
+        ("register", 1),
+        ("replay listed", DAILY_MAX - 1),
+    ]
+    assert server.sql(counts, (bob,)) == [("exported", 1), ("register", 1)]
+
+
+async def test_two_nodes_share_the_rows_of_a_day(server, observing):
+    """Both store at the same time what would fill the day."""
+    ann = (await (await server.player("ann")).me()).id
+    await server.service._history.flush()
+    nodes = [observing()[0] for _ in range(2)]
+    for node, kept in enumerate(nodes):
+        for number in range(DAILY_MAX):
+            kept.observe(Happened("replay listed", ann, None, f"10.0.{node}.{number}"))
+    await gatherResults([Deferred.fromCoroutine(kept.flush()) for kept in nodes])
+    assert server.sql("SELECT count(*)::int FROM account_history WHERE user_id = %s", (ann,)) == [(DAILY_MAX + 1,)]
+
+
 async def test_no_answer_waits_for_the_history(server):
     """While nobody can write the table, players log in as ever; later the rows are there."""
     await server.player("ann")
@@ -155,6 +199,20 @@ async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_da
         kept.observe(FAILED._replace(client=f"192.0.2.{number}"))
     await kept.flush()
     assert (lost, kept._waiting) == ([2, 1], {})
+
+
+@pytest.mark.parametrize("times", [replace(TIMES, borrow=0.01), TIMES])
+async def test_a_stop_counts_what_is_not_stored(observing, server, times):
+    """Also the batch that is being stored, and what waits because there is no connection."""
+    locking = connect(server.dsn)
+    locking.cursor().execute("BEGIN; LOCK TABLE account_history IN ACCESS EXCLUSIVE MODE")
+    kept, lost = observing(None if times is not TIMES else server.dsn, times=times, batch=2)
+    for number in range(3):
+        kept.observe(FAILED._replace(client=f"192.0.2.{number}"))
+    await kept.stop(0.2)
+    assert lost == [3]
+    locking.close()
+    await until(kept._reactor, lambda: not kept._being_stored)
 
 
 async def test_with_no_days_nothing_is_kept(observing):

@@ -73,21 +73,54 @@ class RegisteredPlayer:
     client: str | None
 
 
+DAILY_MAX = 200  # rows of a player and a day (UTC) that requests cause: so many refusals, and so many other events
+REFUSALS = ("login failed", "refresh refused", "recovery refused", "password change refused")
+MORE, MORE_REFUSALS = "more events", "more refusals"  # what a row beyond DAILY_MAX says
+
+# So that two nodes don't both store the last row of a day. Held for one statement, once a second on each node.
+TAKE_TURNS = Statement("take_turns_in_history", "SELECT pg_advisory_xact_lock(6129834572114803)")
+
+# Refusals are counted apart from what a player has done: so others can't hide it by failed attempts. Of the latest rows
+# of a player, no more are looked at than a day can have.
+#
 # Players who are deleted meanwhile drop out: rows of `users` are locked as the foreign key would do it, and one that is
 # gone fails nothing. In the order of ids, so that two of these can't deadlock; pushes don't wait for them. By the clock
 # of the database, which decides how long rows are kept.
 STORE = Statement(
     "store_history",
-    """
+    f"""
     WITH present AS (
         SELECT id FROM users WHERE id = ANY ($2::text[]::uuid[]) ORDER BY id FOR KEY SHARE
+    ), today AS (
+        SELECT id,
+            count(*) FILTER (WHERE event IN {(*REFUSALS, MORE_REFUSALS)}) AS refusals,
+            count(*) FILTER (WHERE event NOT IN {(*REFUSALS, MORE_REFUSALS)}) AS others
+        FROM present JOIN LATERAL (
+            SELECT event, happened_at FROM account_history
+            WHERE user_id = present.id ORDER BY account_history.id DESC LIMIT {2 * DAILY_MAX + 2}
+        ) AS latest ON happened_at >= date_trunc('day', clock_timestamp(), 'UTC')
+        GROUP BY id
+    ), happened AS (
+        SELECT *, row_number() OVER (PARTITION BY user_id, refusal ORDER BY place) AS number
+        FROM (
+            SELECT *, event IN {REFUSALS} AS refusal
+            FROM unnest($1::float8[], $2::text[]::uuid[], $3::text[], $4::text[], $5::text[], $6::int[])
+                WITH ORDINALITY AS given (ago, user_id, event, reason, client, times, place)
+        ) AS sent
+    ), numbered AS (
+        SELECT happened.*, CASE WHEN user_id IS NULL OR client IS NULL THEN 0
+            ELSE number + coalesce(CASE WHEN refusal THEN refusals ELSE others END, 0) END AS number_today
+        FROM happened LEFT JOIN today ON today.id = user_id
+        WHERE user_id IS NULL OR user_id IN (SELECT id FROM present)
     )
     INSERT INTO account_history (happened_at, user_id, event, reason, client, times)
-    SELECT clock_timestamp() - ago * interval '1 second', user_id, event, reason, client, times
-    FROM unnest($1::float8[], $2::text[]::uuid[], $3::text[], $4::text[], $5::text[], $6::int[])
-        AS happened (ago, user_id, event, reason, client, times)
-    WHERE user_id IS NULL OR user_id IN (SELECT id FROM present)
-    """,
+    SELECT clock_timestamp() - ago * interval '1 second', user_id,
+        CASE WHEN number_today <= {DAILY_MAX} THEN event WHEN refusal THEN '{MORE_REFUSALS}' ELSE '{MORE}' END,
+        CASE WHEN number_today <= {DAILY_MAX} THEN reason END,
+        CASE WHEN number_today <= {DAILY_MAX} THEN client END,
+        CASE WHEN number_today <= {DAILY_MAX} THEN times ELSE 1 END
+    FROM numbered WHERE number_today <= {DAILY_MAX + 1} ORDER BY place
+    """,  # noqa: S608
 )
 
 # The oldest rows have the lowest ids, but for seconds. Whatever is too young among the oldest ends the search.
@@ -173,7 +206,7 @@ END_OF_CHANGES = Query(
 
 
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
-    """Store what happened, but for what happened to players who are gone."""
+    """Store what happened, but for what happened to players who are gone, and no more of a day than DAILY_MAX."""
     happened = [each.happened for each in occurrences]
     await statements.run(
         STORE,
@@ -183,6 +216,7 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
         [each.reason for each in happened],
         [each.client for each in happened],
         [each.times for each in occurrences],
+        first=(TAKE_TURNS,),
     )
 
 
