@@ -23,9 +23,10 @@ class Avatar:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The profile with the new avatar, unless the profile is `locked`."""
+    """The profile with the avatar, unless the profile is `locked`; whether it has `changed`, or was this one before."""
 
     locked: bool
+    changed: bool
     username: str | None
     avatar_extension: str | None
 
@@ -35,15 +36,20 @@ REPLACE = Query(
     "replace_avatar",
     """
     WITH former AS (
-        SELECT id, EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid) AS locked FROM users WHERE id = $1::uuid
+        SELECT id, EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid) AS locked,
+            NOT EXISTS (
+                SELECT FROM avatars
+                WHERE user_id = $1::uuid AND avatar_extension = $2::text AND image = decode($3::text, 'base64')
+            ) AS changed
+        FROM users WHERE id = $1::uuid
     ), player AS (
-        UPDATE users SET avatar_extension = $2::text FROM former WHERE users.id = former.id AND NOT locked
-        RETURNING users.id, username, avatar_extension
+        UPDATE users SET avatar_extension = $2::text FROM former WHERE users.id = former.id AND NOT locked AND changed
+        RETURNING users.id
     ), image AS (
         INSERT INTO avatars (user_id, image) SELECT id, decode($3::text, 'base64') FROM player
         ON CONFLICT (user_id) DO UPDATE SET image = excluded.image
     )
-    SELECT locked, username, avatar_extension FROM former LEFT JOIN player ON true
+    SELECT locked, changed, username, $2::text AS avatar_extension FROM former JOIN users USING (id)
     """,
     row=Replaced,
 )
@@ -63,21 +69,25 @@ REMOVE = Query(
     row=bool,
 )
 
+_SHOWN = "users.id = $1::uuid AND users.avatar_extension = $2::text"
+_PUBLIC = f"{_SHOWN} AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
+
 ETAG = Query(
     "avatar_etag",
-    """
-    SELECT etag FROM avatars JOIN users ON users.id = avatars.user_id
-    WHERE users.id = $1::uuid AND users.avatar_extension = $2::text
-    """,
+    f"SELECT etag FROM avatars JOIN users ON users.id = avatars.user_id WHERE {_PUBLIC}",  # noqa: S608
     row=str,
 )
 
 AVATAR = Query(
     "avatar",
-    """
-    SELECT image, etag FROM avatars JOIN users ON users.id = avatars.user_id
-    WHERE users.id = $1::uuid AND users.avatar_extension = $2::text
-    """,
+    f"SELECT image, etag FROM avatars JOIN users ON users.id = avatars.user_id WHERE {_PUBLIC}",  # noqa: S608
+    row=converted(Avatar, image=bytes),
+)
+
+ANY_AVATAR = Query(
+    "admin_avatar",
+    f"SELECT image, etag FROM avatars JOIN users ON users.id = avatars.user_id WHERE {_SHOWN}",  # noqa: S608
+    prepared=False,
     row=converted(Avatar, image=bytes),
 )
 
@@ -94,10 +104,10 @@ async def remove(statements: Statements, user_id: str) -> bool | None:
 
 
 async def etag(statements: Statements, user_id: str, extension: str) -> str | None:
-    """The ETag of the player's avatar; None unless it has this extension."""
+    """The ETag of the player's avatar; None unless it has this extension, and for a suspended player."""
     return await statements.maybe(ETAG, user_id, extension)
 
 
-async def avatar(statements: Statements, user_id: str, extension: str) -> Avatar | None:
-    """The player's avatar; None unless it has this extension."""
-    return await statements.maybe(AVATAR, user_id, extension)
+async def avatar(statements: Statements, user_id: str, extension: str, *, suspended_too: bool = False) -> Avatar | None:
+    """The player's avatar; None unless it has this extension, and for a suspended player unless `suspended_too`."""
+    return await statements.maybe(ANY_AVATAR if suspended_too else AVATAR, user_id, extension)

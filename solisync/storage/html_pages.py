@@ -17,7 +17,8 @@ from .own_replays import LISTED
 from .replays import NUMBERS, RECORDED_AT
 from .rows import converted, nested
 
-_AVATAR = "'/avatars/' || users.id || '.' || avatar_extension AS avatar_url"  # null without an avatar
+_AVATAR = "'/avatars/' || users.id || '.' || avatar_extension"  # null without an avatar
+_SUSPENDED = "EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
 
 
 class _Shown(NamedTuple):
@@ -28,9 +29,9 @@ class _Shown(NamedTuple):
 REPLAY = Query(
     "shared_replay",
     f"""
-    SELECT replays.id, username, {_AVATAR}, seed AS deal, replays.draw_mode, replays.mode, replays.time_seconds,
-        replays.final_score, {RECORDED_AT}, replays.received_at,
-        unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
+    SELECT replays.id, username, CASE WHEN NOT {_SUSPENDED} THEN {_AVATAR} END AS avatar_url, seed AS deal,
+        replays.draw_mode, replays.mode, replays.time_seconds, replays.final_score, {RECORDED_AT},
+        replays.received_at, unlisted IS NULL AND NOT {_SUSPENDED} AS listed,
         coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
     FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     WHERE replays.id = $1::uuid
@@ -55,7 +56,7 @@ DAY = Query(
 
 PLAYER = Query(
     "shared_player",
-    f"SELECT listed.*, {_AVATAR} FROM ({LISTED.sql}) AS listed JOIN users USING (username)",  # noqa: S608
+    f"SELECT listed.*, {_AVATAR} AS avatar_url FROM ({LISTED.sql}) AS listed JOIN users USING (username)",  # noqa: S608
     row=nested(_Shown, converted(Recent, **NUMBERS), lambda avatar_url: avatar_url),
 )
 

@@ -55,7 +55,9 @@ class SameGame:
 # more are read than replays are looked at.
 _SHOWN = f"""
     SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
-        coalesce(status, 'pending') AS verdict, reason, unlisted IS NULL AS listed, coalesce(held, false) AS held
+        coalesce(status, 'pending') AS verdict, reason,
+        unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
+        coalesce(held, false) AS held
     FROM (
         SELECT * FROM replays WHERE {{}} ORDER BY {{}} LIMIT {AMONG}
     ) AS replays

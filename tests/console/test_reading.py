@@ -8,7 +8,7 @@ import pytest_twisted
 
 from solisync.commands.smoke import PIXEL
 from tests.harness.boards import verified
-from tests.harness.payloads import replay
+from tests.harness.payloads import IMAGES, replay
 
 NOBODY = str(uuid4())
 
@@ -140,6 +140,19 @@ async def test_the_record_is_read_page_by_page(console, server, ann):
     assert len((await console.get("/acts?actor=admin:root&act=lock"))["acts"]) == 1
     for query in ("act=fun", "before=-1", "before=x", "player=x"):
         assert (await console.ask("GET", f"/acts?{query}")).status == 400
+
+
+async def test_replays_of_a_suspended_player_are_not_listed(console, server, administrate):
+    """For operators they are what they are for everybody; the avatar alone is shown to them."""
+    await console.sign_in()
+    ann = await server.player("ann")
+    me = await ann.upload_avatar(IMAGES["png"], "image/png")
+    await ann.upload_replay(replay())
+    assert [each["listed"] for each in (await console.get("/replays"))["replays"]] == [True]
+    await administrate("users", "suspend", "ann")
+    for path in ("/replays", f"/players/{me.id}/replays"):
+        assert [each["listed"] for each in (await console.get(path))["replays"]] == [False]
+    assert (await console.ask("GET", f"/players/{me.id}/avatar")).status == 200
 
 
 async def test_who_is_not_there_is_not_found(console, ann):

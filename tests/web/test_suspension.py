@@ -56,6 +56,27 @@ async def test_every_route_refuses_an_older_access_token(server, reactor):
     assert server.sql("SELECT count(*) FROM users") == [(2,)]
 
 
+async def test_the_avatar_of_a_suspended_player_is_hidden(server, reactor):
+    """The picture is not found, and the page of a replay does not name it, until the suspension ends."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    me = await ann.upload_avatar(PIXEL, "image/png")
+    replay_id = await ann.upload_replay(replay())
+
+    async def shown_again():
+        answer = await server.ask("GET", me.avatar_url, bearer=bob.tokens.access_token)
+        page = (await server.ask("GET", f"/replays/{replay_id}")).content.decode()
+        return answer.status, me.avatar_url in page
+
+    assert await shown_again() == (200, True)
+    await act(reactor, server.dsn, players.SUSPEND, me.id)
+    assert await shown_again() == (404, False)
+    headers = {"If-None-Match": "*"}
+    answer = await server.ask("GET", me.avatar_url, headers, bearer=bob.tokens.access_token)
+    assert (answer.status, answer.headers["error-code"]) == (404, "avatar_not_found")
+    await act(reactor, server.dsn, players.UNSUSPEND, me.id)
+    assert await shown_again() == (200, True)
+
+
 @pytest.mark.parametrize("path", ["/api/auth/login", "/api/session"])
 async def test_the_right_password_is_told_and_a_wrong_one_is_not(server, reactor, path):
     """403 with the sentence for the right one; 401 as ever for a wrong one. Neither begins a session."""

@@ -139,7 +139,7 @@ class PlayerViews:
         extension = None if profile is None else profile.avatar_extension
         if extension is None:
             raise NotFound("avatar_not_found")
-        image = await self.database.autocommit(avatars.avatar, user_id, extension)
+        image = await self.database.autocommit(avatars.avatar, user_id, extension, suspended_too=True)
         if image is None:
             raise NotFound("avatar_not_found")
         policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
@@ -155,7 +155,8 @@ class PlayerViews:
     async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
         """What has happened to a player."""
         size, place = page_size(limit), histories.read_place(before)
-        await self.show(user_id)
+        if await self.database.autocommit(accounts.find, _known(user_id), None) is None:
+            raise NotFound("user_not_found")
         entries, following = await self.database.autocommit(histories.of_player, user_id, most=size, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
 

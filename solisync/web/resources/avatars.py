@@ -4,14 +4,12 @@ from typing import ClassVar
 
 from ...errors import Locked, NotFound
 from ...postgres.database import Database
-from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.accounts import Me, me
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES, check_avatar, media_type
 from ...rules.ids import is_id
 from ...rules.shapes import Ok
 from ...storage import avatars
-from ...storage.avatars import Replaced
 from ..conditional import matches
 from ..route import Content, Upload, delete, get, put
 from ..wire.refusal import Refusal
@@ -42,7 +40,13 @@ class Avatars:
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar by this image."""
         extension = check_avatar(content_type, content)
-        replaced = await self._database.autocommit(self._replace, player, extension, content)
+        replaced = await self._database.autocommit(avatars.replace, player, extension, content)
+        if replaced is None:
+            raise NotFound("user_not_found")
+        if replaced.locked:
+            raise Locked
+        if replaced.changed:
+            audit("avatar changed", user_id=player)
         return me(player, replaced.username, replaced.avatar_extension)
 
     @delete(
@@ -54,8 +58,11 @@ class Avatars:
     )
     async def delete(self, *, player: str) -> Ok:
         """Take the player's avatar away; that there is none is no error."""
-        if await self._database.autocommit(self._remove, player) is None:
+        removed = await self._database.autocommit(avatars.remove, player)
+        if removed is None:
             raise NotFound("user_not_found")
+        if removed:
+            audit("avatar removed", user_id=player)
         return Ok()
 
     @get(
@@ -83,23 +90,6 @@ class Avatars:
         if avatar is None:
             raise NotFound("avatar_not_found")
         return Reply(body=avatar.image, content_type=content_type, headers=self._headers(avatar.etag))
-
-    # The database runs these to their end even if the client has gone, so the audit trail is written here.
-
-    async def _replace(self, statements: Statements, player: str, extension: str, image: bytes) -> Replaced:
-        replaced = await avatars.replace(statements, player, extension, image)
-        if replaced is None:
-            raise NotFound("user_not_found")
-        if replaced.locked:
-            raise Locked
-        audit("avatar changed", user_id=player)
-        return replaced
-
-    async def _remove(self, statements: Statements, player: str) -> bool | None:
-        removed = await avatars.remove(statements, player)
-        if removed:
-            audit("avatar removed", user_id=player)
-        return removed
 
     def _headers(self, etag: str) -> dict[str, str]:
         return {"ETag": etag, "Cache-Control": self._cache_control, **SANDBOX}
