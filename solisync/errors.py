@@ -20,6 +20,7 @@ Code = Literal[
     "display_name_characters",
     "display_name_empty",
     "display_name_length",
+    "entry_not_found",
     "forbidden",
     "header_too_large",
     "internal",

@@ -15,7 +15,7 @@ from tests.harness.payloads import progress_of, replay
 @pytest_twisted.async_yield_fixture
 async def database(reactor, shared_dsn):
     """The database as the reset script uses it."""
-    database = Database(reactor=reactor, size=2, statements=(*STATEMENTS, accounts.FORGET_CODES))
+    database = Database(reactor=reactor, size=2, statements=STATEMENTS)
     database.open(shared_dsn)
     yield database
     await database.close(1)

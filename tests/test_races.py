@@ -40,7 +40,7 @@ def two(nodes):
 
 @pytest.fixture
 def database(reactor, shared_dsn):
-    database = Database(reactor=reactor, size=4, statements=(*STATEMENTS, accounts.FORGET_CODES, LEFT))
+    database = Database(reactor=reactor, size=4, statements=(*STATEMENTS, LEFT))
     database.open(shared_dsn)
     yield database
     pytest_twisted.blockon(started(database.close(1)))

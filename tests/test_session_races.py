@@ -5,7 +5,9 @@ import json
 import socket
 import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from random import Random
+from uuid import uuid4
 
 import bcrypt
 import jwt
@@ -15,8 +17,11 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
+from solisync.errors import Unavailable
 from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS, accounts
+from solisync.rules.sessions import RefreshRecord
+from solisync.storage import STATEMENTS, accounts, sessions
+from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import at_once, gather
 from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import ask, refresh
@@ -28,7 +33,7 @@ LEFT = "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHE
 
 @pytest.fixture
 def database(reactor, shared_dsn):
-    database = Database(reactor=reactor, size=4, statements=(*STATEMENTS, accounts.FORGET_CODES))
+    database = Database(reactor=reactor, size=4, statements=STATEMENTS)
     database.open(shared_dsn)
     yield database
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
@@ -80,6 +85,33 @@ async def test_no_two_access_tokens_of_a_player_expire_in_the_same_second(nodes,
     figure(
         f"56 access tokens of one player expire in 56 seconds, the first {began + HOURS_24 - min(expiries):.0f} s early"
     )
+
+
+async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
+    """A thief who refreshes without end, from any number of addresses, doesn't keep the player from logging in."""
+    await deferToThread(register, nodes[0])
+    ((player, hashed, jti),) = run_sql(
+        shared_dsn,
+        "SELECT users.id::text, password_hash, jti::text FROM users JOIN refresh_tokens ON user_id = users.id",
+    )
+    now = datetime.now(UTC)
+    wanted = int(now.timestamp()) + HOURS_24
+    taken = "UPDATE users SET access_expiries = ARRAY(SELECT generate_series(%s - %s, %s)::bigint)"
+
+    def record():
+        return RefreshRecord(str(uuid4()), now + timedelta(days=30), wanted, None)
+
+    async def refresh():
+        hit = Hit(str(uuid4()), 1, 60)
+        return await database.autocommit(sessions.rotate, player, record(), spent=jti, now=now, hit=hit)
+
+    run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 1, wanted))
+    with pytest.raises(Unavailable):
+        await refresh()
+    for _ in range(4):
+        assert await database.autocommit(sessions.begin, player, record(), verified_hash=hashed)
+    run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 2, wanted))
+    assert await refresh() == (None, wanted - sessions.TOKENS_MAX + 1)
 
 
 async def test_more_than_sixty_tokens_a_minute_are_declined(nodes, shared_dsn):

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import NotFound
-from ..events.notices import BoardsChanged, Publish, ReplayStored, SessionsEnded
+from ..events.notices import Notice, Publish, ReplayStored, SessionsEnded, boards_changed
 from ..postgres.database import Database
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
-from ..process.audit import audit
+from ..process.audit import Event, audit
 from ..rules.administration import NOTE_MAX, Reason, check_text
-from ..storage import acts, replays
+from ..storage import acts, boards, replays
 from ..storage.accounts import Player
 from ..storage.acts import Actor, TargetKind
 
@@ -20,13 +20,16 @@ from ..storage.acts import Actor, TargetKind
 class Done:
     """The result of an act: whether it has changed anything, and `before` and `after` in words, for the record.
 
-    `steps` end the transaction: statements to run along with the record and the commit. `result` is for the caller.
+    `steps` are statements to run last. `sessions_ended`: sessions of the player or the account have ended; `queued`: a
+    replay waits to be checked. `result` is for the caller.
     """
 
     changed: bool
     before: str | None = None
     after: str | None = None
     steps: tuple[Call, ...] = ()
+    sessions_ended: bool = False
+    queued: bool = False
     result: Any = None
 
 
@@ -38,12 +41,13 @@ class Act:
     """A kind of act: its name in the record, what it is done to, and the function that does it.
 
     `run(transaction, player, …)` gets the player, whose row is locked, as `player`, and for a replay its id as
-    `replay_id`, then what `perform` was given.
+    `replay_id`, then what `perform` was given. `event` is the event of the account that the act is too.
     """
 
     name: str
     target: TargetKind
     run: Callable[..., Awaitable[Done]]
+    event: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,18 @@ class Acting:
 
         Everything is one transaction. Raises NotFound when there is no such target (any more).
         """
-        done = await self.database.transact(self._perform, act, target, given)
+        player, done, changed = await self.database.transact(self._perform, act, target, given)
         if done.changed:
-            concerned = SessionsEnded(target) if act.target == "player" else ReplayStored()  # or to be checked again
-            self.publish(concerned, BoardsChanged())
+            audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
+            if act.event is not None:
+                audit(act.event, user_id=player.id)
+            notices: list[Notice] = [*boards_changed(changed, with_player=act.target == "player")]
+            if done.sessions_ended:
+                notices.append(SessionsEnded(player.id))
+            if done.queued:
+                notices.append(ReplayStored())
+            if notices:
+                self.publish(*notices)
         return done
 
     def log_for_all(self, what: str) -> None:
@@ -83,14 +95,23 @@ class Acting:
         why = ": ".join(each for each in (self.why.reason, self.why.note) if each)
         audit("act", reason=f"{what} by {self.by.kind}:{self.by.name}" + (f", {why}" if why else ""))
 
-    async def _perform(self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]) -> Done:
+    async def _perform(
+        self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]
+    ) -> tuple[Player, Done, tuple[str, ...]]:
         replay_id = None if act.target == "player" else target
         player = await self._lock(transaction, target, replay_id)
         if replay_id is not None:
             given = {"replay_id": replay_id, **given}
-        done = await act.run(transaction, player, **given)
-        if not done.changed:
+
+        async def run(transaction: Transaction) -> Done:
+            done = await act.run(transaction, player, **given)
+            if done.steps:
+                await transaction.run_all(*done.steps)
             return done
+
+        done, changed = await boards.changed_by(transaction, player.id, run)
+        if not done.changed:
+            return player, done, ()
         record = acts.recording(
             act.name,
             act.target,
@@ -102,9 +123,8 @@ class Acting:
             before=done.before,
             after=done.after,
         )
-        await transaction.commit_with(*done.steps, *record)
-        audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
-        return done
+        await transaction.commit_with(*record)
+        return player, done, changed
 
     async def _lock(self, transaction: Transaction, target: str, replay_id: str | None) -> Player:
         user_id = target if replay_id is None else await replays.owner(transaction, replay_id)

@@ -26,7 +26,7 @@ async def suspend(
     if former is None:
         steps = restricting.suspending(player.id, until=until, message=message)
         steps += restricting.cutting_off(player.id, lifetime=LIFETIME)
-        return Done(changed=True, after=_in_words(until, message), steps=steps)
+        return Done(changed=True, after=_in_words(until, message), steps=steps, sessions_ended=True)
     if (former.until, former.message) == (until, message):
         return NOTHING
     steps = restricting.changing(player.id, until=until, message=message)
@@ -66,7 +66,9 @@ async def end_sessions(transaction: Transaction, player: Player, *, access: bool
     cut = access and await restricting.is_uncut(transaction, player.id)
     steps = restricting.cutting_off(player.id, lifetime=LIFETIME) if cut else ()
     after = "access tokens refused too" if access else None
-    return Done(changed=bool(ended) or cut, before=f"{ended} sessions", after=after, steps=steps, result=ended)
+    changed = bool(ended) or cut
+    before = f"{ended} sessions"
+    return Done(changed=changed, before=before, after=after, steps=steps, sessions_ended=changed, result=ended)
 
 
 async def rename(transaction: Transaction, player: Player, *, username: str) -> Done:
@@ -74,7 +76,7 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
 
     Fails with a DatabaseError when the name is taken.
     """
-    check_username(username)
+    username = check_username(username)
     if username == player.username:
         return NOTHING
     former = player.username
@@ -88,7 +90,7 @@ async def delete(transaction: Transaction, player: Player, *, username: str | No
     if username not in (None, player.username):
         raise BadRequest("bad_field", "username is not that of this player")
     deleted = await accounts.delete(transaction, player.id, buckets_of(player.id))
-    return Done(changed=deleted)
+    return Done(changed=deleted, sessions_ended=deleted)
 
 
 async def link(
@@ -104,8 +106,9 @@ async def link(
         await accounts.reset_password(transaction, player.username, password_hash)
         steps = restricting.cutting_off(player.id, lifetime=LIFETIME)
     expires_at = await recovery.put_token(transaction, player.id, token_digest, RESET_LIFETIME)
-    after = None if password_hash is None else "locked out"
-    return Done(changed=True, after=after, steps=steps, result=expires_at)
+    locked_out = password_hash is not None
+    after = "locked out" if locked_out else None
+    return Done(changed=True, after=after, steps=steps, sessions_ended=locked_out, result=expires_at)
 
 
 def _in_words(until: datetime | None, message: str | None) -> str:
@@ -120,7 +123,7 @@ UNLOCK = Act("unlock", "player", unlock)
 END_SESSIONS = Act("end_sessions", "player", end_sessions)
 LINK = Act("link", "player", link)
 RENAME = Act("rename", "player", rename)
-DELETE = Act("delete", "player", delete)
+DELETE = Act("delete", "player", delete, event="account deleted")
 
 
 async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:
@@ -128,7 +131,7 @@ async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:
     try:
         return await acting.perform(RENAME, user_id, username=username)
     except DatabaseError:
-        owner = await acting.database.autocommit(accounts.find, None, username)
+        owner = await acting.database.autocommit(accounts.find, None, username.strip())
         if owner is not None and owner.id != user_id:
             raise Conflict("username_taken", "username already taken") from None
         raise

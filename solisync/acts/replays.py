@@ -22,7 +22,7 @@ async def check(transaction: Transaction, player: Player, *, replay_id: str, aga
     added = (await rechecks.enqueue(transaction, [replay_id], again=again)).get(replay_id)
     if added is None:
         raise NotFound("replay_not_found")
-    return Done(changed=added)
+    return Done(changed=added, queued=added)
 
 
 async def delete(transaction: Transaction, player: Player, *, replay_id: str) -> Done:

@@ -55,7 +55,7 @@ async def remove_avatar(transaction: Transaction, player: Player) -> Done:
 async def _entry(transaction: Transaction, player: Player) -> OwnEntry:
     entry = await leaderboard.own(transaction, player.id)
     if entry is None or entry.display_name is None:
-        raise NotFound("not_found", f"'{player.username}' has no entry on the leaderboard")
+        raise NotFound("entry_not_found", f"'{player.username}' has no entry on the leaderboard")
     return entry
 
 

@@ -1,6 +1,6 @@
 """Takes replays from the queue to checker processes, and stores their verdicts (docs/verification.md)."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,19 +11,17 @@ from twisted.internet.defer import CancelledError, Deferred, TimeoutError, gathe
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import DatabaseError, Unavailable
+from ..errors import DatabaseError, Interrupted, Unavailable
 from ..events.bus import Bus
-from ..events.notices import BoardsChanged, Notice, ReplayStored, VerdictStored
+from ..events.notices import BoardsChanged, Notice, ReplayStored, VerdictStored, boards_changed
 from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
 from ..postgres.database import Database
-from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
 from ..rules.boards import boards_of, days_of
-from ..rules.events import streamed_boards
-from ..storage import checks, rechecks
+from ..storage import boards, checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
 from .checker_process import COMMAND, CheckerProcess
 from .messages import Answer
@@ -184,7 +182,7 @@ class Checking:
             await self._patiently(lambda: self._database.autocommit(checks.search, claim))
             self._wake(search=True)
         else:
-            boards = boards_of(
+            standing = boards_of(
                 mode=replay.mode, draw_mode=replay.draw_mode, seed=replay.seed, received_at=replay.received_at
             )
             await self._store(
@@ -192,8 +190,7 @@ class Checking:
                 answer.verdict,
                 engine=answer.engine,
                 timeline_digest=answer.timeline_digest,
-                boards=days_of(boards) if answer.verdict.status is Status.VERIFIED else None,
-                changed=boards if replay.verified or answer.verdict.status is Status.VERIFIED else (),
+                days=days_of(standing) if answer.verdict.status is Status.VERIFIED else None,
             )
 
     async def _wait(
@@ -218,23 +215,30 @@ class Checking:
         *,
         engine: int,
         timeline_digest: bytes | None = None,
-        boards: list[str] | None = None,
-        changed: Sequence[str] = (),
+        days: list[str] | None = None,
     ) -> None:
-        """Store a verdict, and tell who may wait for it, and those who look at the boards that it has `changed`."""
-        notices: list[Notice] = [VerdictStored(claim.user_id, claim.replay_id, verdict.status.value)]
-        if shown := streamed_boards(changed):
-            notices.append(BoardsChanged(shown))
-        steps = checks.settling(claim, verdict, engine=engine, timeline_digest=timeline_digest, boards=boards)
-        await self._patiently(lambda: self._database.transact(self._settle, steps, notices))
-        self._metrics.verdicts.labels(verdict.status.value).inc()
+        """Store a verdict, and publish it with the boards that it changes, unless the replay had it already."""
+        uncertain = False  # whether an attempt has failed that may have been committed
 
-    async def _settle(self, transaction: Transaction, steps: tuple[Call, ...], notices: list[Notice]) -> None:
-        try:
-            await transaction.commit_with(*steps)
-        finally:
+        async def settle(transaction: Transaction) -> bool:
+            return await checks.settle(
+                transaction, claim, verdict, engine=engine, timeline_digest=timeline_digest, days=days
+            )
+
+        async def store() -> tuple[bool, tuple[str, ...]]:
+            nonlocal uncertain
+            try:
+                return await self._database.transact(boards.changed_by, claim.user_id, settle)
+            except Interrupted:
+                uncertain = True
+                raise
+
+        stored = await self._patiently(store)
+        if stored is not None and (stored[0] or uncertain):
+            self._metrics.verdicts.labels(verdict.status.value).inc()
             self._changed()
-        self._bus.publish(*notices)
+            notice: Notice = VerdictStored(claim.user_id, claim.replay_id, verdict.status.value)
+            self._bus.publish(notice, *([BoardsChanged()] if uncertain else boards_changed(stored[1])))
 
     async def _look_after_queues(self) -> None:
         """Measure the queues, and put old replays into them when they are empty."""

@@ -35,8 +35,9 @@ async def revoke(task: Task) -> None:
     async with task.acting() as acting:
         if task.chosen.everyone:
             count = await _revoke_everyone(task, acting.database)
-            acting.publish(SessionsEnded(None))
-            acting.log_for_all("end_sessions of everybody")
+            if count:
+                acting.publish(SessionsEnded(None))
+                acting.log_for_all("end_sessions of everybody")
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await acting.database.autocommit(player, task.chosen.user)

@@ -6,7 +6,6 @@ from msgspec.structs import asdict
 
 from ..acts import players as acts
 from ..errors import FatalError
-from ..process.audit import audit
 from ..rules.accounts import check_username
 from ..rules.units import bytes_shown
 from ..storage import players
@@ -72,7 +71,6 @@ async def delete(task: Task) -> None:
     async with task.acting() as acting:
         found = await acting.database.autocommit(player, task.chosen.user)
         await acting.perform(acts.DELETE, found.id)
-        audit("account deleted", user_id=found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 
 

@@ -17,6 +17,7 @@ from msgspec import Raw, Struct, structs
 VERSION = 1
 REMEMBERED = 4_096  # ids in both forms
 MESSAGE_BYTES = 7_900  # PostgreSQL takes less than 8,000
+NAMED_MAX = 100  # boards of a notice, which has to fit in a message
 
 
 class _Notice(Struct, frozen=True, array_like=True):
@@ -56,6 +57,15 @@ class SessionsEnded(_Notice, frozen=True, tag="sessions"):
 
 class ReplayStored(_Notice, frozen=True, tag="replay"):
     """A replay waits to be checked."""
+
+
+def boards_changed(boards: tuple[str, ...], *, with_player: bool = False) -> tuple[BoardsChanged, ...]:
+    """The notice that these boards have changed; no notice without any.
+
+    `with_player`: a player came, went, or has another name. Streams are then told of every board that they name.
+    """
+    named = not with_player and len(boards) <= NAMED_MAX
+    return (BoardsChanged(boards if named else ()),) if boards else ()
 
 
 Notice: TypeAlias = ProgressStored | VerdictStored | BoardsChanged | SessionsEnded | ReplayStored

@@ -29,9 +29,9 @@ class Statements:
         """Run statements with their parameters in one round trip; returns the rows of the last."""
         return self._connection.run(*steps)
 
-    async def many(self, query: Query[T], *parameters: object) -> list[T]:
+    async def many(self, query: Query[T], *parameters: object, first: Call | None = None) -> list[T]:
         """Like `run`, but makes a value of each row."""
-        return query.values(await self.run(query, *parameters))
+        return query.values(await self.run(query, *parameters, first=first))
 
     async def maybe(self, query: Query[T], *parameters: object, first: Call | None = None) -> T | None:
         """Like `run`, but makes a value of the only row, or None without a row; raises ValueError for more rows."""

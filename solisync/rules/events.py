@@ -1,7 +1,6 @@
 """Events of streams: their shapes, their text, and the boards that a stream names (docs/live.md)."""
 
 import re
-from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal, TypeAlias
 
@@ -101,12 +100,3 @@ def _is_board(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def streamed_boards(boards: Sequence[str]) -> tuple[str, ...]:
-    """What streams call those of these boards (`rules.boards.boards_of`) that they can name."""
-    return tuple(
-        "verified" if board == "classic" else board
-        for board in boards
-        if board == "classic" or board.startswith("daily/")
-    )

@@ -72,9 +72,9 @@ NO_BESTS = Bests(None, None)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A player's own entry, if they ever opted in."""
+    """A player's own entry; `visible` is None if they never opted in."""
 
-    has_entry: bool
+    visible: bool | None
     best_score: int | None
     best_time_secs: int | None
 
@@ -82,7 +82,7 @@ class Standing:
         """Whether there is an entry and one of these bests is better than it."""
         score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
         time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
-        return self.has_entry and (score or time)
+        return self.visible is not None and (score or time)
 
 
 def check_display_name(text: str) -> str:

@@ -1,14 +1,20 @@
 """Boards of verified replays, which triggers keep: docs/verification.md "Boards"."""
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
+from typing import TypeVar
 
 from msgspec import Raw
 
 from ..postgres.statement import Query
-from ..postgres.transaction import Statements
+from ..postgres.transaction import Statements, Transaction
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, Place, Ranked, Window
 from ..rules.ids import NIL
+from .accounts import LOCK
+from .leaderboard import VERIFIED
 from .rows import converted
+
+T = TypeVar("T")
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
 
@@ -87,6 +93,23 @@ AROUND = Query(
     row=converted(Ranked, time_seconds=Raw),
 )
 
+# What the boards that streams can name show of a player, by the names that streams have for them.
+SEEN = Query(
+    "seen_of_player",
+    f"""
+    SELECT CASE board WHEN 'classic' THEN 'verified' ELSE board END AS board,
+        row(display_name, replay_id, score, moves, undos)::text AS seen
+    FROM board_evidence
+    JOIN leaderboard ON leaderboard.user_id = board_evidence.user_id AND visible
+    JOIN verdicts USING (replay_id)
+    WHERE board_evidence.user_id = $1::uuid AND ranked AND (board = 'classic' OR board LIKE 'daily/%')
+    UNION ALL
+    SELECT 'leaderboard', row(display_name, best_score, best_time_secs, recorded_at, {VERIFIED})::text
+    FROM leaderboard WHERE user_id = $1::uuid AND visible
+    """,  # noqa: S608
+    row=lambda board, seen: (board, seen),
+)
+
 BEGUN = Query("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date", row=bool)
 
 
@@ -96,6 +119,19 @@ async def show(statements: Statements, board: str, player: str, window: Window) 
         return await statements.many(AROUND, board, player)
     rows = await statements.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
     return PAGE.values(rows)
+
+
+async def changed_by(
+    transaction: Transaction, player: str, work: Callable[[Transaction], Awaitable[T]]
+) -> tuple[T, tuple[str, ...]]:
+    """Lock the row of a player and run `work`; returns its result, and the boards that now show the player otherwise.
+
+    Boards have the names that streams have for them. Those of deals are left out.
+    """
+    before = dict(await transaction.many(SEEN, player, first=(LOCK, player)))
+    result = await work(transaction)
+    after = dict(await transaction.many(SEEN, player))
+    return result, tuple(sorted({board for board, _ in before.items() ^ after.items()}))
 
 
 async def has_begun(statements: Statements, day: date) -> bool:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..klondike import Verdict
-from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements
-from .accounts import LOCK
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from .rows import converted
 
 ATTEMPTS = 3  # claims of a replay that may lapse
@@ -21,14 +20,13 @@ OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrat
 
 @dataclass(frozen=True, slots=True)
 class ClaimedReplay:
-    """A replay to check, the facts that decide on which boards it stands, and whether an earlier check verified it."""
+    """A replay to check, the facts that decide on which boards it stands."""
 
     body: bytes
     mode: str
     draw_mode: str
     seed: int | None
     received_at: datetime
-    verified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,7 @@ CLAIM = Query(
 READ = Query(
     "read_claimed_replay",
     """
-    SELECT body, mode, draw_mode, seed, received_at,
-        EXISTS (SELECT FROM verdicts WHERE replay_id = id AND status = 'verified') AS verified
-    FROM replays WHERE id = $1::uuid
+    SELECT body, mode, draw_mode, seed, received_at FROM replays WHERE id = $1::uuid
     """,
     row=converted(ClaimedReplay, body=str.encode, seed=int),
 )
@@ -116,29 +112,35 @@ SEARCH = Statement(
 
 # An older node, which still runs while a cluster is upgraded, leaves the verdict of a newer engine as it is. A check
 # that ended without a result takes no proof away.
-SETTLE = Statement(
+SETTLE = Query(
     "settle_check",
     """
-    WITH settled AS (
+    WITH former AS (
+        SELECT (status, reason, ruleset, undos, score, moves) AS shown FROM verdicts WHERE replay_id = $1::uuid
+    ), settled AS (
         DELETE FROM replay_checks WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz RETURNING replay_id
     ), proved AS (
         UPDATE verdicts SET engine = greatest(engine, $9::int)
         WHERE replay_id = (SELECT replay_id FROM settled) AND status = 'verified' AND $3::text = 'undecided'
         RETURNING replay_id
+    ), stored AS (
+        INSERT INTO verdicts AS known
+            (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline_digest, undo_places,
+                boards)
+        SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
+            decode($10::text, 'base64'), $11::smallint[], $12::text[]
+        FROM settled WHERE NOT EXISTS (SELECT FROM proved)
+        ON CONFLICT (replay_id) DO UPDATE SET
+            status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
+            score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,
+            timeline = NULL, timeline_digest = excluded.timeline_digest, undo_places = excluded.undo_places,
+            boards = excluded.boards
+        WHERE known.engine <= excluded.engine
+        RETURNING (status, reason, ruleset, undos, score, moves) AS shown
     )
-    INSERT INTO verdicts AS known
-        (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline_digest, undo_places,
-            boards)
-    SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
-        decode($10::text, 'base64'), $11::smallint[], $12::text[]
-    FROM settled WHERE NOT EXISTS (SELECT FROM proved)
-    ON CONFLICT (replay_id) DO UPDATE SET
-        status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
-        score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,
-        timeline = NULL, timeline_digest = excluded.timeline_digest, undo_places = excluded.undo_places,
-        boards = excluded.boards
-    WHERE known.engine <= excluded.engine
+    SELECT stored.shown IS DISTINCT FROM former.shown FROM stored LEFT JOIN former ON true
     """,
+    row=bool,
 )
 
 WAITING = Query(
@@ -183,21 +185,25 @@ async def search(statements: Statements, claim: Claim) -> None:
     await statements.run(SEARCH, claim.replay_id, claim.until)
 
 
-def settling(
-    claim: Claim, verdict: Verdict, *, engine: int, timeline_digest: bytes | None, boards: list[str] | None
-) -> tuple[Call, ...]:
-    """Store the verdict and end the check, unless the claim has gone to another.
+async def settle(
+    transaction: Transaction,
+    claim: Claim,
+    verdict: Verdict,
+    *,
+    engine: int,
+    timeline_digest: bytes | None,
+    days: list[str] | None,
+) -> bool:
+    """Store the verdict and end the check, unless the claim has gone to another. Needs the lock of the player's row.
 
-    `boards` are those of days on which a verified replay stands.
+    `days` are the boards of days on which a verified replay stands. Returns whether the replay has another verdict now.
     """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     digest = None if timeline_digest is None else b2a_base64(timeline_digest, newline=False).decode("ascii")
     places = list(verdict.undo_places) or None
     reason = None if verdict.reason is None else verdict.reason.value
-    return (
-        (LOCK, claim.user_id),
-        (SETTLE, claim.replay_id, claim.until, verdict.status.value, reason, *facts, digest, places, boards),
-    )
+    values = (verdict.status.value, reason, *facts, digest, places, days)
+    return await transaction.maybe(SETTLE, claim.replay_id, claim.until, *values) or False
 
 
 async def waiting(statements: Statements) -> QueueLengths:

@@ -3,19 +3,20 @@
 from datetime import datetime
 
 from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements
+from ..postgres.transaction import Statements, Transaction
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 
 # The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
 # no EXISTS, for which the planner may read all evidence into a hash table.
+VERIFIED = f"""(
+        SELECT true FROM board_evidence AS own
+        WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
+    ) IS NOT NULL"""  # noqa: S608
 TOP = Query(
     "leaderboard_top",
     f"""
-    SELECT display_name, best_score, best_time_secs, recorded_at, (
-        SELECT true FROM board_evidence AS own
-        WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
-    ) IS NOT NULL AS verified
+    SELECT display_name, best_score, best_time_secs, recorded_at, {VERIFIED} AS verified
     FROM leaderboard WHERE visible
     ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
     LIMIT {ENTRIES}
@@ -48,6 +49,11 @@ OPT_IN = Statement(
         best_time_secs = least(known.best_time_secs, excluded.best_time_secs),
         recorded_at = excluded.recorded_at,
         visible = true
+    WHERE NOT known.visible OR (
+        excluded.display_name,
+        greatest(known.best_score, excluded.best_score),
+        least(known.best_time_secs, excluded.best_time_secs)
+    ) IS DISTINCT FROM (known.display_name, known.best_score, known.best_time_secs)
     """,
 )
 
@@ -102,9 +108,9 @@ async def opt_out(statements: Statements, user_id: str) -> bool:
     return bool(await statements.run(OPT_OUT, user_id))
 
 
-def opting_in(user_id: str, display_name: str, bests: Bests, now: datetime) -> tuple[Call, ...]:
+async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
     """Make the player's entry visible under this name, improved by these bests. Needs a lock of the player's row."""
-    return ((OPT_IN, user_id, display_name, bests.score, bests.seconds, now),)
+    await transaction.run(OPT_IN, user_id, display_name, bests.score, bests.seconds, now)
 
 
 def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Call, ...]:

@@ -14,10 +14,19 @@ from .rows import converted
 
 @dataclass(frozen=True, slots=True)
 class ListedOrHeld:
-    """Whether the player has such a replay, and whether it was to be listed and is held by an operator."""
+    """Whether the player has such a replay, whether it was to be listed and is held by an operator, or has changed."""
 
     exists: bool
     held: bool
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Whether the player had such a replay, and whether it was listed."""
+
+    existed: bool
+    was_listed: bool
 
 
 _order = attrgetter("received_at", "id")
@@ -66,34 +75,35 @@ DELETE = Query(
     WITH player AS (
         SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
     ), deleted AS (
-        DELETE FROM replays USING player WHERE replays.id = $2::uuid AND user_id = player.id RETURNING true
+        DELETE FROM replays USING player WHERE replays.id = $2::uuid AND user_id = player.id
+        RETURNING unlisted IS NULL AS listed
     )
-    SELECT EXISTS (SELECT FROM deleted) FROM player
+    SELECT deleted.listed IS NOT NULL AS existed, coalesce(deleted.listed, false) AS was_listed
+    FROM player LEFT JOIN deleted ON true
     """,
-    row=bool,
+    row=Deleted,
 )
 
 # A trigger keeps what is held unlisted, also what has been held since this statement began. In `unlisted` of what is
 # held, false is what the player has hidden.
+_UNLISTED = "CASE WHEN replays.held THEN unlisted AND $3::boolean WHEN NOT $3::boolean THEN true END"
 SET_LISTED = Query(
     "set_replay_listed",
-    """
+    f"""
     WITH player AS (
         SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
     ), found AS (
         SELECT replays.id, held FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
     ), changed AS (
-        UPDATE replays SET unlisted = CASE
-            WHEN replays.held THEN unlisted AND $3::boolean
-            WHEN NOT $3::boolean THEN true
-        END
+        UPDATE replays SET unlisted = {_UNLISTED}
         FROM found
-        WHERE replays.id = found.id AND ((unlisted IS NULL) <> $3::boolean OR replays.held)
-        RETURNING replays.held
+        WHERE replays.id = found.id AND unlisted IS DISTINCT FROM {_UNLISTED}
+        RETURNING replays.id, replays.held
     )
-    SELECT found.id IS NOT NULL AS exists, $3::boolean AND coalesce(changed.held, found.held, false) AS held
+    SELECT found.id IS NOT NULL AS exists, $3::boolean AND coalesce(changed.held, found.held, false) AS held,
+        changed.id IS NOT NULL AS changed
     FROM player LEFT JOIN found ON true LEFT JOIN changed ON true
-    """,
+    """,  # noqa: S608
     row=ListedOrHeld,
 )
 
@@ -115,8 +125,8 @@ async def listed_page(statements: Statements, username: str, before: ListPositio
     return sorted(LISTED.values(rows), key=_order, reverse=True)
 
 
-async def delete(statements: Statements, user_id: str, replay_id: str | None) -> bool | None:
-    """Delete a replay of the player, whose charge is free again; False when they have none such, None without them."""
+async def delete(statements: Statements, user_id: str, replay_id: str | None) -> Deleted | None:
+    """Delete a replay of the player, whose charge is free again; None without the player."""
     return await statements.maybe(DELETE, user_id, replay_id)
 
 

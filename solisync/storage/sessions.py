@@ -4,6 +4,7 @@ Every statement that inserts a refresh token locks the player's row first. A pas
 so a session is either older than they are, and removed by them, or finds the new password or no player.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
@@ -14,6 +15,16 @@ from .accounts import LOCK
 from .rate_limits import Hit, counting
 
 MOST = 100  # live sessions of a player
+TOKENS_MAX = 57  # of a player within 60 seconds, for which there are 61 values of `exp`; logins may go on
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """`exp` of the access token of a new session, and whether another session has ended for it."""
+
+    access_expiry: int
+    ended: bool
+
 
 # The row must still hold the hash that was verified: a reset may have committed while bcrypt ran. It is compared by a
 # digest, because a statement's parameters are in its text, which the server may log or show to others.
@@ -41,9 +52,9 @@ BEGIN_SESSION = Query(
         (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
     SELECT $4::uuid, id, $5::timestamptz, gen_random_uuid(), now, now, $6::text, access_expiry
     FROM player, clock_timestamp() AS now
-    RETURNING access_expiry
+    RETURNING access_expiry, EXISTS (SELECT FROM surplus) AS ended
     """,  # noqa: S608
-    row=int,
+    row=Begun,
 )
 
 # One statement, because the data flow fixes the order that matters: `player` is locked before a row of
@@ -61,6 +72,9 @@ BEGIN_SESSION = Query(
 #
 # What is pruned has expired by the database's clock too: the clock of a node may be a month ahead. In a subquery,
 # because clock_timestamp() is volatile, and the index is not used for what might differ from row to row.
+#
+# Refreshes leave the last free seconds for `exp` to logins, because a thief who refreshes without end would keep the
+# player out. A refresh that is one too many finds every second taken.
 #
 # Fast path: replaces a statement before this one that counts the request, a round trip, see docs/performance.md. The
 # row of the limit is locked first and until the commit. The only other statement that locks such a row and a player's
@@ -86,7 +100,11 @@ ROTATE = Statement(
     ), pruned AS (
         DELETE FROM refresh_tokens WHERE EXISTS (SELECT FROM expired) AND ctid = ANY (ARRAY(SELECT ctid FROM expired))
     ), issued AS (
-        UPDATE users SET access_expiries = with_access_expiry(access_expiries, $6::bigint)
+        UPDATE users SET access_expiries = with_access_expiry(
+            CASE WHEN {TOKENS_MAX} > (SELECT count(*) FROM unnest(access_expiries) AS each WHERE each > $6::bigint - 60)
+                THEN access_expiries ELSE ARRAY(SELECT generate_series($6::bigint - 60, $6::bigint)) END,
+            $6::bigint
+        )
         FROM spent WHERE id = spent.user_id
         RETURNING access_expiries[1] AS access_expiry
     ), rotated AS (
@@ -133,11 +151,11 @@ END_ALL = Query(
     "end_sessions",
     """
     WITH ended AS (
-        DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING true
+        DELETE FROM refresh_tokens WHERE user_id = $1::uuid RETURNING expires_at
     ), forgotten AS (
         DELETE FROM known_states WHERE user_id = $1::uuid
     )
-    SELECT (SELECT count(*) FROM ended) FROM users WHERE id = $1::uuid
+    SELECT (SELECT count(*) FROM ended WHERE expires_at > clock_timestamp()) FROM users WHERE id = $1::uuid
     """,
     row=int,
 )
@@ -180,8 +198,8 @@ REVOKE_SOME = Statement(
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
-async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, verified_hash: str) -> int | None:
-    """Begin a session, and end the one used longest ago of MOST; returns `exp` of its access token.
+async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, verified_hash: str) -> Begun | None:
+    """Begin a session, and end the one used longest ago of MOST.
 
     None when the player is gone or suspended, or their password is no longer the one verified. Raises Unavailable when
     no second is free for `exp`.
@@ -215,7 +233,7 @@ async def end(statements: Statements, user_id: str, session_id: str | None) -> b
 
 
 async def end_all(statements: Statements, user_id: str) -> int | None:
-    """End every session of the player; returns how many, None when the player is gone."""
+    """End every session of the player; returns how many were live, None when the player is gone."""
     return await statements.maybe(END_ALL, user_id, first=(LOCK, user_id))
 
 

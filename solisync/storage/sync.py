@@ -40,13 +40,13 @@ def saved_from(
     session_id: str | None,
     pushed: str | None,
     answers: list[str] | None,
-    has_entry: bool,
+    visible: bool | None,
     best_score: int | None,
     best_time_secs: int | None,
 ) -> Saved:
     """What LOAD returns, made into a value."""
     known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(_decode_counts, answers)))
-    standing = Standing(has_entry, best_score, best_time_secs)
+    standing = Standing(visible, best_score, best_time_secs)
     return Saved(encoded(payload), standing, _counts(counted), session_id, known)
 
 
@@ -80,7 +80,7 @@ LOAD = Query(
     "sync_load",
     """
     SELECT payload, counted, session.session_id, pushed, answers,
-        leaderboard.user_id IS NOT NULL AS has_entry, best_score, best_time_secs
+        leaderboard.visible, best_score, best_time_secs
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id

@@ -1,10 +1,13 @@
 """A cache for the public lists, which may be a second old (docs/protocol.md "The leaderboard" and "Replays")."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import CancelledError
 
+from ..errors import DatabaseError
 from ..process.shielded import Shared
 
 T = TypeVar("T")
@@ -40,10 +43,17 @@ class CoalescingCache(Generic[T]):
         return await latest.outcome()
 
     def invalidate(self) -> None:
-        """Forget every value: a commit of this process may have changed it.
+        """Forget every value: a commit of this process has changed it.
 
-        Call it in a `finally` inside of the work that is given to the database, which runs to its end while a handler
-        ends when its client hangs up; and not only after success, because a commit of unknown outcome may have changed
-        the value too. A loading that has begun before is finished for its callers, and not kept.
+        A loading that has begun before is finished for its callers, and not kept.
         """
         self._latest.clear()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Forget every value if the work in this block fails: its commit may have an unknown outcome."""
+        try:
+            yield
+        except (DatabaseError, CancelledError):
+            self.invalidate()
+            raise

@@ -3,10 +3,12 @@
 import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
+from twisted.logger import globalLogPublisher
 
 from solisync.acts.act import Acting, Why
 from solisync.events.telling import telling
 from solisync.postgres.database import Database
+from solisync.process.audit import NAMESPACE
 from solisync.storage.acts import Actor
 
 
@@ -28,6 +30,20 @@ def acting(database):
         by=Actor("shell", "ann_the_operator"),
         why=Why("spam", "seen by hand"),
     )
+
+
+@pytest.fixture
+def audited():
+    """The events of the audit trail, as they are logged."""
+    events = []
+
+    def observe(event):
+        if event.get("log_namespace") == NAMESPACE:
+            events.append(event)
+
+    globalLogPublisher.addObserver(observe)
+    yield events
+    globalLogPublisher.removeObserver(observe)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 
 from solisync.acts import players
-from solisync.events.notices import BoardsChanged, SessionsEnded
+from solisync.events.notices import BoardsChanged
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS
 from tests.harness.constants import PASSWORD
@@ -56,7 +56,7 @@ async def test_a_suspension_ends_by_itself(server, acting, recorded, in_service,
     assert await server.client().login("over", PASSWORD)
     acts = recorded("actor_kind, actor, act, reason, user_id::text")[3:]
     assert acts == [("service", "housekeeping", "unsuspend", None, ended)]
-    assert told == [SessionsEnded(ended), BoardsChanged()]
+    assert told == [BoardsChanged()]
 
 
 async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rounds):

@@ -14,29 +14,29 @@ from solisync.storage.acts import Actor
 from tests.harness.footprint import search
 from tests.harness.payloads import IMAGES, replay
 
-# Each act with all that can be given to it, in an order in which each changes something.
+# Each act with all that can be given to it, in an order in which each changes something, and what it tells.
 EACH = (
-    (shown.NAME, {"display_name": "Anna"}),
-    (shown.HIDE, {"lock": True}),
-    (shown.SHOW, {}),
-    (shown.REMOVE_AVATAR, {}),
-    (players.UNLOCK, {}),
-    (players.LOCK, {}),
-    (players.END_SESSIONS, {"access": True}),
-    (players.SUSPEND, {"message": "stop"}),
-    (players.SUSPEND, {"message": "stop it"}),
-    (shown.HIDE, {}),
-    (players.UNSUSPEND, {}),
-    (shown.SHOW, {}),
-    (players.SUSPEND, {}),
-    (players.UNSUSPEND, {}),
-    (players.LINK, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}),
-    (replays.UNLIST, {}),
-    (replays.LIST_AGAIN, {}),
-    (replays.CHECK, {"again": True}),
-    (replays.DELETE, {}),
-    (players.RENAME, {"username": "anna"}),
-    (players.DELETE, {}),
+    (shown.NAME, {"display_name": "Anna"}, "board"),
+    (shown.HIDE, {"lock": True}, "board"),
+    (shown.SHOW, {}, "board"),
+    (shown.REMOVE_AVATAR, {}, ""),
+    (players.UNLOCK, {}, ""),
+    (players.LOCK, {}, ""),
+    (players.END_SESSIONS, {"access": True}, "ended"),
+    (players.SUSPEND, {"message": "stop"}, "board, ended"),
+    (players.SUSPEND, {"message": "stop it"}, ""),
+    (shown.HIDE, {}, ""),
+    (players.UNSUSPEND, {}, ""),
+    (shown.SHOW, {}, "board"),
+    (players.SUSPEND, {}, "board, ended"),
+    (players.UNSUSPEND, {}, "board"),
+    (players.LINK, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}, "ended"),
+    (replays.UNLIST, {}, ""),
+    (replays.LIST_AGAIN, {}, ""),
+    (replays.CHECK, {"again": True}, "queued"),
+    (replays.DELETE, {}, ""),
+    (players.RENAME, {"username": "anna"}, ""),
+    (players.DELETE, {}, "board, ended"),
 )
 
 
@@ -51,23 +51,28 @@ def acting(server, reactor, told):
     """Acts as the service performs them."""
     database = Database(reactor=reactor, size=1, statements=STATEMENTS)
     database.open(server.dsn)
-    publish = lambda *notices: told.append(notices)  # noqa: E731
+    publish = lambda *notices: told.extend(notices)  # noqa: E731
     yield Acting(database=database, publish=publish, by=Actor("admin", "annie"))
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
 
 
 async def test_the_service_can_perform_every_act(server, acting, told):
-    """Each changes something, and the processes are told of each; once the player is deleted, no record names them."""
-    assert {act for act, _ in EACH} == {*ACTS}
+    """Each changes something, and the processes hear what they need; no record names a player who is deleted."""
+    assert {act for act, *_ in EACH} == {*ACTS}
     client = await server.player("ann")
     user_id = (await client.me()).id
     await client.opt_in("ann")
     await client.upload_avatar(IMAGES["png"], "image/png")
     replay_id = await client.upload_replay(replay())
-    for act, given in EACH:
+    notices = {
+        "board": BoardsChanged(),
+        "ended": SessionsEnded(user_id),
+        "queued": ReplayStored(),
+    }
+    for act, given, tells in EACH:
         target = user_id if act.target == "player" else replay_id
+        told.clear()
         assert (await acting.perform(act, target, **given)).changed, act.name
-    concerned = [SessionsEnded(user_id) if act.target == "player" else ReplayStored() for act, _ in EACH]
-    assert told == [(each, BoardsChanged()) for each in concerned]
-    assert server.sql("SELECT array_agg(act ORDER BY id) FROM admin_acts") == [([act.name for act, _ in EACH],)]
+        assert told == [notices[what] for what in tells.split(", ") if what], act.name
+    assert server.sql("SELECT array_agg(act ORDER BY id) FROM admin_acts") == [([act.name for act, *_ in EACH],)]
     assert search(server.dsn, (user_id, replay_id, "ann", "Anna")) == {("admin_acts", "actor")}

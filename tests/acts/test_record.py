@@ -1,13 +1,19 @@
 """The record of acts: docs/moderation.md "The record of acts"."""
 
+from dataclasses import replace
+
 import psycopg2
 import pytest
+from twisted.internet.defer import Deferred
 
 from solisync.acts import players, shown
 from solisync.acts import replays as on_replays
 from solisync.acts.act import Act, Done, Why
 from solisync.errors import BadRequest, DatabaseError, NotFound
+from solisync.events.notices import SessionsEnded
+from tests.harness.concurrency import until
 from tests.harness.payloads import replay
+from tests.harness.postgres import connect, lock_waiters
 
 NOBODY = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
 
@@ -28,6 +34,53 @@ async def test_what_is_so_already_leaves_no_record(server, acting, recorded):
         assert first.changed == (act is not players.END_SESSIONS)  # the suspension has ended them
         assert not (await acting.perform(act, me.id, **given)).changed
     assert [name for (name,) in recorded("act")] == ["lock", "suspend"]
+
+
+async def test_a_username_is_trimmed_as_at_registration(server, acting):
+    """Else its player could not log in by it."""
+    ann = await server.player("ann")
+    assert (await acting.perform(players.RENAME, (await ann.me()).id, username=" anna ")).after == "anna"
+    assert (await ann.me()).username == "anna"
+    assert not (await acting.perform(players.RENAME, (await ann.me()).id, username="anna ")).changed
+
+
+async def test_a_deletion_is_in_the_audit_trail_as_such(server, acting, audited):
+    """Whoever deletes an account, the line `account deleted` names it."""
+    player = (await (await server.player("ann")).me()).id
+    await acting.perform(players.DELETE, player)
+    assert [event["event"] for event in audited] == ["register", "act", "account deleted"]
+
+
+async def test_expired_sessions_do_not_count_as_ended(server, acting):
+    """The result is how many players notice."""
+    player = (await (await server.player("ann")).me()).id
+    server.sql("UPDATE refresh_tokens SET expires_at = now()")
+    done = await acting.perform(players.END_SESSIONS, player)
+    assert (done.changed, done.result) == (False, 0)
+
+
+async def test_an_act_on_an_entry_that_is_not_there_says_so(server, acting):
+    """With a code of its own, as the player is there."""
+    player = (await (await server.player("ann")).me()).id
+    for act, given in ((shown.HIDE, {}), (shown.SHOW, {}), (shown.NAME, {"display_name": "Ann"})):
+        with pytest.raises(NotFound) as error:
+            await acting.perform(act, player, **given)
+        assert error.value.code == "entry_not_found"
+
+
+async def test_an_act_is_told_though_its_caller_has_gone(reactor, server, acting, audited):
+    """A hang-up while the act commits: streams hear of it, and the audit trail has its line."""
+    player, notices = (await (await server.player("ann")).me()).id, []
+    performing = replace(acting, publish=lambda *told: notices.extend(told))
+    locking = connect(server.dsn)
+    locking.cursor().execute("BEGIN; SELECT FROM users WHERE id = %s FOR UPDATE", (player,))
+    caller = Deferred.fromCoroutine(performing.perform(players.SUSPEND, player))
+    await until(reactor, lambda: lock_waiters(server.dsn))
+    caller.cancel()
+    locking.close()
+    await caller
+    assert SessionsEnded(player) in notices
+    assert [event["event"] for event in audited] == ["register", "act"]
 
 
 async def test_an_act_on_a_replay_names_it_and_its_player(server, acting, recorded):

@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.klondike import Reason, Status, Verdict
 from solisync.postgres.database import Database
-from solisync.storage import checks, recent_searches, rechecks
+from solisync.storage import boards, checks, recent_searches, rechecks
 from tests.checking.uploads import insert
 from tests.harness.concurrency import at_once
 from tests.harness.players import players
@@ -50,10 +50,11 @@ class Queue:
 
     async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline_digest=None):
         async def settle(transaction):
-            steps = checks.settling(claim, verdict, engine=engine, timeline_digest=timeline_digest, boards=None)
-            await transaction.commit_with(*steps)
+            return await checks.settle(
+                transaction, claim, verdict, engine=engine, timeline_digest=timeline_digest, days=None
+            )
 
-        await self.database.transact(settle)
+        return (await self.database.transact(boards.changed_by, claim.user_id, settle))[0]
 
     async def run(self, function, *arguments, **options):
         return await self.database.autocommit(function, *arguments, **options)
@@ -243,6 +244,20 @@ async def test_a_check_without_a_result_takes_no_proof_away(server, queue):
     assert verdicts(server) == {replay_id: "verified"}
     assert waiting(server) == set()
     assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 0
+
+
+async def test_a_verdict_is_new_unless_the_replay_has_it(server, queue):
+    """Not for a claim that has lapsed, not when a check confirms the verdict, and not when it ends without a result."""
+    [(ann, _, _)] = players(server.dsn, 1)
+    (replay_id,) = insert(server, ann)
+    late = await queue.claim(seconds=0.01)
+    time.sleep(0.02)
+    claim = await queue.claim()
+    settled = [await queue.settle(late, VERIFIED), await queue.settle(claim, VERIFIED_OLDER)]
+    for engine, verdict in ((2, UNDECIDED), (3, VERIFIED_OLDER), (4, VERIFIED)):
+        await queue.run(rechecks.enqueue, [replay_id], again=True)
+        settled.append(await queue.settle(await queue.claim(), verdict, engine=engine))
+    assert settled == [False, True, False, False, True]
 
 
 async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):

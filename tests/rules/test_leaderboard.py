@@ -63,7 +63,7 @@ def test_which_bests_count(score, seconds, expected):
 @pytest.mark.parametrize(
     ("entry", "bests", "improved"),
     [
-        (Standing(False, None, None), Bests(9, 9), False),
+        (Standing(None, None, None), Bests(9, 9), False),
         (Standing(True, None, None), Bests(9, None), True),
         (Standing(True, None, None), Bests(None, 9), True),
         (Standing(True, None, None), NO_BESTS, False),
@@ -71,6 +71,7 @@ def test_which_bests_count(score, seconds, expected):
         (Standing(True, 9, 9), Bests(8, 10), False),
         (Standing(True, 9, 9), Bests(10, 10), True),
         (Standing(True, 9, 9), Bests(8, 8), True),
+        (Standing(False, 9, 9), Bests(8, 8), True),
         (Standing(True, 9, 9), NO_BESTS, False),
     ],
 )

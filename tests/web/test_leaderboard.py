@@ -116,7 +116,7 @@ async def test_the_order_and_its_ties(server):
             " %s, %s, %s, '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => %s), %s)",
             (number, name, score, seconds, later, visible),
         )
-    await opt_out(server, client)  # so that the list is not remembered from before
+    server.forget_lists()
     names = [name for name, _, _ in await board(server, client)]
     expected = ["first", "second by time", "tie, lower id", "tie, higher id", "later", "no score", "nothing"]
     assert names == expected
@@ -124,7 +124,7 @@ async def test_the_order_and_its_ties(server):
         "INSERT INTO leaderboard SELECT id, 'x', 1, 1, now(), true FROM users WHERE username LIKE 'p%%'"
         " ON CONFLICT DO NOTHING"
     )
-    await opt_out(server, client)
+    server.forget_lists()
     assert len(await board(server, client)) == 100
 
 

@@ -3,21 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH, buckets_of
 from ...access.tokens import Tokens
 from ...errors import Code, Conflict, NotFound
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged, SessionsEnded
+from ...events.notices import SessionsEnded, boards_changed
 from ...postgres.database import Database
-from ...postgres.transaction import Statements
+from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ...rules.replay_lists import Recent
 from ...rules.shapes import Ok
-from ...storage import accounts
+from ...storage import accounts, boards
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
@@ -58,7 +58,7 @@ class Accounts:
         user_id, now = self.new_id(), self.now()
         record = self.tokens.record(now, user_agent)
         created = await self.database.autocommit(
-            self._register,
+            accounts.register,
             user_id=user_id,
             username=username,
             password_hash=password_hash,
@@ -67,6 +67,7 @@ class Accounts:
         )
         if not created:
             raise Conflict("username_taken", "username already taken")
+        audit("register", user_id=user_id)
         return self.tokens.pair(user_id, record, record.access_expiry)
 
     @get("/api/me", summary="Show one's own profile", protected=True, errors=("user_not_found",))
@@ -82,22 +83,15 @@ class Accounts:
     )
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
-        await self.database.autocommit(self._delete, player)
-        return Ok()
 
-    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+        async def erase(transaction: Transaction) -> bool:
+            return await accounts.delete(transaction, player, buckets_of(player))
 
-    async def _register(self, statements: Statements, /, user_id: str, **account: Any) -> bool:
-        created = await accounts.register(statements, user_id=user_id, **account)
-        if created:
-            audit("register", user_id=user_id)
-        return created
-
-    async def _delete(self, statements: Statements, player: str) -> None:
-        try:
-            if await accounts.delete(statements, player, buckets_of(player)):
-                audit("account deleted", user_id=player)
-        finally:
+        with self.board.changing(), self.recent.changing():
+            deleted, changed = await self.database.transact(boards.changed_by, player, erase)
+        if deleted:
             self.board.invalidate()
             self.recent.invalidate()
-        self.bus.publish(SessionsEnded(player), BoardsChanged())
+            audit("account deleted", user_id=player)
+            self.bus.publish(SessionsEnded(player), *boards_changed(changed, with_player=True))
+        return Ok()

@@ -8,11 +8,9 @@ from ...access.rate_limit import EXPORT
 from ...errors import NotFound
 from ...export_document import export_document
 from ...postgres.database import Database
-from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.export import Exported, filename
 from ...storage import accounts, export
-from ...storage.export import ExportStart
 from ..route import get
 from ..wire.reply import Reply
 
@@ -40,18 +38,11 @@ class Export:
             if profile is None:
                 raise NotFound("user_not_found")
             return _download(profile.username, _nothing())
-        start = await self.database.autocommit(self._begin, player)
+        start = await self.database.autocommit(export.begin, player)
         if start is None:
             raise NotFound("user_not_found")
+        audit("exported", user_id=player)
         return _download(start.account.username, export_document(self.database.autocommit, start))
-
-    # The database runs this to its end even if the client has gone, so the audit trail is written here.
-
-    async def _begin(self, statements: Statements, player: str) -> ExportStart | None:
-        start = await export.begin(statements, player)
-        if start is not None:
-            audit("exported", user_id=player)
-        return start
 
 
 def _download(username: str | None, pieces: AsyncGenerator[bytes, None]) -> Reply:

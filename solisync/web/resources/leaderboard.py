@@ -8,14 +8,14 @@ from typing import ClassVar
 from ...access.rate_limit import OPT_IN
 from ...errors import Locked, NotFound
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged
+from ...events.notices import boards_changed
 from ...postgres.database import Database
-from ...postgres.transaction import Statements, Transaction
-from ...process.audit import audit
+from ...postgres.transaction import Transaction
+from ...process.audit import Event, audit
 from ...rules.leaderboard import NO_BESTS, Entry, OptIn, OwnEntry, bests_of, check_display_name
 from ...rules.saved import read_saved
 from ...rules.shapes import Ok
-from ...storage import leaderboard, restrictions, sync
+from ...storage import boards, leaderboard, restrictions, sync
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
@@ -66,7 +66,10 @@ class Leaderboard:
     )
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
         """List the player under this name, with the bests of what they have pushed so far."""
-        await self.database.transact(self._opt_in, player, check_display_name(body.display_name))
+        display_name = check_display_name(body.display_name)
+        with self.board.changing():
+            changed = await self.database.transact(self._opt_in, player, display_name)
+        self._conclude("opted in", player, changed)
         return Ok()
 
     @delete(
@@ -78,35 +81,36 @@ class Leaderboard:
     )
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept in case they opt in again."""
-        if not await self.database.autocommit(self._opt_out, player):
+
+        async def hide(transaction: Transaction) -> bool:
+            return await leaderboard.opt_out(transaction, player)
+
+        with self.board.changing():
+            found, changed = await self.database.transact(boards.changed_by, player, hide)
+        if not found:
             raise NotFound("user_not_found")
+        self._conclude("opted out", player, changed)
         return Ok()
 
-    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
-
-    async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> None:
+    async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> tuple[str, ...]:
         saved = await sync.load(transaction, player, None)
         if saved is None:
             raise NotFound("user_not_found")
         if await restrictions.is_locked(transaction, player):
             raise Locked
         bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
-        try:
-            await transaction.commit_with(*leaderboard.opting_in(player, display_name, bests, self.now()))
-        finally:
-            self.board.invalidate()
-        audit("opted in", user_id=player)
-        self.bus.publish(BoardsChanged())
 
-    async def _opt_out(self, statements: Statements, player: str) -> bool:
-        try:
-            found = await leaderboard.opt_out(statements, player)
-        finally:
+        async def show(transaction: Transaction) -> None:
+            await leaderboard.opt_in(transaction, player, display_name, bests, self.now())
+
+        return (await boards.changed_by(transaction, player, show))[1]
+
+    def _conclude(self, event: Event, player: str, changed: tuple[str, ...]) -> None:
+        """Tell what a commit has changed, if anything."""
+        if changed:
             self.board.invalidate()
-        if found:
-            audit("opted out", user_id=player)
-        self.bus.publish(BoardsChanged())
-        return found
+            audit(event, user_id=player)
+            self.bus.publish(*boards_changed(changed, with_player=True))
 
 
 async def load_board(database: Database) -> Reply:

@@ -15,7 +15,7 @@ from ...errors import Code, Forbidden, NotFound, Unauthorized
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...postgres.database import Database
-from ...postgres.transaction import Statements, Transaction
+from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, TokenPair, check_new_password, username_to_look_up
@@ -24,7 +24,7 @@ from ...rules.codes import digest, read_code
 from ...rules.recovery import CODE_DIGITS, CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset, new_codes
 from ...rules.sessions import PasswordChange, RefreshRecord
 from ...storage import accounts, recovery, restrictions, sessions
-from ...storage.accounts import Credentials
+from ...storage.accounts import Credentials, Player
 from ..route import get, post, put
 
 PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials")
@@ -69,7 +69,10 @@ class NewPasswords:
         if replacement is None:
             raise _wrong(player)
         record = self.tokens.record(self.now(), user_agent)
-        return await self.database.transact(self._change, player, old, replacement, record)
+        expiry = await self.database.transact(self._change, player, old, replacement, record)
+        audit("password changed", user_id=player)
+        self.bus.publish(SessionsEnded(player))
+        return self.tokens.pair(player, record, expiry)
 
     @post(
         "/api/me/recovery-codes",
@@ -86,9 +89,13 @@ class NewPasswords:
         if not await self.passwords.verify(current, stored.password_hash, cut=stored.password_cut):
             raise _wrong(player)
         codes = new_codes()
-        made_at = await self.database.autocommit(self._make_codes, player, stored.password_hash, codes)
+        digests = [digest(code.replace("-", "")) for code in codes]
+        made_at = await self.database.autocommit(
+            recovery.replace_codes, player, digests, verified_hash=stored.password_hash
+        )
         if made_at is None:
             raise _refused()
+        audit("recovery codes made", user_id=player)
         return RecoveryCodes(codes, made_at)
 
     @get(
@@ -133,13 +140,19 @@ class NewPasswords:
         username, code = username_to_look_up(body.username), read_code(body.code, CODE_DIGITS)
         replacement = await self.passwords.hash(new)
         record = self.tokens.record(self.now(), user_agent)
-        return await self.database.transact(self._recover, username or "", code or "", replacement, record)
+        player, expiry = await self.database.transact(self._recover, username or "", code or "", replacement, record)
+        self.metrics.logins.labels("recovered").inc()
+        audit("password recovered", user_id=player.id)
+        return self._renewed(player, record, expiry)
 
     async def renew_by_link(self, body: Reset, user_agent: str | None) -> Renewed:
         """What `reset` does, with the name of the player."""
         replacement = await self.passwords.hash(check_new_password(body.new_password))
         record = self.tokens.record(self.now(), user_agent)
-        return await self.database.transact(self._reset, body.token, replacement, record)
+        player, expiry = await self.database.transact(self._reset, body.token, replacement, record)
+        self.metrics.logins.labels("reset").inc()
+        audit("password reset", user_id=player.id, reason="by a link")
+        return self._renewed(player, record, expiry)
 
     async def _stored(self, player: str, current: bytes) -> Credentials:
         """What is stored of a player; raises NotFound, and Unauthorized for a password that is longer than any."""
@@ -151,50 +164,40 @@ class NewPasswords:
             raise _wrong(player)
         return stored
 
-    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
+    def _renewed(self, player: Player, record: RefreshRecord, expiry: int) -> Renewed:
+        self.bus.publish(SessionsEnded(player.id))
+        return Renewed(player.username, self.tokens.pair(player.id, record, expiry))
+
+    # Each returns `exp` of the access token of the new session.
 
     async def _change(
         self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
-    ) -> TokenPair:
+    ) -> int:
         if not await accounts.change_password(transaction, player, verified_hash=verified, password_hash=replacement):
             audit("password change refused", user_id=player, reason="changed meanwhile")
             raise _refused()
-        pair = await self._begin_anew(transaction, player, replacement, record)
-        audit("password changed", user_id=player)
-        return pair
-
-    async def _make_codes(
-        self, statements: Statements, player: str, verified: str, codes: list[str]
-    ) -> datetime | None:
-        digests = [digest(code.replace("-", "")) for code in codes]
-        made_at = await recovery.replace_codes(statements, player, digests, verified_hash=verified)
-        if made_at is not None:
-            audit("recovery codes made", user_id=player)
-        return made_at
+        return await self._begin_anew(transaction, player, replacement, record)
 
     async def _recover(
         self, transaction: Transaction, username: str, code: str, replacement: str, record: RefreshRecord
-    ) -> Renewed:
+    ) -> tuple[Player, int]:
         attempt = await recovery.spend_code(transaction, username, digest(code), replacement)
         if attempt is None or not attempt.spent:
             raise self._recovery_refused("no such code", None if attempt is None else attempt.id)
-        pair = await self._begin_recovered(transaction, attempt.id, replacement, record)
-        self.metrics.logins.labels("recovered").inc()
-        audit("password recovered", user_id=attempt.id)
-        return Renewed(username, pair)
+        player = Player(attempt.id, username)
+        return player, await self._begin_recovered(transaction, player.id, replacement, record)
 
-    async def _reset(self, transaction: Transaction, token: str, replacement: str, record: RefreshRecord) -> Renewed:
+    async def _reset(
+        self, transaction: Transaction, token: str, replacement: str, record: RefreshRecord
+    ) -> tuple[Player, int]:
         player = await recovery.spend_token(transaction, digest(token), replacement)
         if player is None:
             raise self._recovery_refused("no such link", None)
-        pair = await self._begin_recovered(transaction, player.id, replacement, record)
-        self.metrics.logins.labels("reset").inc()
-        audit("password reset", user_id=player.id, reason="by a link")
-        return Renewed(player.username, pair)
+        return player, await self._begin_recovered(transaction, player.id, replacement, record)
 
     async def _begin_recovered(
         self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord
-    ) -> TokenPair:
+    ) -> int:
         try:
             return await self._begin_anew(transaction, player, replacement, record)
         except Forbidden:
@@ -202,22 +205,18 @@ class NewPasswords:
             audit("recovery refused", user_id=player, reason="suspended")
             raise
 
-    async def _begin_anew(
-        self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord
-    ) -> TokenPair:
-        """End every session of a player whose password has just been replaced, begin a new one, and commit.
+    async def _begin_anew(self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord) -> int:
+        """End every session of a player whose password has just been replaced, and begin a new one.
 
         Raises Forbidden for a suspended player; then nothing has changed.
         """
         await sessions.end_all(transaction, player)
-        expiry = await sessions.begin(transaction, player, record, verified_hash=replacement)
-        if expiry is None:
+        begun = await sessions.begin(transaction, player, record, verified_hash=replacement)
+        if begun is None:
             suspension = await restrictions.suspension(transaction, player)
             assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
             raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
-        await transaction.commit()
-        self.bus.publish(SessionsEnded(player))
-        return self.tokens.pair(player, record, expiry)
+        return begun.access_expiry
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:
         """Count and log an attempt with a code or token that is wrong, spent or expired; returns the error."""

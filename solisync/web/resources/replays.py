@@ -7,10 +7,10 @@ from typing import ClassVar, TypeVar
 
 from ...errors import BadRequest, Locked, NotFound
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged, ReplayStored
+from ...events.notices import BoardsChanged, ReplayStored, boards_changed
 from ...postgres.database import Database
-from ...postgres.transaction import Statements, Transaction
-from ...process.audit import audit
+from ...postgres.transaction import Transaction
+from ...process.audit import Event, audit
 from ...rules.ids import is_id
 from ...rules.list_position import PositionText, read_position
 from ...rules.replay_lists import (
@@ -27,7 +27,8 @@ from ...rules.replay_lists import (
 )
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok
-from ...storage import own_replays, replays
+from ...storage import boards, own_replays, replays
+from ...storage.own_replays import Deleted, ListedOrHeld
 from ..conditional import matches
 from ..recorded_game import EXAMPLE, RecordedGame
 from ..route import Json, delete, get, post, put
@@ -138,7 +139,16 @@ class Replays:
     )
     async def delete(self, *, player: str, replay_id: str) -> Ok:
         """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
-        await self.database.autocommit(self._delete, player, _key(replay_id))
+
+        async def erase(transaction: Transaction) -> Deleted | None:
+            return await own_replays.delete(transaction, player, _key(replay_id))
+
+        with self.board.changing(), self.recent.changing():
+            deleted, changed = await self.database.transact(boards.changed_by, player, erase)
+        deleted = _exists(deleted)
+        if not deleted.existed:
+            raise _no_such_replay()
+        self._conclude("replay deleted", player, changed, listed=deleted.was_listed)
         return Ok()
 
     @put(
@@ -149,34 +159,32 @@ class Replays:
     )
     async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
         """Show a replay of the player on public lists, or take it off them; its own link works either way."""
-        await self.database.autocommit(self._set_listed, player, _key(replay_id), body.listed)
+
+        async def set_listed(transaction: Transaction) -> ListedOrHeld | None:
+            return await own_replays.set_listed(transaction, player, _key(replay_id), body.listed)
+
+        with self.board.changing(), self.recent.changing():
+            found, changed = await self.database.transact(boards.changed_by, player, set_listed)
+        found = _exists(found)
+        if not found.exists:
+            raise _no_such_replay()
+        if found.held:
+            raise Locked
+        if found.changed:
+            self._conclude("replay listed" if body.listed else "replay unlisted", player, changed, listed=True)
         return Ok()
 
     async def _has_listed(self, username: str) -> bool:
         return bool(await self.database.autocommit(own_replays.listed_page, username, None))
 
-    # The database runs these to their end even if the client has gone, so the consequences of a commit belong here.
-
-    async def _delete(self, statements: Statements, player: str, replay_id: str | None) -> None:
-        try:
-            found = await own_replays.delete(statements, player, replay_id)
-        finally:
+    def _conclude(self, event: Event, player: str, changed: tuple[str, ...], *, listed: bool) -> None:
+        """Tell what a commit has changed: these boards, and public lists if the replay is or was `listed`."""
+        if listed:
             self.recent.invalidate()
-        _check_found(found)
-        audit("replay deleted", user_id=player)
-        self.bus.publish(BoardsChanged())
-
-    async def _set_listed(self, statements: Statements, player: str, replay_id: str | None, listed: bool) -> None:
-        try:
-            found = await own_replays.set_listed(statements, player, replay_id, listed)
-        finally:
-            self.recent.invalidate()
-        found = _exists(found)
-        _check_found(found.exists)
-        if found.held:
-            raise Locked
-        audit("replay listed" if listed else "replay unlisted", user_id=player)
-        self.bus.publish(BoardsChanged())
+        if changed:
+            self.board.invalidate()
+            self.bus.publish(*boards_changed(changed))
+        audit(event, user_id=player)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
         """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
@@ -188,14 +196,15 @@ class Replays:
             raise BadRequest("replay_storage_full", "replay storage is full")
         improved = room.standing.improved_by(replay.header.bests)
         bests = replay.header.bests if improved else None
+        shown = improved and room.standing.visible
         try:
             await transaction.commit_with(*replays.storing(player, replay_id, replay, bests, self.now()))
         finally:
             self.recent.invalidate()
-            if improved:
+            if shown:
                 self.board.invalidate()
         self.bus.publish(ReplayStored())
-        if improved:
+        if shown:
             self.bus.publish(BoardsChanged(("leaderboard",)))
         return replay_id
 
@@ -210,12 +219,6 @@ def _exists(found: T | None) -> T:
     if found is None:
         raise _no_such_player()
     return found
-
-
-def _check_found(found: bool | None) -> None:
-    """Raise NotFound when the player is gone (None), or has no such replay."""
-    if not _exists(found):
-        raise _no_such_replay()
 
 
 def _no_such_player() -> NotFound:

@@ -24,6 +24,8 @@ from ...rules.ids import is_id
 from ...rules.sessions import RefreshRecord, Session
 from ...rules.shapes import Ok
 from ...storage import accounts, rate_limits, restrictions, sessions
+from ...storage.restrictions import Suspension
+from ...storage.sessions import Begun
 from ..route import delete, get, post
 from ..wire.reply import Reply
 
@@ -63,8 +65,7 @@ class Sessions:
             self._attempted("wrong", stored.user_id if stored else None)
             raise Unauthorized("invalid_credentials", "invalid credentials")
         record = self.tokens.record(self.now(), user_agent)
-        expiry = await self.database.autocommit(self._begin, stored, record)
-        return self.tokens.pair(stored.user_id, record, expiry)
+        return self.tokens.pair(stored.user_id, record, await self._begin(stored, record))
 
     @post(
         "/api/auth/refresh",
@@ -92,7 +93,9 @@ class Sessions:
     async def logout(self, *, body: RefreshRequest) -> Ok:
         """End the session of a refresh token; a token that was spent ends nothing."""
         claims = self.tokens.read_refresh(body.refresh_token, self.now())
-        await self.database.autocommit(self._log_out, claims)
+        if await self.database.autocommit(sessions.log_out, claims.user_id, claims.jti):
+            audit("logged out", user_id=claims.user_id)
+            self.bus.publish(SessionsEnded(claims.user_id))
         return Ok()
 
     @get(
@@ -119,11 +122,13 @@ class Sessions:
     )
     async def end(self, *, player: str, session_id: str) -> Ok:
         """End one of the player's sessions. Its access token lives on until it expires."""
-        ended = await self.database.autocommit(self._end, player, session_id if is_id(session_id) else None)
+        ended = await self.database.autocommit(sessions.end, player, session_id if is_id(session_id) else None)
         if ended is None:
             raise NotFound("user_not_found")
         if not ended:
             raise NotFound("session_not_found")
+        audit("session ended", user_id=player)
+        self.bus.publish(SessionsEnded(player))
         return Ok()
 
     @delete(
@@ -135,24 +140,32 @@ class Sessions:
     )
     async def end_all(self, *, player: str) -> Ok:
         """End all of the player's sessions."""
-        if await self.database.autocommit(self._end_all, player) is None:
+        count = await self.database.autocommit(sessions.end_all, player)
+        if count is None:
             raise NotFound("user_not_found")
+        if count:
+            audit("sessions ended", user_id=player, reason=f"all {count} of them")
+            self.bus.publish(SessionsEnded(player))
         return Ok()
 
-    # The database runs these to their end even if the client has gone, so the audit trail is written here.
+    async def _begin(self, stored: accounts.Credentials, record: RefreshRecord) -> int:
+        """Begin the session of a player whose password was right; returns `exp` of its access token."""
 
-    async def _begin(self, statements: Statements, stored: accounts.Credentials, record: RefreshRecord) -> int:
-        expiry = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
-        if expiry is None:
-            suspension = await restrictions.suspension(statements, stored.user_id)
-            if suspension is not None:
-                self._attempted("suspended", stored.user_id)
-                raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
+        async def begin(statements: Statements) -> Begun | Suspension | None:
+            begun = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
+            return begun or await restrictions.suspension(statements, stored.user_id)
+
+        begun = await self.database.autocommit(begin)
+        if begun is None:
             self._attempted("wrong", stored.user_id)
             raise Unauthorized("invalid_credentials", "invalid credentials")
+        if isinstance(begun, Suspension):
+            self._attempted("suspended", stored.user_id)
+            raise Forbidden("suspended", suspension_text(begun.until, begun.message))
         self._attempted("ok", stored.user_id)
-        self.bus.publish(SessionsEnded(stored.user_id))  # the one used longest ago, perhaps
-        return expiry
+        if begun.ended:
+            self.bus.publish(SessionsEnded(stored.user_id))
+        return begun.access_expiry
 
     def _attempted(self, outcome: Literal["ok", "wrong", "suspended"], user_id: str | None) -> None:
         """Count and log an attempt to log in."""
@@ -176,22 +189,3 @@ class Sessions:
         else:
             audit("refresh", user_id=claims.user_id)
         return expiry
-
-    async def _log_out(self, statements: Statements, claims: RefreshClaims) -> None:
-        if await sessions.log_out(statements, claims.user_id, claims.jti):
-            audit("logged out", user_id=claims.user_id)
-            self.bus.publish(SessionsEnded(claims.user_id))
-
-    async def _end(self, statements: Statements, player: str, session_id: str | None) -> bool | None:
-        ended = await sessions.end(statements, player, session_id)
-        if ended:
-            audit("session ended", user_id=player)
-            self.bus.publish(SessionsEnded(player))
-        return ended
-
-    async def _end_all(self, statements: Statements, player: str) -> int | None:
-        count = await sessions.end_all(statements, player)
-        if count is not None:
-            audit("sessions ended", user_id=player, reason=f"all {count} of them")
-            self.bus.publish(SessionsEnded(player))
-        return count

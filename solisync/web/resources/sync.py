@@ -108,15 +108,16 @@ class Sync:
             merged = _merged(pushed.document, saved, now)
         improved = saved.standing.improved_by(merged.bests)
         bests, first = merged.bests if improved else None, saved.payload is None
+        shown = improved and saved.standing.visible
         try:
             steps = sync.saving(player, merged.payload, merged.answer, bests, now, first=first)
             await transaction.commit_with(*steps, sync.remembering(player, saved, merged.known))
         finally:
-            if improved:
+            if shown:
                 self.board.invalidate()
         if merged.news:
             self.bus.publish(ProgressStored(player, revision(merged.payload), saved.session))
-        if improved:
+        if shown:
             self.bus.publish(BoardsChanged(("leaderboard",)))
         return _answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
 

@@ -33,6 +33,7 @@ STATUS: dict[Code, int] = {
     "replay_not_found": 404,
     "session_not_found": 404,
     "day_not_found": 404,
+    "entry_not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "username_taken": 409,
