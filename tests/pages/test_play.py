@@ -485,6 +485,20 @@ def test_a_right_click_goes_home(visitor):
     assert page.inner_text("#points") == "15 points"
 
 
+@pytest.mark.parametrize(("width", "height"), [(844, 390), (667, 375), (390, 844), (1280, 800)])
+def test_board_and_buttons_fit_into_the_window(visit, width, height):
+    """The whole board and the buttons of the game are in the window, beside each other on a phone on its side."""
+    visitor = visit(has_touch=True)
+    visitor.page.set_viewport_size({"width": width, "height": height})
+    page = opened(visitor, "/play?deal=42&draw=one")
+    parts = ("#board", ".tools .row", "#undo", "#hint", "#new", "#again")
+    boxes = [page.locator(part).bounding_box() for part in parts]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+    assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
+    board, tools, *_ = boxes
+    assert tools["y"] >= board["y"] + board["height"] or tools["x"] >= board["x"] + board["width"]
+
+
 @pytest.mark.parametrize("options", [{}, {"forced_colors": "active"}, {"reduced_motion": "reduce"}])
 def test_nothing_is_wider_than_320_pixels(visit, options):
     """Which is also a wide screen at 400 %; in forced colours what is selected is marked, and without motion too."""
