@@ -82,11 +82,10 @@ STORE = Statement(
     """,  # noqa: S608
 )
 
-# Version 1.0.0 stored texts of up to a megabyte: of a long one, ten digits of the second and the offset are read.
+# Version 1.0.0 stored texts of up to a megabyte. Few are left after migrations/0043.
 RECORDED_AT = f"""
-    CASE WHEN octet_length(recorded_at) <= {MOMENT_MAX} THEN recorded_at
-        ELSE left(recorded_at, 30) || substring(right(recorded_at, 6) FROM '[Zz]$|[+-].....$')
-    END AS recorded_at"""
+    CASE WHEN octet_length(recorded_at) <= {MOMENT_MAX} THEN recorded_at ELSE short_time(recorded_at) END
+    AS recorded_at"""
 
 SHOWN = f"username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, {RECORDED_AT}, received_at"
 # How three of these become fields of Recent.
