@@ -5,12 +5,11 @@ import time
 import msgspec
 import pytest
 from twisted.internet.task import deferLater
-from twisted.internet.threads import deferToThread
 
 from solisync.process.open_files import RESERVED, raise_limit
 from solisync.rules.admins import CODE_DIGITS
 from solisync.rules.codes import new_code
-from tests.fire.raw import head, volley
+from tests.fire.raw import Crowd, Kind, head, running
 from tests.harness.administration import administration
 from tests.harness.console import SITE, Console, new_admin
 from tests.harness.processes import free_port
@@ -28,22 +27,23 @@ def wrong(name):
 
 @pytest.mark.limit(300)
 async def test_a_right_code_is_answered_soon_among_wrong_ones(serve, migrated_database, reactor, figure):
-    """While as many connections as this process may open have sent a wrong code each, 16,000 at most."""
+    """While as many connections as this process may open send a wrong code each, 16,000 at most."""
     port = free_port()
     await serve(migrated_database, SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
     console = Console(port, administration(reactor, migrated_database))
     count = min(16_000, raise_limit() - RESERVED)
-    flood = deferToThread(volley, port, [wrong("ann") for _ in range(count)])
+    crowd = Crowd(port, [Kind(name="wrong", opening=wrong("ann"), drips=False)], count)
     seconds = []
-    while not flood.called:
-        name = new_admin()
-        body = {"name": name, "code": await console.new_code(name)}
-        began = time.monotonic()
-        answer = await console.ask("POST", "/session", body)
-        seconds.append(time.monotonic() - began)
-        assert answer.status == 200
-        await deferLater(reactor, 1)
-    answers = await flood
-    figure(f"{count} wrong codes: {len(seconds)} right ones were answered within {max(seconds):.2f} s")
+    with running(crowd):
+        while crowd.statuses["wrong"].total() < count:
+            name = new_admin()
+            body = {"name": name, "code": await console.new_code(name)}
+            began = time.monotonic()
+            answer = await console.ask("POST", "/session", body)
+            seconds.append(time.monotonic() - began)
+            assert answer.status == 200
+            await deferLater(reactor, 1)
+    statuses = crowd.statuses["wrong"]
+    figure(f"{dict(statuses)}: {len(seconds)} right codes were answered within {max(seconds):.2f} s")
     assert max(seconds) < BUSY * TARGET_SECONDS
-    assert {status for status, _ in answers} == {401, 429}
+    assert set(statuses) == {401, 429}
