@@ -194,7 +194,7 @@ async def test_a_full_disk(small_disk, serve_embedded, reactor, figure, what):
                 await deferToThread(run_sql, process.dsn, "SELECT pg_switch_wal()")
             await until(reactor, lambda: not alive(old))
         else:
-            await until(reactor, lambda: players.statuses[500])
+            await until(reactor, lambda: players.statuses[503])
         await deferLater(reactor, 15)
         ballast.unlink()
         healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
