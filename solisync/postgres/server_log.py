@@ -21,10 +21,11 @@ _CONNECTING = "the database system is"  # starting up, not yet accepting connect
 
 
 class ServerLog:
-    """The log in a data directory."""
+    """The log in a data directory, of at most `size` bytes."""
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, size: int = SIZE_MAX) -> None:
         self._directory = directory
+        self._size = size
         self._begin = 0  # where the output of the last program begins
         self._tidied = 0  # up to where no statement is in it
 
@@ -56,7 +57,7 @@ class ServerLog:
                 return
             # not open_for_writing, which appends
             with os.fdopen(os.open(self._directory.log, os.O_RDWR | os.O_NOFOLLOW), "r+b", buffering=0) as file:
-                kept = max(0, size - SIZE_MAX)
+                kept = max(0, size - self._size)
                 self._blank_statements(file, max(self._tidied, kept))
                 if kept:
                     self._begin_anew(file, kept)

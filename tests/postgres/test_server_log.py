@@ -11,7 +11,7 @@ import psycopg2
 import pytest
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
-from solisync.postgres import embedded, server_log
+from solisync.postgres import server_log
 from solisync.postgres.data_directory import DataDirectory
 from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.server_log import ServerLog
@@ -37,8 +37,8 @@ FULL_DISK = """12:00 [9] LOG:  redo starts at 0/16ED4A0
 
 @pytest.fixture
 def log(tmp_path):
-    """The log of an empty data directory."""
-    return ServerLog(DataDirectory(tmp_path))
+    """The log of an empty data directory, of at most 1,000 bytes."""
+    return ServerLog(DataDirectory(tmp_path), 1_000)
 
 
 def append(log, text):
@@ -102,9 +102,8 @@ def test_statement_that_a_killed_service_left_is_blanked(log):
     assert b"canary" not in content(log)
 
 
-def test_log_is_bounded(log, monkeypatch):
+def test_log_is_bounded(log):
     """The end of a log that is too long becomes the older part; the server goes on writing."""
-    monkeypatch.setattr(server_log, "SIZE_MAX", 1_000)
     with log.open() as server:
         for number in range(50):
             server.write(b"12:00 [1] LOG:  line %d\n" % number * 10)
@@ -125,16 +124,14 @@ def test_log_is_bounded_on_a_full_disk(log, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(server_log, "SIZE_MAX", 1_000)
     monkeypatch.setattr(server_log.shutil, "copyfileobj", full)
     append(log, b"x" * 2_000)
     log.tidy()
     assert content(log) == b""
 
 
-def test_older_part_is_no_way_to_a_file_of_another_user(log, tmp_path, monkeypatch):
+def test_older_part_is_no_way_to_a_file_of_another_user(log, tmp_path):
     """A link in the place of the older part is replaced, not followed."""
-    monkeypatch.setattr(server_log, "SIZE_MAX", 1_000)
     (tmp_path / "target").write_text("canary")
     (tmp_path / "postgresql.log.1").symlink_to(tmp_path / "target")
     append(log, b"x" * 2_000)
@@ -143,9 +140,8 @@ def test_older_part_is_no_way_to_a_file_of_another_user(log, tmp_path, monkeypat
     assert not (tmp_path / "postgresql.log.1").is_symlink()
 
 
-async def test_server_that_does_not_start_again_is_logged_once(reactor, initialized, place, monkeypatch):
+async def test_server_that_does_not_start_again_is_logged_once(reactor, initialized, place):
     """The service tries until the server runs, and logs each reason once, with the line that names the cause."""
-    monkeypatch.setattr(embedded, "RELAUNCH_SECONDS", 0.01)
     server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place), options=("fsync=off",))
     server.claim()
     await server.start()
@@ -157,7 +153,7 @@ async def test_server_that_does_not_start_again_is_logged_once(reactor, initiali
             old = postmaster(place)
             kill(old)
             log = place / "postgresql.log"
-            await until(reactor, lambda: log.read_bytes().count(b"unrecognized configuration parameter") >= 4)
+            await until(reactor, lambda: log.read_bytes().count(b"unrecognized configuration parameter") >= 3)
             settings.write_text(before)
             await until(reactor, lambda: postmaster(place) not in (old, None))
     finally:
