@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 
 from ..postgres.database import Database
 from ..postgres.transaction import Statements, Transaction
+from ..process.shielded import shielded
 from ..rules.ids import NIL
 from ..rules.shapes import MAX_BODY
 from . import players, records
@@ -58,9 +59,8 @@ class Import:
         try:
             await self._all()
         finally:
-            if self._storing is not None:  # something else has failed
-                self._storing.addErrback(lambda failure: None)
-                self._storing.cancel()
+            if self._storing is not None:  # after an interruption or another failure, the transaction that runs ends
+                await self._storing.addErrback(lambda failure: None)
 
     async def _all(self) -> None:
         await self._users()
@@ -132,9 +132,9 @@ class Import:
             self._storing = Deferred.fromCoroutine(work())
 
     async def _stored(self) -> None:
-        storing, self._storing = self._storing, None
-        if storing is not None:
-            await storing
+        if self._storing is not None:
+            await shielded(self._storing)
+            self._storing = None
 
     async def _apply(self, rows: Sequence[T], look: Look[T, R], store: Store[T, R]) -> R:
         if self._dry:
