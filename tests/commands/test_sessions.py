@@ -76,6 +76,7 @@ async def test_everybody_is_logged_out(administrate, server, monkeypatch, count)
 @pytest.mark.parametrize("words", [("sessions", "revoke", "--everyone", "--yes"), ("replays", "check")])
 async def test_why_it_was_done_to_everybody_is_in_the_audit_trail(administrate, server, words):
     """With who did it; the record of acts is about single players."""
+    await server.player("ann")
     with capturedLogs() as logged:
         await administrate(*words, "--reason", "takeover", "--note", "a leaked secret")
     (said,) = [formatEvent(event) for event in logged if event.get("log_namespace") == NAMESPACE]
