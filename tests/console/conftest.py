@@ -13,7 +13,17 @@ def console(server, administrate):
 
 
 @pytest.fixture
-def soon(monkeypatch):
+def refuse_after(monkeypatch):
+    """Set after how many seconds refused sign-ins are answered."""
+
+    def refuse_after(seconds):
+        monkeypatch.setattr(signing_in, "REFUSED_SECONDS", seconds)
+        monkeypatch.setattr(late_answers, "LATE_SECONDS", seconds)
+
+    return refuse_after
+
+
+@pytest.fixture
+def soon(refuse_after):
     """Refused sign-ins are answered a moment later."""
-    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.02)
-    monkeypatch.setattr(late_answers, "LATE_SECONDS", 0.02)
+    refuse_after(0.02)

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 from twisted.internet.task import Clock
 
-from solisync.web.console import late_answers
 from solisync.web.console.late_answers import LATE_SECONDS, PER_TICK, TICK_SECONDS, LateAnswers
 
 
@@ -46,9 +45,9 @@ def test_answers_are_late_and_few_at_a_time(answers, clock):
     assert not clock.getDelayedCalls()
 
 
-def test_a_client_who_hangs_up_makes_room(answers, clock, monkeypatch):
+def test_a_client_who_hangs_up_makes_room(clock):
     """The others are answered, and another one waits in that place."""
-    monkeypatch.setattr(late_answers, "HELD", 3)
+    answers = LateAnswers(reactor=clock, held=3)
     clients, answered = hold(answers, 3)
     clients[1].on_gone()
     _, later = hold(answers, 2)

@@ -4,11 +4,15 @@ from contextlib import closing
 
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import Clock
 
+from solisync.errors import TooMany, Unauthorized
 from solisync.rules.admins import CODE_DIGITS
 from solisync.rules.codes import digest, new_code
-from solisync.web.console import late_answers, signing_in
-from tests.harness.concurrency import gather
+from solisync.rules.console import SignIn
+from solisync.web.console.live_secrets import LOADINGS_APART
+from solisync.web.console.signing_in import REFUSED_AT_ONCE, REFUSED_SECONDS, SigningIn
+from tests.harness.concurrency import gather, until
 from tests.harness.console import SITE
 from tests.harness.http_requests import new_address
 from tests.harness.postgres import connect
@@ -44,10 +48,9 @@ async def test_of_many_requests_with_one_code_one_succeeds(console, soon):
     assert (await console.ask("POST", "/session", body)).status == 401
 
 
-async def test_guessing_locks_nobody_out(console, monkeypatch):
+async def test_guessing_locks_nobody_out(console, refuse_after):
     """Ten refusals of a peer wait, known name or not, with the same words; more are a 429; a right code works."""
-    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.3)
-    monkeypatch.setattr(late_answers, "LATE_SECONDS", 0.3)
+    refuse_after(0.3)
     guesses = [{"name": name, "code": "0" * 26} for name in ("ann", "nobody") * 6]
     asked = gatherResults([Deferred.fromCoroutine(console.ask("POST", "/session", guess)) for guess in guesses])
     right = await console.ask("POST", "/session", {"name": "ann", "code": await console.new_code()})
@@ -96,17 +99,19 @@ async def test_a_wrong_code_waits_for_no_row(console, server, soon):
         assert [answer.status for answer in await gatherResults(asked)] == [401, 200]
 
 
-async def test_refusals_of_all_addresses_are_bounded(console, monkeypatch):
+async def test_refusals_of_all_addresses_are_bounded(server, reactor):
     """Only so many wrong codes get their answer after a second, from however many addresses they come."""
-    monkeypatch.setattr(signing_in, "REFUSED_SECONDS", 0.3)
-    monkeypatch.setattr(signing_in, "REFUSED_AT_ONCE", 2)
-    monkeypatch.setattr(late_answers, "LATE_SECONDS", 0.3)
-    guess = {"name": "ann", "code": "0" * 26}
-    asked = [
-        Deferred.fromCoroutine(console.ask("POST", "/session", guess, SITE | {"X-Forwarded-For": new_address()}))
-        for _ in range(5)
-    ]
-    assert sorted(answer.status for answer in await gatherResults(asked)) == [401] * 2 + [429] * 3
+    clock, guess = Clock(), SignIn(name="ann", code="0" * 26)
+    resource = SigningIn(database=server.service._database, reactor=clock)
+    refused = []
+    for _ in range(REFUSED_AT_ONCE + 3):
+        asked = Deferred.fromCoroutine(resource.begin(guess, None, new_address(), None))
+        asked.addErrback(lambda failure: refused.append(failure.type))
+    clock.advance(LOADINGS_APART)
+    await until(reactor, lambda: len(clock.getDelayedCalls()) == REFUSED_AT_ONCE)
+    assert refused == [TooMany] * 3
+    clock.advance(REFUSED_SECONDS)
+    assert refused[3:] == [Unauthorized] * REFUSED_AT_ONCE
 
 
 async def test_an_admin_ends_own_sessions_alone(console, server):

@@ -21,14 +21,15 @@ class LateAnswers:
     While its answer waits, a request costs no more than an idle connection does.
     """
 
-    def __init__(self, *, reactor: ReactorBase) -> None:
+    def __init__(self, *, reactor: ReactorBase, held: int = HELD) -> None:
         self._reactor = reactor
+        self._held = held
         self._waiting: dict[Request, tuple[float, Callable[[], None]]] = {}
         self._tick: IDelayedCall | None = None
 
     def hold(self, request: Request, answer: Callable[[], None]) -> None:
-        """Call `answer` later, unless the client hangs up before, or immediately when HELD others wait."""
-        if len(self._waiting) >= HELD:
+        """Call `answer` later, unless the client hangs up before, or immediately when `held` others wait."""
+        if len(self._waiting) >= self._held:
             answer()
             return
         self._waiting[request] = self._reactor.seconds() + LATE_SECONDS, answer

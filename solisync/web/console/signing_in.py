@@ -54,9 +54,7 @@ class SigningIn:
         began = self._reactor.seconds()
         code = body.name, digest(read_code(body.code, CODE_DIGITS) or "")  # no code has the digest of the empty text
         if await self._codes.knows(code):
-            self._codes.forget(
-                code
-            )  # so that a code which is sent again and again costs one statement for each loading
+            self._codes.forget(code)  # a code that is sent repeatedly costs one statement for each loading
             secret = new_session_secret()
             session = await self._database.autocommit(
                 admins.begin, *code, secret=digest(secret), client=address, user_agent=user_agent
