@@ -143,7 +143,7 @@ async def health(request: Request) -> Response:
 @app.get("/api/me")
 async def show_me(request: Request) -> Response:
     player = claims_of(request).user_id
-    row = await pool.fetchrow(accounts.PROFILE.sql, player)
+    row = await pool.fetchrow(accounts.profile.statement.sql, player)
     if row is None:
         raise NotFound("user_not_found", "user not found")
     return answer(request, _encode(me(player, *row)))
@@ -152,7 +152,7 @@ async def show_me(request: Request) -> Response:
 @app.get("/api/sync/pull")
 async def pull(request: Request) -> Response:
     player, access_expiry = claims_of(request)
-    row = await pool.fetchrow(sync.PULL.sql, player, access_expiry)
+    row = await pool.fetchrow(sync.pull.statement.sql, player, access_expiry)
     if row is None:
         raise NotFound("user_not_found", "user not found")
     now = datetime.now(UTC)

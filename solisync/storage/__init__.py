@@ -1,4 +1,4 @@
-"""SQL and nothing else: named statements, and a function for each use of them; one module for each noun.
+"""SQL and nothing else: a function for each statement, or for several that belong together; a module for each resource.
 
 A function that needs BEGIN takes a Transaction; any other takes Statements, so that `autocommit` can run it too. One
 whose statements end a transaction returns them as steps for `Transaction.commit_with`, and so the commit is visible
@@ -8,14 +8,12 @@ where `transact` is. What only commands and the console run is not prepared on t
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ..postgres.statement import Statement
+from ..postgres.declared import statements_of
 
-STATEMENTS: tuple[Statement, ...] = tuple(
-    dict.fromkeys(  # some are used by several nouns
-        value
-        for module in iter_modules(__path__)
-        for value in vars(import_module(f"{__name__}.{module.name}")).values()
-        if isinstance(value, Statement) and value.prepared
-    )
+EVERY = dict.fromkeys(  # some are used by several modules
+    statement
+    for module in iter_modules(__path__)
+    for statement in statements_of(import_module(f"{__name__}.{module.name}"))
 )
+STATEMENTS = tuple(statement for statement in EVERY if statement.prepared)
 """The statements to prepare on each connection of the service."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+from ..postgres.declared import found, maybe, one
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord
@@ -56,8 +57,6 @@ class Summary:
 # The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
 
-TAKEN = Query("username_taken", "SELECT EXISTS (SELECT FROM users WHERE username = $1)", row=bool)
-
 # One statement, so that a new player and the first refresh token appear together or not at all.
 REGISTER = Statement(
     "register",
@@ -75,41 +74,7 @@ REGISTER = Statement(
     """,
 )
 
-PROFILE = Query("profile", "SELECT username, avatar_extension FROM users WHERE id = $1::uuid", row=Profile)
 _CREDENTIALS = "id AS user_id, password_hash, coalesce(password_cut, false) AS password_cut"
-CREDENTIALS = Query(
-    "credentials",
-    f"SELECT {_CREDENTIALS} FROM users WHERE username = $1",  # noqa: S608
-    row=Credentials,
-)
-CREDENTIALS_OF = Query(
-    "credentials_of",
-    f"SELECT {_CREDENTIALS} FROM users WHERE id = $1::uuid",  # noqa: S608
-    row=Credentials,
-)
-
-# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
-# that is the id of a player, it means that player, so that nobody gets at another's events by a choice of name.
-DELETE = Statement(
-    "delete_account",
-    """
-    WITH player AS (
-        DELETE FROM users WHERE id = $1::uuid
-        RETURNING id::text, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS alias
-    ), names AS (
-        DELETE FROM analytics_names USING player
-        WHERE name IN (player.id, username)
-           OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
-    ), sessions AS (  -- before what was known of them, as in every other statement that ends sessions
-        DELETE FROM refresh_tokens USING player WHERE user_id = $1::uuid RETURNING true
-    ), states AS (
-        DELETE FROM known_states WHERE user_id = $1::uuid AND (SELECT count(*) FROM sessions) >= 0
-    ), limits AS (
-        DELETE FROM rate_limits USING player WHERE bucket = ANY ($2::text[])
-    )
-    SELECT true FROM player
-    """,
-)
 
 # Against the hash that was verified, which may have been replaced while bcrypt ran.
 CHANGE_PASSWORD = Statement(
@@ -132,31 +97,6 @@ REVOKE = Statement(
 )
 # A thief may have made them. A reset link goes with the former password, by a trigger.
 FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid")
-
-FIND = Query(
-    "admin_find_player",
-    "SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text",
-    prepared=False,
-    row=Player,
-)
-
-SUMMARY = Query(
-    "admin_player",
-    """
-    SELECT payload, created_at, avatar_extension AS avatar,
-        (SELECT octet_length(image) FROM avatars WHERE user_id = users.id) AS avatar_bytes,
-        (SELECT count(*) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS sessions,
-        (SELECT count(*) FROM replays WHERE user_id = users.id) AS replays,
-        (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = users.id) AS replay_bytes,
-        display_name, best_score, best_time_secs, recorded_at, visible
-    FROM users
-    LEFT JOIN sync_states ON sync_states.user_id = users.id
-    LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-    WHERE users.id = $1::uuid
-    """,
-    prepared=False,
-    row=converted(Summary, payload=str.encode),
-)
 
 NamesOfEvents = tuple[str | None, str | None, str | None, str | None]
 """The old name as events have it, and the id that it spells, if any; the same of the new name."""
@@ -181,9 +121,9 @@ RENAME_EVENTS = Statement(
 )
 
 
-async def is_taken(statements: Statements, username: str) -> bool:
+@one("SELECT EXISTS (SELECT FROM users WHERE username = $1)", row=bool)
+async def is_taken(username: str) -> bool:
     """Whether a player of this name exists."""
-    return await statements.one(TAKEN, username)
 
 
 async def register(
@@ -194,19 +134,25 @@ async def register(
     return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session))
 
 
-async def profile(statements: Statements, user_id: str) -> Profile | None:
+@maybe("SELECT username, avatar_extension FROM users WHERE id = $1::uuid", row=Profile)
+async def profile(user_id: str) -> Profile | None:
     """The profile of a player, or None when the player is gone."""
-    return await statements.maybe(PROFILE, user_id)
 
 
-async def credentials(statements: Statements, username: str) -> Credentials | None:
+@maybe(
+    f"SELECT {_CREDENTIALS} FROM users WHERE username = $1",  # noqa: S608
+    row=Credentials,
+)
+async def credentials(username: str) -> Credentials | None:
     """The id and password hash of the player of this name; None when there is none."""
-    return await statements.maybe(CREDENTIALS, username)
 
 
-async def credentials_of(statements: Statements, user_id: str) -> Credentials | None:
+@maybe(
+    f"SELECT {_CREDENTIALS} FROM users WHERE id = $1::uuid",  # noqa: S608
+    row=Credentials,
+)
+async def credentials_of(user_id: str) -> Credentials | None:
     """The password hash of a player; None when the player is gone."""
-    return await statements.maybe(CREDENTIALS_OF, user_id)
 
 
 async def change_password(statements: Statements, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
@@ -215,12 +161,30 @@ async def change_password(statements: Statements, user_id: str, *, verified_hash
     return bool(await statements.run(CHANGE_PASSWORD, user_id, digest, password_hash))
 
 
-async def delete(statements: Statements, user_id: str, buckets: list[str]) -> bool:
+# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
+# that is the id of a player, it means that player, so that nobody gets at another's events by a choice of name.
+@found("""
+    WITH player AS (
+        DELETE FROM users WHERE id = $1::uuid
+        RETURNING id::text, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS alias
+    ), names AS (
+        DELETE FROM analytics_names USING player
+        WHERE name IN (player.id, username)
+           OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
+    ), sessions AS (  -- before what was known of them, as in every other statement that ends sessions
+        DELETE FROM refresh_tokens USING player WHERE user_id = $1::uuid RETURNING true
+    ), states AS (
+        DELETE FROM known_states WHERE user_id = $1::uuid AND (SELECT count(*) FROM sessions) >= 0
+    ), limits AS (
+        DELETE FROM rate_limits USING player WHERE bucket = ANY ($2::text[])
+    )
+    SELECT true FROM player
+    """)
+async def delete(user_id: str, buckets: list[str]) -> bool:
     """Delete a player with all rows of theirs; False when already gone.
 
     Rows of other tables go by cascade, but for names in analytics, sessions and rate limits, which are in `buckets`.
     """
-    return bool(await statements.run(DELETE, user_id, buckets))
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
@@ -235,14 +199,29 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
     return user_id
 
 
-async def find(statements: Statements, user_id: str | None, username: str | None) -> Player | None:
+@maybe("SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False, row=Player)
+async def find(user_id: str | None, username: str | None) -> Player | None:
     """The player of this id or of this name."""
-    return await statements.maybe(FIND, user_id, username)
 
 
-async def summary(statements: Statements, user_id: str) -> Summary | None:
+@maybe(
+    """
+    SELECT payload, created_at, avatar_extension AS avatar,
+        (SELECT octet_length(image) FROM avatars WHERE user_id = users.id) AS avatar_bytes,
+        (SELECT count(*) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS sessions,
+        (SELECT count(*) FROM replays WHERE user_id = users.id) AS replays,
+        (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = users.id) AS replay_bytes,
+        display_name, best_score, best_time_secs, recorded_at, visible
+    FROM users
+    LEFT JOIN sync_states ON sync_states.user_id = users.id
+    LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    WHERE users.id = $1::uuid
+    """,
+    prepared=False,
+    row=converted(Summary, payload=str.encode),
+)
+async def summary(user_id: str) -> Summary | None:
     """What there is about a player; None when they are gone."""
-    return await statements.maybe(SUMMARY, user_id)
 
 
 async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from ..postgres.statement import Query, Statement
+from ..postgres.declared import count, execute, found, many, maybe
+from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.admins import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
 
@@ -15,23 +16,6 @@ _SESSION = f"""
     id, admin, begun_at, used_at, begun_at + interval '{SESSION_LIFETIME.total_seconds():.0f} s' AS expires_at, client,
     user_agent
 """
-
-ADD = Statement(
-    "admin_add",
-    "INSERT INTO admins (name) VALUES ($1::text) ON CONFLICT DO NOTHING RETURNING true",
-    prepared=False,
-)
-REMOVE = Statement("admin_remove", "DELETE FROM admins WHERE name = $1::text RETURNING true", prepared=False)
-LIST = Query(
-    "admin_list",
-    f"""
-    SELECT name, added_at, count(admin_sessions.id) AS sessions, max(used_at) AS used_at
-    FROM admins LEFT JOIN admin_sessions ON admin = name AND {_LIVE} GROUP BY name ORDER BY name
-    """,  # noqa: S608
-    row=lambda name, added_at, sessions, used_at: Admin(
-        name=name, added_at=added_at, sessions=sessions, used_at=used_at
-    ),
-)
 
 # A newer code replaces the older one. The lock waits for a removal of the admin, after which there is nobody to get a
 # code. Version 1.0.0 counts wrong codes in `refused`, and such a node may run beside this one.
@@ -46,12 +30,6 @@ PUT_CODE = Query(
     """,  # noqa: S608
     prepared=False,
     row=lambda expires_at: expires_at,
-)
-
-LIVE_CODES = Query(
-    "admin_live_codes",
-    "SELECT admin, digest FROM admin_codes WHERE expires_at > clock_timestamp()",
-    row=lambda admin, digest: (admin, bytes(digest)),
 )
 
 # This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
@@ -80,9 +58,61 @@ BEGIN = Query(
     ),
 )
 
+
+@found("INSERT INTO admins (name) VALUES ($1::text) ON CONFLICT DO NOTHING RETURNING true", prepared=False)
+async def add(name: str) -> bool:
+    """Add an admin; False when there is one of this name."""
+
+
+@found("DELETE FROM admins WHERE name = $1::text RETURNING true", prepared=False)
+async def remove(name: str) -> bool:
+    """Remove an admin, with code and sessions; False when there is none of this name."""
+
+
+@many(
+    f"""
+    SELECT name, added_at, count(admin_sessions.id) AS sessions, max(used_at) AS used_at
+    FROM admins LEFT JOIN admin_sessions ON admin = name AND {_LIVE} GROUP BY name ORDER BY name
+    """,  # noqa: S608
+    row=lambda name, added_at, sessions, used_at: Admin(
+        name=name, added_at=added_at, sessions=sessions, used_at=used_at
+    ),
+)
+async def listed() -> list[Admin]:
+    """Every admin, by name."""
+
+
+async def put_code(statements: Statements, name: str, digest: bytes) -> datetime | None:
+    """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
+    expires_at: datetime | None = await statements.maybe(PUT_CODE, name, digest)
+    return expires_at
+
+
+@many(
+    "SELECT admin, digest FROM admin_codes WHERE expires_at > clock_timestamp()",
+    row=lambda admin, digest: (admin, bytes(digest)),
+)
+async def live_codes() -> list[tuple[str, bytes]]:
+    """The names of admins who have a live code, with its digest."""
+
+
+async def begin(
+    statements: Statements, name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None
+) -> AdminSession | None:
+    """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
+    return await statements.maybe(BEGIN, name, code, secret, client, user_agent)
+
+
+@many(
+    f"SELECT digest FROM admin_sessions WHERE {_LIVE}",  # noqa: S608
+    row=bytes,
+)
+async def live_sessions() -> list[bytes]:
+    """The digests of the cookies of all live sessions."""
+
+
 # Its last use is written once a minute, and without waiting for another request of the same session.
-FIND = Query(
-    "admin_find_session",
+@maybe(
     f"""
     WITH found AS (
         SELECT {_SESSION} FROM admin_sessions WHERE digest = $1::bytea AND {_LIVE}
@@ -96,96 +126,39 @@ FIND = Query(
     """,  # noqa: S608
     row=BEGIN.row,
 )
-LIVE_SESSIONS = Query(
-    "admin_live_sessions",
-    f"SELECT digest FROM admin_sessions WHERE {_LIVE}",  # noqa: S608
-    row=bytes,
-)
-SESSIONS = Query(
-    "admin_sessions",
+async def find(secret: bytes) -> AdminSession | None:
+    """The live session whose cookie has this digest; this is a use of it."""
+
+
+@many(
     f"""
     SELECT {_SESSION} FROM admin_sessions WHERE {_LIVE} AND ($1::text IS NULL OR admin = $1::text)
     ORDER BY used_at DESC, id
     """,  # noqa: S608
     row=BEGIN.row,
 )
-END = Statement(
-    "admin_end_sessions",
-    """
+async def sessions(name: str | None = None) -> list[AdminSession]:
+    """The live sessions of an admin, or of all, last used first."""
+
+
+@count("""
     DELETE FROM admin_sessions
     WHERE admin = $1::text AND ($2::uuid IS NULL OR id = $2::uuid) RETURNING true
-    """,
-)
+    """)
+async def end(name: str, session_id: str | None = None) -> int:
+    """End the session of an admin with this id, or all of theirs; returns how many."""
 
-END_BY_SECRET = Statement("admin_sign_out", "DELETE FROM admin_sessions WHERE digest = $1::bytea")
 
-PRUNE = Statement(
-    "admin_prune",
+@execute("DELETE FROM admin_sessions WHERE digest = $1::bytea")
+async def end_by_secret(secret: bytes) -> None:
+    """End the session whose cookie has this digest, if there is one."""
+
+
+@execute(
     f"""
     WITH codes AS (DELETE FROM admin_codes WHERE expires_at <= clock_timestamp())
     DELETE FROM admin_sessions WHERE NOT ({_LIVE})
     """,  # noqa: S608
 )
-
-
-async def add(statements: Statements, name: str) -> bool:
-    """Add an admin; False when there is one of this name."""
-    return bool(await statements.run(ADD, name))
-
-
-async def remove(statements: Statements, name: str) -> bool:
-    """Remove an admin, with code and sessions; False when there is none of this name."""
-    return bool(await statements.run(REMOVE, name))
-
-
-async def listed(statements: Statements) -> list[Admin]:
-    """Every admin, by name."""
-    return await statements.many(LIST)
-
-
-async def put_code(statements: Statements, name: str, digest: bytes) -> datetime | None:
-    """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
-    expires_at: datetime | None = await statements.maybe(PUT_CODE, name, digest)
-    return expires_at
-
-
-async def live_codes(statements: Statements) -> list[tuple[str, bytes]]:
-    """The names of admins who have a live code, with its digest."""
-    return await statements.many(LIVE_CODES)
-
-
-async def begin(
-    statements: Statements, name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None
-) -> AdminSession | None:
-    """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
-    return await statements.maybe(BEGIN, name, code, secret, client, user_agent)
-
-
-async def live_sessions(statements: Statements) -> list[bytes]:
-    """The digests of the cookies of all live sessions."""
-    return await statements.many(LIVE_SESSIONS)
-
-
-async def find(statements: Statements, secret: bytes) -> AdminSession | None:
-    """The live session whose cookie has this digest; this is a use of it."""
-    return await statements.maybe(FIND, secret)
-
-
-async def sessions(statements: Statements, name: str | None = None) -> list[AdminSession]:
-    """The live sessions of an admin, or of all, last used first."""
-    return await statements.many(SESSIONS, name)
-
-
-async def end(statements: Statements, name: str, session_id: str | None = None) -> int:
-    """End the session of an admin with this id, or all of theirs; returns how many."""
-    return len(await statements.run(END, name, session_id))
-
-
-async def end_by_secret(statements: Statements, secret: bytes) -> None:
-    """End the session whose cookie has this digest, if there is one."""
-    await statements.run(END_BY_SECRET, secret)
-
-
-async def prune(statements: Statements) -> None:
+async def prune() -> None:
     """Delete codes and sessions that have expired."""
-    await statements.run(PRUNE)

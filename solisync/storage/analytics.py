@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..postgres.declared import count
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.analytics import AnalyticsEvent
@@ -61,33 +62,6 @@ STORE = Statement(
     """,
 )
 
-# Old by the database's clock too: the clock of a node may be a month ahead. In a subquery, because clock_timestamp() is
-# volatile, and an index is not used for what might differ from row to row.
-PRUNE = Statement(
-    "prune_analytics",
-    """
-    DELETE FROM analytics_events WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM analytics_events
-        WHERE received_at < (SELECT least($1::timestamptz, clock_timestamp()) - make_interval(days => $2::int))
-        ORDER BY received_at LIMIT $3::int FOR UPDATE SKIP LOCKED
-    )) RETURNING true
-    """,
-)
-
-# Before that day, so that every event which refers to the name was received before that time.
-PRUNE_NAMES = Statement(
-    "prune_analytics_names",
-    """
-    DELETE FROM analytics_names WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM analytics_names
-        WHERE seen_on < (
-            SELECT (least($1::timestamptz, clock_timestamp()) AT TIME ZONE 'UTC')::date - $2::int
-        )
-        ORDER BY seen_on LIMIT $3::int FOR UPDATE SKIP LOCKED
-    )) RETURNING true
-    """,
-)
-
 LIST = Query(
     "admin_events",
     """
@@ -118,17 +92,34 @@ async def store(
     return len(rows)
 
 
-async def prune(statements: Statements, now: datetime, *, days: int, most: int) -> int:
+# Old by the database's clock too: the clock of a node may be a month ahead. In a subquery, because clock_timestamp() is
+# volatile, and an index is not used for what might differ from row to row.
+@count("""
+    DELETE FROM analytics_events WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM analytics_events
+        WHERE received_at < (SELECT least($1::timestamptz, clock_timestamp()) - make_interval(days => $2::int))
+        ORDER BY received_at LIMIT $3::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """)
+async def prune(now: datetime, *, days: int, most: int) -> int:
     """Delete up to `most` events that were received more than `days` before; returns how many.
 
     Before `now`, or before the time of the database if that is earlier; so in `prune_names`.
     """
-    return len(await statements.run(PRUNE, now, days, most))
 
 
-async def prune_names(statements: Statements, now: datetime, *, days: int, most: int) -> int:
+# Before that day, so that every event which refers to the name was received before that time.
+@count("""
+    DELETE FROM analytics_names WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM analytics_names
+        WHERE seen_on < (
+            SELECT (least($1::timestamptz, clock_timestamp()) AT TIME ZONE 'UTC')::date - $2::int
+        )
+        ORDER BY seen_on LIMIT $3::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """)
+async def prune_names(now: datetime, *, days: int, most: int) -> int:
     """Delete up to `most` names to which no event refers that was received in the last `days`; returns how many."""
-    return len(await statements.run(PRUNE_NAMES, now, days, most))
 
 
 def received(

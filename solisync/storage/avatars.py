@@ -7,6 +7,7 @@ long to write and PostgreSQL longer to read. On the way back plain bytea is as q
 from binascii import b2a_base64
 from dataclasses import dataclass
 
+from ..postgres.declared import maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from .accounts import LOCK
@@ -72,12 +73,6 @@ REMOVE = Query(
 _SHOWN = "users.id = $1::uuid AND users.avatar_extension = $2::text"
 _PUBLIC = f"{_SHOWN} AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
 
-ETAG = Query(
-    "avatar_etag",
-    f"SELECT etag FROM avatars JOIN users ON users.id = avatars.user_id WHERE {_PUBLIC}",  # noqa: S608
-    row=str,
-)
-
 AVATAR = Query(
     "avatar",
     f"SELECT image, etag FROM avatars JOIN users ON users.id = avatars.user_id WHERE {_PUBLIC}",  # noqa: S608
@@ -103,9 +98,12 @@ async def remove(statements: Statements, user_id: str) -> bool | None:
     return await statements.maybe(REMOVE, user_id, first=(LOCK, user_id))
 
 
-async def etag(statements: Statements, user_id: str, extension: str) -> str | None:
+@maybe(
+    f"SELECT etag FROM avatars JOIN users ON users.id = avatars.user_id WHERE {_PUBLIC}",  # noqa: S608
+    row=str,
+)
+async def etag(user_id: str, extension: str) -> str | None:
     """The ETag of the player's avatar; None unless it has this extension, and for a suspended player."""
-    return await statements.maybe(ETAG, user_id, extension)
 
 
 async def avatar(statements: Statements, user_id: str, extension: str, *, suspended_too: bool = False) -> Avatar | None:

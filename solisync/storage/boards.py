@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from msgspec import Raw
 
+from ..postgres.declared import one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements, Transaction
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, Place, Ranked, Window
@@ -17,7 +18,6 @@ from .rows import converted
 T = TypeVar("T")
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
-
 
 _SHOWN = """
     SELECT ahead, display_name, -deficit AS score, time_seconds, moves, undos, mode, draw_mode, seed AS deal,
@@ -110,8 +110,6 @@ SEEN = Query(
     row=lambda board, seen: (board, seen),
 )
 
-BEGUN = Query("day_has_begun", "SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date", row=bool)
-
 
 async def show(statements: Statements, board: str, player: str, window: Window) -> list[Ranked]:
     """The entries in a window of a board, and one more if there is; none around a player who has none."""
@@ -134,6 +132,6 @@ async def changed_by(
     return result, tuple(sorted({board for board, _ in before.items() ^ after.items()}))
 
 
-async def has_begun(statements: Statements, day: date) -> bool:
+@one("SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date", row=bool)
+async def has_begun(day: date) -> bool:
     """Whether it is this day yet, in UTC, or later."""
-    return await statements.one(BEGUN, day)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..klondike import Verdict
+from ..postgres.declared import maybe, one
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from .rows import converted
@@ -51,27 +52,6 @@ class QueueLengths:
     old: int
     oldest_seconds: float
 
-
-# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. The replay is read by a
-# statement of its own: if that fails, as it does when the disk has lost a part of the replay, the claim counts all the
-# same.
-CLAIM = Query(
-    "claim_check",
-    """
-    WITH first AS (
-        SELECT replay_id FROM replay_checks
-        WHERE search = $1::boolean AND (claimed_until IS NULL OR claimed_until < clock_timestamp())
-        ORDER BY ahead, received_at, replay_id
-        LIMIT 1 FOR UPDATE SKIP LOCKED
-    )
-    UPDATE replay_checks AS mine
-    SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = mine.attempts + 1
-    FROM first
-    WHERE mine.replay_id = first.replay_id
-    RETURNING mine.replay_id, mine.user_id, claimed_until AS until, mine.attempts AS attempt
-    """,
-    row=Claim,
-)
 
 READ = Query(
     "read_claimed_replay",
@@ -143,26 +123,28 @@ SETTLE = Query(
     row=bool,
 )
 
-WAITING = Query(
-    "checks_waiting",
-    f"""
-    WITH uploads AS (
-        (SELECT search, received_at FROM replay_checks WHERE search = false AND ahead < {OLD} LIMIT {COUNTED})
-        UNION ALL
-        (SELECT search, received_at FROM replay_checks WHERE search = true AND ahead < {OLD} LIMIT {COUNTED})
+
+# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. The replay is read by a
+# statement of its own: if that fails, as it does when the disk has lost a part of the replay, the claim counts all the
+# same.
+@maybe(
+    """
+    WITH first AS (
+        SELECT replay_id FROM replay_checks
+        WHERE search = $1::boolean AND (claimed_until IS NULL OR claimed_until < clock_timestamp())
+        ORDER BY ahead, received_at, replay_id
+        LIMIT 1 FOR UPDATE SKIP LOCKED
     )
-    SELECT count(*) FILTER (WHERE NOT search) AS literal, count(*) FILTER (WHERE search) AS search,
-        (SELECT count(*) FROM (SELECT FROM replay_checks WHERE ahead >= {OLD} LIMIT {COUNTED}) AS old) AS old,
-        coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8 AS oldest_seconds
-    FROM uploads
-    """,  # noqa: S608
-    row=QueueLengths,
+    UPDATE replay_checks AS mine
+    SET claimed_until = clock_timestamp() + $2::float8 * interval '1 second', attempts = mine.attempts + 1
+    FROM first
+    WHERE mine.replay_id = first.replay_id
+    RETURNING mine.replay_id, mine.user_id, claimed_until AS until, mine.attempts AS attempt
+    """,
+    row=Claim,
 )
-
-
-async def claim(statements: Statements, *, search: bool, seconds: float) -> Claim | None:
+async def claim(*, search: bool, seconds: float) -> Claim | None:
     """Take the first replay of a queue that nobody has."""
-    return await statements.maybe(CLAIM, search, seconds)
 
 
 async def read(statements: Statements, claim: Claim) -> ClaimedReplay | None:
@@ -206,6 +188,19 @@ async def settle(
     return await transaction.maybe(SETTLE, claim.replay_id, claim.until, *values) or False
 
 
-async def waiting(statements: Statements) -> QueueLengths:
+@one(
+    f"""
+    WITH uploads AS (
+        (SELECT search, received_at FROM replay_checks WHERE search = false AND ahead < {OLD} LIMIT {COUNTED})
+        UNION ALL
+        (SELECT search, received_at FROM replay_checks WHERE search = true AND ahead < {OLD} LIMIT {COUNTED})
+    )
+    SELECT count(*) FILTER (WHERE NOT search) AS literal, count(*) FILTER (WHERE search) AS search,
+        (SELECT count(*) FROM (SELECT FROM replay_checks WHERE ahead >= {OLD} LIMIT {COUNTED}) AS old) AS old,
+        coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8 AS oldest_seconds
+    FROM uploads
+    """,  # noqa: S608
+    row=QueueLengths,
+)
+async def waiting() -> QueueLengths:
     """How long the queues are."""
-    return await statements.one(WAITING)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
+from ..postgres.declared import one
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,12 @@ class RowEstimates:
     profile_locks: int
 
 
-PLAYERS = Query("admin_count_players", "SELECT count(*) FROM users", prepared=False, row=int)
+@one("SELECT count(*) FROM users", prepared=False, row=int)
+async def players() -> int:
+    """The number of players."""
 
-EVERYTHING = Query(
-    "admin_counts",
+
+@one(
     """
     WITH checked AS (SELECT status, count(*) AS count FROM verdicts GROUP BY status)
     SELECT (SELECT count(*) FROM users) AS players,
@@ -60,16 +61,8 @@ EVERYTHING = Query(
     prepared=False,
     row=RowCounts,
 )
-
-
-async def players(statements: Statements) -> int:
-    """The number of players."""
-    return await statements.one(PLAYERS)
-
-
-async def everything(statements: Statements) -> RowCounts:
+async def everything() -> RowCounts:
     """The number of rows of every kind."""
-    return await statements.one(EVERYTHING)
 
 
 def _about(table: str) -> str:
@@ -80,8 +73,7 @@ def _about(table: str) -> str:
     """  # noqa: S608
 
 
-ESTIMATES = Query(
-    "admin_estimates",
+@one(
     f"""
     SELECT {_about("users")}, {_about("refresh_tokens")}, {_about("replays")}, {_about("verdicts")},
         {_about("avatars")}, {_about("analytics_events")}, (SELECT count(*) FROM suspensions) AS suspensions,
@@ -90,8 +82,5 @@ ESTIMATES = Query(
     prepared=False,
     row=RowEstimates,
 )
-
-
-async def estimates(statements: Statements) -> RowEstimates:
+async def estimates() -> RowEstimates:
     """About how many rows there are, without reading large tables."""
-    return await statements.one(ESTIMATES)

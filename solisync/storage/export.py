@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Raw
 
+from ..postgres.declared import maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.export import (
@@ -106,60 +107,6 @@ def _happening(
     return id, ExportedHappening(at, event, reason, client, times)
 
 
-# Names are those that DELETE of solisync.storage.accounts erases. Replays and events up to `until` are exported: clocks
-# of nodes may be ahead of the database's, and nothing that was stored before is to be missing for that.
-BEGIN = Query(
-    "begin_export",
-    """
-    SELECT now AS exported_at, users.id, username, created_at, avatar_extension, access_expiries, used_bytes, revision,
-        counted, display_name, best_score, best_time_secs, recorded_at, visible,
-        session.ids AS session_ids, session.begun, session.used, session.expiries, session.agents, session.access,
-        codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
-            now,
-            (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
-            (SELECT received_at FROM analytics_events ORDER BY received_at DESC LIMIT 1)
-        ) AS until
-    FROM users
-    CROSS JOIN clock_timestamp() AS now
-    LEFT JOIN sync_states ON sync_states.user_id = users.id
-    LEFT JOIN replay_usage ON replay_usage.user_id = users.id
-    LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-    CROSS JOIN LATERAL (
-        SELECT array_agg(id) AS ids, array_agg(begun_at) AS begun, array_agg(used_at) AS used,
-            array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access
-        FROM (
-            SELECT coalesce(session_id, jti)::text AS id,
-                coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
-                coalesce(used_at, expires_at - interval '30 days') AS used_at,
-                expires_at, user_agent, access_expiry
-            FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY 3 DESC, jti
-        ) AS each
-    ) AS session
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS left, max(made_at) AS made_at FROM recovery_codes WHERE user_id = users.id
-    ) AS codes
-    CROSS JOIN LATERAL (
-        SELECT array_agg(analytics_names.id) AS ids
-        FROM analytics_names, (
-            SELECT CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS id
-        ) AS alias
-        WHERE name IN (users.id::text, username)
-           OR name = alias.id::text AND NOT EXISTS (SELECT FROM users AS other WHERE other.id = alias.id)
-    ) AS named
-    WHERE users.id = $1::uuid
-    """,
-    row=_start,
-)
-
-AVATAR = Query(
-    "export_avatar",
-    """
-    SELECT avatar_extension AS extension, translate(encode(image, 'base64'), E'\\n', '') AS base64
-    FROM users JOIN avatars ON user_id = id WHERE id = $1::uuid
-    """,
-    row=StoredAvatar,
-)
-
 # Here and below, text with characters beyond ASCII comes as base64: as text it would take up to four times its size.
 PROGRESS = Query(
     "export_progress",
@@ -229,14 +176,62 @@ class Page(NamedTuple, Generic[T]):
     last: ListPosition
 
 
-async def begin(statements: Statements, user_id: str) -> ExportStart | None:
+# Names are those that DELETE of solisync.storage.accounts erases. Replays and events up to `until` are exported: clocks
+# of nodes may be ahead of the database's, and nothing that was stored before is to be missing for that.
+@maybe(
+    """
+    SELECT now AS exported_at, users.id, username, created_at, avatar_extension, access_expiries, used_bytes, revision,
+        counted, display_name, best_score, best_time_secs, recorded_at, visible,
+        session.ids AS session_ids, session.begun, session.used, session.expiries, session.agents, session.access,
+        codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
+            now,
+            (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
+            (SELECT received_at FROM analytics_events ORDER BY received_at DESC LIMIT 1)
+        ) AS until
+    FROM users
+    CROSS JOIN clock_timestamp() AS now
+    LEFT JOIN sync_states ON sync_states.user_id = users.id
+    LEFT JOIN replay_usage ON replay_usage.user_id = users.id
+    LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    CROSS JOIN LATERAL (
+        SELECT array_agg(id) AS ids, array_agg(begun_at) AS begun, array_agg(used_at) AS used,
+            array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access
+        FROM (
+            SELECT coalesce(session_id, jti)::text AS id,
+                coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
+                coalesce(used_at, expires_at - interval '30 days') AS used_at,
+                expires_at, user_agent, access_expiry
+            FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY 3 DESC, jti
+        ) AS each
+    ) AS session
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS left, max(made_at) AS made_at FROM recovery_codes WHERE user_id = users.id
+    ) AS codes
+    CROSS JOIN LATERAL (
+        SELECT array_agg(analytics_names.id) AS ids
+        FROM analytics_names, (
+            SELECT CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS id
+        ) AS alias
+        WHERE name IN (users.id::text, username)
+           OR name = alias.id::text AND NOT EXISTS (SELECT FROM users AS other WHERE other.id = alias.id)
+    ) AS named
+    WHERE users.id = $1::uuid
+    """,
+    row=_start,
+)
+async def begin(user_id: str) -> ExportStart | None:
     """What an export begins with; None when the player is gone."""
-    return await statements.maybe(BEGIN, user_id)
 
 
-async def avatar(statements: Statements, user_id: str) -> StoredAvatar | None:
+@maybe(
+    """
+    SELECT avatar_extension AS extension, translate(encode(image, 'base64'), E'\\n', '') AS base64
+    FROM users JOIN avatars ON user_id = id WHERE id = $1::uuid
+    """,
+    row=StoredAvatar,
+)
+async def avatar(user_id: str) -> StoredAvatar | None:
     """The avatar, if there is one."""
-    return await statements.maybe(AVATAR, user_id)
 
 
 async def progress(statements: Statements, user_id: str) -> bytes:

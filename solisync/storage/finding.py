@@ -7,6 +7,7 @@ from operator import attrgetter
 from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 
+from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.ids import NIL
@@ -50,30 +51,6 @@ _FOUND = """
     LEFT JOIN profile_locks ON profile_locks.user_id = users.id
 """
 
-# In a username no character comes after "~". The comparison of two columns alone would not lead into the index.
-BEGINNING = Query(
-    "admin_find_beginning",
-    f"""
-    WITH found AS MATERIALIZED (
-        SELECT id FROM users
-        WHERE lower(username) >= greatest(lower($1::text), lower($2::text))
-            AND lower(username) < lower($1::text) || '~'
-            AND (lower(username), username) > (lower($2::text), $2::text)
-        ORDER BY lower(username), username LIMIT $3::int
-    )
-    {_FOUND} ORDER BY lower(username), username
-    """,  # noqa: S608
-    prepared=False,
-    row=FoundPlayer,
-)
-
-OF_IDS = Query(
-    "admin_find_ids",
-    f"WITH found AS (SELECT unnest($1::text[]::uuid[]) AS id) {_FOUND} ORDER BY lower(username), username",
-    prepared=False,
-    row=FoundPlayer,
-)
-
 # In the order of the index of usernames, which has all that is needed but the ids.
 USERNAMES = Query(
     "admin_find_in_usernames",
@@ -108,14 +85,32 @@ DISPLAY_NAMES = Query(
 )
 
 
-async def by_beginning(statements: Statements, text: str, *, most: int, after: str = "") -> list[FoundPlayer]:
+# In a username no character comes after "~". The comparison of two columns alone would not lead into the index.
+@many(
+    f"""
+    WITH found AS MATERIALIZED (
+        SELECT id FROM users
+        WHERE lower(username) >= greatest(lower($1::text), lower($2::text))
+            AND lower(username) < lower($1::text) || '~'
+            AND (lower(username), username) > (lower($2::text), $2::text)
+        ORDER BY lower(username), username LIMIT $3::int
+    )
+    {_FOUND} ORDER BY lower(username), username
+    """,  # noqa: S608
+    prepared=False,
+    row=FoundPlayer,
+)
+async def by_beginning(text: str, *, after: str = "", most: int) -> list[FoundPlayer]:
     """Up to `most` players whose usernames begin so, whatever the case, by name; those who come after this name."""
-    return await statements.many(BEGINNING, text, after, most)
 
 
-async def by_ids(statements: Statements, ids: list[str]) -> list[FoundPlayer]:
+@many(
+    f"WITH found AS (SELECT unnest($1::text[]::uuid[]) AS id) {_FOUND} ORDER BY lower(username), username",
+    prepared=False,
+    row=FoundPlayer,
+)
+async def by_ids(ids: list[str]) -> list[FoundPlayer]:
     """Those players of these ids who are there."""
-    return await statements.many(OF_IDS, ids)
 
 
 async def by_part(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from ..postgres.declared import count, many, maybe
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..process.audit import Happened
@@ -123,27 +124,6 @@ STORE = Statement(
     """,  # noqa: S608
 )
 
-# The oldest rows have the lowest ids, but for seconds. Whatever is too young among the oldest ends the search.
-PRUNE = Statement(
-    "prune_history",
-    """
-    DELETE FROM account_history WHERE id IN (
-        SELECT id FROM (SELECT id, happened_at FROM account_history ORDER BY id LIMIT $2::int) AS oldest
-        WHERE happened_at < clock_timestamp() - make_interval(days => $1::int)
-    ) RETURNING true
-    """,
-)
-
-OF_PLAYER = Query(
-    "admin_history",
-    """
-    SELECT id, happened_at AS at, event, reason, client, times FROM account_history
-    WHERE user_id = $1::uuid AND id < $2::bigint ORDER BY id DESC LIMIT $3::int
-    """,
-    prepared=False,
-    row=HistoryLine,
-)
-
 AMONG = 10_000  # the latest lines of an address
 CHANGES = 10_000  # the latest of one kind, among which those are looked for that still show
 
@@ -194,16 +174,6 @@ def _changed(event: str, column: str) -> Query[ChangedProfile]:
 Change = Literal["opted in", "avatar changed"]
 NAMED, PICTURED = _changed("opted in", "display_name"), _changed("avatar changed", "avatar_extension")
 
-END_OF_CHANGES = Query(
-    "admin_end_of_changes",
-    f"""
-    SELECT id FROM account_history
-    WHERE event = $1::text AND id < $2::bigint ORDER BY id DESC LIMIT 1 OFFSET {CHANGES - 1}
-    """,  # noqa: S608
-    prepared=False,
-    row=int,
-)
-
 
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
     """Store what happened, but for what happened to players who are gone, and no more of a day than DAILY_MAX."""
@@ -220,14 +190,27 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
     )
 
 
-async def prune(statements: Statements, *, days: int, most: int) -> int:
+# The oldest rows have the lowest ids, but for seconds. Whatever is too young among the oldest ends the search.
+@count("""
+    DELETE FROM account_history WHERE id IN (
+        SELECT id FROM (SELECT id, happened_at FROM account_history ORDER BY id LIMIT $2::int) AS oldest
+        WHERE happened_at < clock_timestamp() - make_interval(days => $1::int)
+    ) RETURNING true
+    """)
+async def prune(*, days: int, most: int) -> int:
     """Delete up to `most` rows that are older than this; returns how many."""
-    return len(await statements.run(PRUNE, days, most))
 
 
-async def of_player(statements: Statements, user_id: str, *, most: int, before: int = LAST_NUMBER) -> list[HistoryLine]:
+@many(
+    """
+    SELECT id, happened_at AS at, event, reason, client, times FROM account_history
+    WHERE user_id = $1::uuid AND id < $2::bigint ORDER BY id DESC LIMIT $3::int
+    """,
+    prepared=False,
+    row=HistoryLine,
+)
+async def of_player(user_id: str, *, before: int = LAST_NUMBER, most: int) -> list[HistoryLine]:
     """Up to `most` lines of what happened to a player, before that of this number, the last first."""
-    return await statements.many(OF_PLAYER, user_id, before, most)
 
 
 async def of_client(
@@ -251,13 +234,19 @@ async def changed(
     return await statements.many(query, before, most)
 
 
-async def end_of_changes(statements: Statements, event: Change, before: int) -> int | None:
+@maybe(
+    f"""
+    SELECT id FROM account_history
+    WHERE event = $1::text AND id < $2::bigint ORDER BY id DESC LIMIT 1 OFFSET {CHANGES - 1}
+    """,  # noqa: S608
+    prepared=False,
+    row=int,
+)
+async def end_of_changes(event: Change, before: int) -> int | None:
     """The number of the last line at which `changed` looks, if there are as many."""
-    return await statements.maybe(END_OF_CHANGES, event, before)
 
 
-REGISTERED = Query(
-    "admin_registered",
+@many(
     """
     SELECT account_history.id AS event, happened_at AS at, username, users.id, display_name, visible,
         avatar_extension AS avatar, client
@@ -268,8 +257,5 @@ REGISTERED = Query(
     prepared=False,
     row=RegisteredPlayer,
 )
-
-
-async def registered(statements: Statements, *, most: int, before: int = LAST_NUMBER) -> list[RegisteredPlayer]:
+async def registered(*, before: int = LAST_NUMBER, most: int) -> list[RegisteredPlayer]:
     """Up to `most` players who registered before, and where they came from, the last first."""
-    return await statements.many(REGISTERED, before, most)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
+from ..postgres.declared import maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.boards import RANKS
@@ -25,19 +26,6 @@ class _Shown(NamedTuple):
     replay: Recent
     avatar_url: str | None
 
-
-REPLAY = Query(
-    "shared_replay",
-    f"""
-    SELECT replays.id, username, CASE WHEN NOT {_SUSPENDED} THEN {_AVATAR} END AS avatar_url, seed AS deal,
-        replays.draw_mode, replays.mode, replays.time_seconds, replays.final_score, {RECORDED_AT},
-        replays.received_at, unlisted IS NULL AND NOT {_SUSPENDED} AS listed,
-        coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
-    FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
-    WHERE replays.id = $1::uuid
-    """,  # noqa: S608
-    row=nested(ReplayData, converted(SharedReplay, time_seconds=Raw, final_score=Raw), VerdictAnswer),
-)
 
 # Counts in the index, to the last rank that boards tell and no further.
 DAY = Query(
@@ -61,9 +49,19 @@ PLAYER = Query(
 )
 
 
-async def replay(statements: Statements, replay_id: str) -> ReplayData | None:
+@maybe(
+    f"""
+    SELECT replays.id, username, CASE WHEN NOT {_SUSPENDED} THEN {_AVATAR} END AS avatar_url, seed AS deal,
+        replays.draw_mode, replays.mode, replays.time_seconds, replays.final_score, {RECORDED_AT},
+        replays.received_at, unlisted IS NULL AND NOT {_SUSPENDED} AS listed,
+        coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
+    FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
+    WHERE replays.id = $1::uuid
+    """,  # noqa: S608
+    row=nested(ReplayData, converted(SharedReplay, time_seconds=Raw, final_score=Raw), VerdictAnswer),
+)
+async def replay(replay_id: str) -> ReplayData | None:
     """A replay and the verdict on it, without the moves."""
-    return await statements.maybe(REPLAY, replay_id)
 
 
 async def day_board(statements: Statements, board: str, day: date) -> DayBoard:

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements, Transaction
+from ..postgres.declared import found, many, maybe
+from ..postgres.statement import Call, Statement
+from ..postgres.transaction import Transaction
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 
@@ -13,16 +14,6 @@ VERIFIED = f"""(
         SELECT true FROM board_evidence AS own
         WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
     ) IS NOT NULL"""  # noqa: S608
-TOP = Query(
-    "leaderboard_top",
-    f"""
-    SELECT display_name, best_score, best_time_secs, recorded_at, {VERIFIED} AS verified
-    FROM leaderboard WHERE visible
-    ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
-    LIMIT {ENTRIES}
-    """,  # noqa: S608
-    row=Entry,
-)
 
 # greatest and least ignore nulls, so a best that doesn't count (null) leaves the entry as it is.
 IMPROVE = Statement(
@@ -57,30 +48,6 @@ OPT_IN = Statement(
     """,
 )
 
-# Returns a row whenever there is such a player, entry or not. Their row is locked first, because a trigger corrects
-# the boards.
-OPT_OUT = Statement(
-    "leaderboard_opt_out",
-    """
-    WITH player AS (
-        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
-    ), hidden AS (
-        UPDATE leaderboard SET visible = false FROM player WHERE user_id = player.id AND visible
-    )
-    SELECT true FROM player
-    """,
-)
-
-# A row for each player, also without an entry.
-OWN_ENTRY = Query(
-    "own_leaderboard_entry",
-    """
-    SELECT coalesce(visible, false) AS visible, display_name, best_score, best_time_secs
-    FROM users LEFT JOIN leaderboard ON user_id = id WHERE id = $1::uuid
-    """,
-    row=OwnEntry,
-)
-
 SHOW = Statement(
     "admin_show_entry",
     "UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid",
@@ -93,19 +60,43 @@ NAME = Statement(
 )
 
 
-async def top(statements: Statements) -> list[Entry]:
+@many(
+    f"""
+    SELECT display_name, best_score, best_time_secs, recorded_at, {VERIFIED} AS verified
+    FROM leaderboard WHERE visible
+    ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id
+    LIMIT {ENTRIES}
+    """,  # noqa: S608
+    row=Entry,
+)
+async def top() -> list[Entry]:
     """The best visible entries, best first, up to ENTRIES."""
-    return await statements.many(TOP)
 
 
-async def own(statements: Statements, user_id: str) -> OwnEntry | None:
+# A row for each player, also without an entry.
+@maybe(
+    """
+    SELECT coalesce(visible, false) AS visible, display_name, best_score, best_time_secs
+    FROM users LEFT JOIN leaderboard ON user_id = id WHERE id = $1::uuid
+    """,
+    row=OwnEntry,
+)
+async def own(user_id: str) -> OwnEntry | None:
     """The player's own entry, visible or not; None when there is no such player."""
-    return await statements.maybe(OWN_ENTRY, user_id)
 
 
-async def opt_out(statements: Statements, user_id: str) -> bool:
+# Returns a row whenever there is such a player, entry or not. Their row is locked first, because a trigger corrects
+# the boards.
+@found("""
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), hidden AS (
+        UPDATE leaderboard SET visible = false FROM player WHERE user_id = player.id AND visible
+    )
+    SELECT true FROM player
+    """)
+async def opt_out(user_id: str) -> bool:
     """Hide the player's entry, keeping its bests; False when there is no such player."""
-    return bool(await statements.run(OPT_OUT, user_id))
 
 
 async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:

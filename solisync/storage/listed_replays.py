@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
@@ -90,48 +91,6 @@ END_OF_PLAYER = Query("admin_end_of_replays_of_player", _END.format(*_OF_PLAYER)
 # whose exponent has four digits is about 0, and so is not the score of an entry.
 SCORE = "CASE WHEN final_score !~ '[eE][+-]?0*[1-9][0-9]{3}' THEN floor(final_score::numeric) END"
 
-UNPROVED = Query(
-    "admin_unproved_entries",
-    f"""
-    SELECT username, display_name, best_score, recorded_at, claim.id AS replay_id, claim.verdict
-    FROM (
-        SELECT * FROM leaderboard WHERE visible
-        ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id LIMIT {ENTRIES}
-    ) AS entry
-    JOIN users ON users.id = entry.user_id
-    LEFT JOIN LATERAL (
-        SELECT id, coalesce(status, 'pending') AS verdict FROM replays LEFT JOIN verdicts ON replay_id = id
-        WHERE user_id = entry.user_id AND mode = 'Classic' AND {SCORE} = best_score
-        ORDER BY received_at DESC, id DESC LIMIT 1
-    ) AS claim ON true
-    WHERE best_score IS NOT NULL AND NOT EXISTS (
-        SELECT FROM board_evidence
-        WHERE board_evidence.user_id = entry.user_id AND board = 'own' AND deficit = -best_score
-    )
-    ORDER BY recorded_at DESC
-    """,  # noqa: S608
-    prepared=False,
-    row=UnprovedEntry,
-)
-
-# The order of the board leads to the replays of the same score.
-SAME_GAME = Query(
-    "admin_same_game",
-    """
-    SELECT other.replay_id, username, other.received_at
-    FROM verdicts JOIN replays ON replays.id = verdicts.replay_id
-    JOIN board_evidence AS other ON board = 'deal/' || seed || '/' || draw_mode AND ranked AND deficit = -score
-        AND other.user_id <> replays.user_id
-    JOIN verdicts AS judged ON judged.replay_id = other.replay_id
-        AND judged.timeline_digest = verdicts.timeline_digest
-    JOIN users ON users.id = other.user_id
-    WHERE verdicts.replay_id = $1::uuid
-    ORDER BY other.received_at, other.replay_id LIMIT 50
-    """,
-    prepared=False,
-    row=SameGame,
-)
-
 
 async def page(
     statements: Statements,
@@ -162,11 +121,47 @@ async def end_of_page(
     return await statements.maybe(END_OF_PLAYER, *place, user_id)
 
 
-async def unproved(statements: Statements) -> list[UnprovedEntry]:
+@many(
+    f"""
+    SELECT username, display_name, best_score, recorded_at, claim.id AS replay_id, claim.verdict
+    FROM (
+        SELECT * FROM leaderboard WHERE visible
+        ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id LIMIT {ENTRIES}
+    ) AS entry
+    JOIN users ON users.id = entry.user_id
+    LEFT JOIN LATERAL (
+        SELECT id, coalesce(status, 'pending') AS verdict FROM replays LEFT JOIN verdicts ON replay_id = id
+        WHERE user_id = entry.user_id AND mode = 'Classic' AND {SCORE} = best_score
+        ORDER BY received_at DESC, id DESC LIMIT 1
+    ) AS claim ON true
+    WHERE best_score IS NOT NULL AND NOT EXISTS (
+        SELECT FROM board_evidence
+        WHERE board_evidence.user_id = entry.user_id AND board = 'own' AND deficit = -best_score
+    )
+    ORDER BY recorded_at DESC
+    """,  # noqa: S608
+    prepared=False,
+    row=UnprovedEntry,
+)
+async def unproved() -> list[UnprovedEntry]:
     """Those first entries of the leaderboard whose best score no replay proves, the newest first."""
-    return await statements.many(UNPROVED)
 
 
-async def same_game(statements: Statements, replay_id: str) -> list[SameGame]:
+# The order of the board leads to the replays of the same score.
+@many(
+    """
+    SELECT other.replay_id, username, other.received_at
+    FROM verdicts JOIN replays ON replays.id = verdicts.replay_id
+    JOIN board_evidence AS other ON board = 'deal/' || seed || '/' || draw_mode AND ranked AND deficit = -score
+        AND other.user_id <> replays.user_id
+    JOIN verdicts AS judged ON judged.replay_id = other.replay_id
+        AND judged.timeline_digest = verdicts.timeline_digest
+    JOIN users ON users.id = other.user_id
+    WHERE verdicts.replay_id = $1::uuid
+    ORDER BY other.received_at, other.replay_id LIMIT 50
+    """,
+    prepared=False,
+    row=SameGame,
+)
+async def same_game(replay_id: str) -> list[SameGame]:
     """Replays of other players on the board of the same deal, with the same moves, the oldest first."""
-    return await statements.many(SAME_GAME, replay_id)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..postgres.declared import maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
@@ -20,19 +21,6 @@ class CurrentRestrictions:
     locked_since: datetime | None
 
 
-RESTRICTIONS = Query(
-    "restrictions_of_player",
-    """
-    SELECT suspensions.since, until, message, was_visible, cutoff AS access_cutoff, profile_locks.since AS locked_since
-    FROM users
-    LEFT JOIN suspensions ON suspensions.user_id = users.id
-    LEFT JOIN access_cutoffs ON access_cutoffs.user_id = users.id
-    LEFT JOIN profile_locks ON profile_locks.user_id = users.id
-    WHERE users.id = $1::uuid
-    """,
-    row=CurrentRestrictions,
-)
-
 ACTS = Query(
     "acts_on_player",
     """
@@ -43,9 +31,19 @@ ACTS = Query(
 )
 
 
-async def restrictions(statements: Statements, user_id: str) -> CurrentRestrictions | None:
+@maybe(
+    """
+    SELECT suspensions.since, until, message, was_visible, cutoff AS access_cutoff, profile_locks.since AS locked_since
+    FROM users
+    LEFT JOIN suspensions ON suspensions.user_id = users.id
+    LEFT JOIN access_cutoffs ON access_cutoffs.user_id = users.id
+    LEFT JOIN profile_locks ON profile_locks.user_id = users.id
+    WHERE users.id = $1::uuid
+    """,
+    row=CurrentRestrictions,
+)
+async def restrictions(user_id: str) -> CurrentRestrictions | None:
     """What holds for a player; None when they are gone."""
-    return await statements.maybe(RESTRICTIONS, user_id)
 
 
 async def of(statements: Statements, user_id: str) -> ExportedModeration:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from operator import attrgetter
 
+from ..postgres.declared import maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.list_position import ListPosition
@@ -87,25 +88,6 @@ DELETE = Query(
 # A trigger keeps what is held unlisted, also what has been held since this statement began. In `unlisted` of what is
 # held, false is what the player has hidden.
 _UNLISTED = "CASE WHEN replays.held THEN unlisted AND $3::boolean WHEN NOT $3::boolean THEN true END"
-SET_LISTED = Query(
-    "set_replay_listed",
-    f"""
-    WITH player AS (
-        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
-    ), found AS (
-        SELECT replays.id, held FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
-    ), changed AS (
-        UPDATE replays SET unlisted = {_UNLISTED}
-        FROM found
-        WHERE replays.id = found.id AND unlisted IS DISTINCT FROM {_UNLISTED}
-        RETURNING replays.id, replays.held
-    )
-    SELECT found.id IS NOT NULL AS exists, $3::boolean AND coalesce(changed.held, found.held, false) AS held,
-        changed.id IS NOT NULL AS changed
-    FROM player LEFT JOIN found ON true LEFT JOIN changed ON true
-    """,  # noqa: S608
-    row=ListedOrHeld,
-)
 
 
 async def page(statements: Statements, user_id: str, before: ListPosition | None) -> list[OwnReplay] | None:
@@ -130,6 +112,23 @@ async def delete(statements: Statements, user_id: str, replay_id: str | None) ->
     return await statements.maybe(DELETE, user_id, replay_id)
 
 
-async def set_listed(statements: Statements, user_id: str, replay_id: str | None, listed: bool) -> ListedOrHeld | None:
+@maybe(
+    f"""
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), found AS (
+        SELECT replays.id, held FROM replays JOIN player ON user_id = player.id WHERE replays.id = $2::uuid
+    ), changed AS (
+        UPDATE replays SET unlisted = {_UNLISTED}
+        FROM found
+        WHERE replays.id = found.id AND unlisted IS DISTINCT FROM {_UNLISTED}
+        RETURNING replays.id, replays.held
+    )
+    SELECT found.id IS NOT NULL AS exists, $3::boolean AND coalesce(changed.held, found.held, false) AS held,
+        changed.id IS NOT NULL AS changed
+    FROM player LEFT JOIN found ON true LEFT JOIN changed ON true
+    """,  # noqa: S608
+    row=ListedOrHeld,
+)
+async def set_listed(user_id: str, replay_id: str | None, listed: bool) -> ListedOrHeld | None:
     """Show a replay of the player on public lists, unless it is held, or take it off them; None without the player."""
-    return await statements.maybe(SET_LISTED, user_id, replay_id, listed)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from . import paging
@@ -44,9 +45,21 @@ LIST = Query(
     row=ListedPlayer,
 )
 
+
+def by_name(
+    statements: Statements, *, prefix: str, since: datetime, size: int = paging.PAGE
+) -> AsyncIterator[list[ListedPlayer]]:
+    """The players who registered at `since` or later, whose names begin with `prefix`, by name, in pages of `size`."""
+
+    async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
+        name = after.username if after else ""
+        return await statements.many(LIST, name, prefix, since, size)
+
+    return paging.pages(read, size)
+
+
 # Reads each table once, without images and bodies, and keeps no more rows than the limit.
-LIST_BY = Query(
-    "list_players_by",
+@many(
     f"""
     SELECT id, username, created_at, avatar, used_at, bytes FROM (
         SELECT users.id, username, created_at, avatar_extension AS avatar, sessions.used_at,
@@ -66,20 +79,5 @@ LIST_BY = Query(
     prepared=False,
     row=ListedPlayer,
 )
-
-
-def by_name(
-    statements: Statements, *, prefix: str, since: datetime, size: int = paging.PAGE
-) -> AsyncIterator[list[ListedPlayer]]:
-    """The players who registered at `since` or later, whose names begin with `prefix`, by name, in pages of `size`."""
-
-    async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
-        name = after.username if after else ""
-        return await statements.many(LIST, name, prefix, since, size)
-
-    return paging.pages(read, size)
-
-
-async def by(statements: Statements, order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
+async def by(order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
     """The first of those players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
-    return await statements.many(LIST_BY, order, prefix, since, most)

@@ -3,20 +3,14 @@
 A trigger on the queue remembers them.
 """
 
-from ..postgres.statement import Statement
-from ..postgres.transaction import Statements
+from ..postgres.declared import count
 
-PRUNE = Statement(
-    "prune_recent_searches",
-    """
+
+@count("""
     DELETE FROM recent_searches WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM recent_searches WHERE ended_at < now() - interval '1 hour'
         ORDER BY ended_at LIMIT $1::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """,
-)
-
-
-async def prune(statements: Statements, *, most: int) -> int:
+    """)
+async def prune(*, most: int) -> int:
     """Forget up to `most` searches that ended more than an hour ago; how many."""
-    return len(await statements.run(PRUNE, most))

@@ -6,12 +6,29 @@ New uploads get there by a trigger. docs/verification.md "How replays get checke
 from collections.abc import Sequence
 
 from ..klondike import PREFERRED
-from ..postgres.statement import Query, Statement
+from ..postgres.declared import execute, one
+from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 
+ENQUEUE = Query(
+    "admin_check_replays",
+    """
+    WITH found AS (
+        SELECT id, user_id, received_at, verdicts.replay_id IS NULL AS pending
+        FROM replays LEFT JOIN verdicts ON verdicts.replay_id = id WHERE id = ANY ($1::text[]::uuid[])
+    ), added AS (
+        INSERT INTO replay_checks (replay_id, user_id, received_at, ahead)
+        SELECT id, user_id, received_at, 0 FROM found WHERE pending OR $2::boolean
+        ON CONFLICT (replay_id) DO UPDATE SET ahead = 0
+    )
+    SELECT id::text, pending OR $2::boolean AS added FROM found
+    """,
+    row=lambda id, added: (id, added),
+)
+
+
 # What somebody deletes at this moment is skipped: else the two could wait for each other.
-SWEEP = Query(
-    "sweep_replays",
+@one(
     """
     WITH sweep AS (
         SELECT received_at, replay_id, checked_before FROM replay_sweep
@@ -41,11 +58,16 @@ SWEEP = Query(
     """,
     row=lambda any_left, added: added if any_left else None,
 )
+async def sweep(*, most: int) -> int | None:
+    """Look at the next page of the replays that may be without a verdict, and add those that are to the queue.
+
+    How many were added; None at the end.
+    """
+
 
 # Locks only the replays, and skips those that are locked: otherwise this statement and one that stores a verdict could
 # wait for each other.
-OUTDATED = Query(
-    "outdated_verdicts",
+@one(
     f"""
     WITH outdated AS (
         (SELECT replay_id FROM verdicts WHERE status <> 'verified' AND engine < $1::int LIMIT $2::int)
@@ -64,48 +86,11 @@ OUTDATED = Query(
     """,  # noqa: S608
     row=int,
 )
-
-ENQUEUE = Query(
-    "admin_check_replays",
-    """
-    WITH found AS (
-        SELECT id, user_id, received_at, verdicts.replay_id IS NULL AS pending
-        FROM replays LEFT JOIN verdicts ON verdicts.replay_id = id WHERE id = ANY ($1::text[]::uuid[])
-    ), added AS (
-        INSERT INTO replay_checks (replay_id, user_id, received_at, ahead)
-        SELECT id, user_id, received_at, 0 FROM found WHERE pending OR $2::boolean
-        ON CONFLICT (replay_id) DO UPDATE SET ahead = 0
-    )
-    SELECT id::text, pending OR $2::boolean AS added FROM found
-    """,
-    row=lambda id, added: (id, added),
-)
-
-SWEEP_AGAIN = Statement(
-    "admin_check_all_replays",
-    """
-    INSERT INTO replay_sweep (checked_before) VALUES (CASE WHEN $1::boolean THEN clock_timestamp() ELSE '-infinity' END)
-    ON CONFLICT (id) DO UPDATE SET
-        received_at = excluded.received_at, replay_id = excluded.replay_id, checked_before = excluded.checked_before
-    """,
-    prepared=False,
-)
-
-
-async def sweep(statements: Statements, *, most: int) -> int | None:
-    """Look at the next page of the replays that may be without a verdict, and add those that are to the queue.
-
-    How many were added; None at the end.
-    """
-    return await statements.one(SWEEP, most)
-
-
-async def enqueue_outdated(statements: Statements, *, engine: int, most: int) -> int:
+async def enqueue_outdated(*, engine: int, most: int) -> int:
     """Add replays to the queue whose verdicts by an older engine may change; returns how many were added.
 
     These are replays that were not verified, or that were verified under an older ruleset.
     """
-    return await statements.one(OUTDATED, engine, most)
 
 
 async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
@@ -116,6 +101,13 @@ async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) ->
     return dict(await statements.many(ENQUEUE, list(ids), again))
 
 
-async def sweep_again(statements: Statements, *, again: bool) -> None:
+@execute(
+    """
+    INSERT INTO replay_sweep (checked_before) VALUES (CASE WHEN $1::boolean THEN clock_timestamp() ELSE '-infinity' END)
+    ON CONFLICT (id) DO UPDATE SET
+        received_at = excluded.received_at, replay_id = excluded.replay_id, checked_before = excluded.checked_before
+    """,
+    prepared=False,
+)
+async def sweep_again(*, again: bool) -> None:
     """Have all replays without a verdict checked when there is nothing else to do, with `again` the others too."""
-    await statements.run(SWEEP_AGAIN, again)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+from ..postgres.declared import count, maybe, one
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.recovery import CodesLeft
@@ -41,15 +42,6 @@ REPLACE_CODES = Query(
     SELECT max(made_at) AS made_at FROM made
     """,
     row=lambda made_at: made_at,
-)
-
-CODES_LEFT = Query(
-    "recovery_codes_left",
-    """
-    SELECT count(made_at) AS left, max(made_at) AS created_at
-    FROM users LEFT JOIN recovery_codes ON user_id = id WHERE id = $1::uuid GROUP BY id
-    """,
-    row=CodesLeft,
 )
 
 # A wrong code locks nothing, and so writes nothing: whoever guesses costs the player no wait.
@@ -109,16 +101,6 @@ PUT_TOKEN = Query(
     row=lambda expires_at: expires_at,
 )
 
-PRUNE = Statement(
-    "prune_reset_tokens",
-    """
-    DELETE FROM reset_tokens WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM reset_tokens WHERE expires_at <= clock_timestamp() LIMIT $1::int FOR UPDATE SKIP LOCKED
-    )) RETURNING true
-    """,
-)
-OPEN = Query("open_reset_tokens", "SELECT count(*) FROM reset_tokens WHERE expires_at > clock_timestamp()", row=int)
-
 
 async def replace_codes(
     statements: Statements, user_id: str, digests: Sequence[bytes], *, verified_hash: str
@@ -134,9 +116,15 @@ async def replace_codes(
     return made_at
 
 
-async def codes_left(statements: Statements, user_id: str) -> CodesLeft | None:
+@maybe(
+    """
+    SELECT count(made_at) AS left, max(made_at) AS created_at
+    FROM users LEFT JOIN recovery_codes ON user_id = id WHERE id = $1::uuid GROUP BY id
+    """,
+    row=CodesLeft,
+)
+async def codes_left(user_id: str) -> CodesLeft | None:
     """How many recovery codes a player has; None when the player is gone."""
-    return await statements.maybe(CODES_LEFT, user_id)
 
 
 async def spend_code(transaction: Transaction, username: str, digest: bytes, password_hash: str) -> Attempt | None:
@@ -167,11 +155,15 @@ def forgetting_link(user_id: str) -> tuple[Call, ...]:
     return ((FORGET_LINK, user_id),)
 
 
-async def prune(statements: Statements, *, most: int) -> int:
+@count("""
+    DELETE FROM reset_tokens WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM reset_tokens WHERE expires_at <= clock_timestamp() LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """)
+async def prune(*, most: int) -> int:
     """Delete up to `most` expired reset tokens; returns how many."""
-    return len(await statements.run(PRUNE, most))
 
 
-async def count_open(statements: Statements) -> int:
+@one("SELECT count(*) FROM reset_tokens WHERE expires_at > clock_timestamp()", row=int)
+async def count_open() -> int:
     """How many reset tokens are live."""
-    return await statements.one(OPEN)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import Raw
 
+from ..postgres.declared import found, maybe
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.leaderboard import Bests, Standing
@@ -153,29 +154,6 @@ VERIFIED = Query(
     row=converted(Recent, **NUMBERS),
 )
 
-FETCH = Query("fetch_replay", "SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
-EXISTS = Statement("replay_exists", "SELECT true FROM replays WHERE id = $1::uuid")
-
-OWNER = Query("admin_owner_of_replay", "SELECT user_id FROM replays WHERE id = $1::uuid", row=str)
-
-# What is no longer held is listed, unless its player has hidden it, which is false in `unlisted` while it is held.
-HOLD = Query(
-    "admin_hold_replay",
-    """
-    WITH changed AS (
-        UPDATE replays SET held = nullif($2::boolean, false), unlisted = CASE
-            WHEN $2::boolean THEN unlisted IS NULL
-            WHEN NOT unlisted THEN true
-        END
-        WHERE id = $1::uuid AND (held IS NOT NULL) <> $2::boolean
-        RETURNING unlisted IS NULL AS listed
-    )
-    SELECT changed.listed IS NOT NULL AS changed, coalesce(changed.listed, unlisted IS NULL) AS listed
-    FROM replays LEFT JOIN changed ON true WHERE id = $1::uuid
-    """,
-    row=Held,
-)
-
 
 async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
     """Lock the player's row and read what an upload needs; None when they are gone."""
@@ -212,24 +190,39 @@ async def recent(statements: Statements, verified: bool) -> list[Recent]:
     return await statements.many(query)
 
 
-async def fetch(statements: Statements, replay_id: str) -> bytes | None:
+@maybe("SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
+async def fetch(replay_id: str) -> bytes | None:
     """A replay as it was uploaded."""
-    return await statements.maybe(FETCH, replay_id)
 
 
-async def exists(statements: Statements, replay_id: str) -> bool:
+@found("SELECT true FROM replays WHERE id = $1::uuid")
+async def exists(replay_id: str) -> bool:
     """Whether there is such a replay."""
-    return bool(await statements.run(EXISTS, replay_id))
 
 
-async def owner(statements: Statements, replay_id: str) -> str | None:
+@maybe("SELECT user_id FROM replays WHERE id = $1::uuid", row=str)
+async def owner(replay_id: str) -> str | None:
     """The id of the player who uploaded a replay; None when there is no such replay."""
-    return await statements.maybe(OWNER, replay_id)
 
 
-async def hold(statements: Statements, replay_id: str, held: bool) -> Held | None:
+# What is no longer held is listed, unless its player has hidden it, which is false in `unlisted` while it is held.
+@maybe(
+    """
+    WITH changed AS (
+        UPDATE replays SET held = nullif($2::boolean, false), unlisted = CASE
+            WHEN $2::boolean THEN unlisted IS NULL
+            WHEN NOT unlisted THEN true
+        END
+        WHERE id = $1::uuid AND (held IS NOT NULL) <> $2::boolean
+        RETURNING unlisted IS NULL AS listed
+    )
+    SELECT changed.listed IS NOT NULL AS changed, coalesce(changed.listed, unlisted IS NULL) AS listed
+    FROM replays LEFT JOIN changed ON true WHERE id = $1::uuid
+    """,
+    row=Held,
+)
+async def hold(replay_id: str, held: bool) -> Held | None:
     """Take a replay off the lists for as long as it is `held`, or list it again unless its player has hidden it.
 
     Needs a lock of the player's row. None when there is no such replay.
     """
-    return await statements.maybe(HOLD, replay_id, held)

@@ -5,8 +5,9 @@ All of it needs the lock of the player's row, and ends in the transaction that r
 
 from datetime import datetime
 
+from ..postgres.declared import count, many, one
 from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements, Transaction
+from ..postgres.transaction import Transaction
 from .accounts import REVOKE
 from .recovery import forgetting_link
 
@@ -40,12 +41,6 @@ VISIBLE_LATER = Statement(
     "UPDATE suspensions SET was_visible = $2::boolean WHERE user_id = $1::uuid",
 )
 
-EXPIRED = Query(
-    "expired_suspensions",
-    "SELECT user_id FROM suspensions WHERE until <= (SELECT clock_timestamp()) ORDER BY until LIMIT $1::int",
-    row=str,
-)
-
 # The greatest `exp` that a token may have by now. That of a node whose clock is fast is among the player's last ones;
 # no other token can be issued meanwhile.
 CUT_OFF = Statement(
@@ -58,28 +53,6 @@ CUT_OFF = Statement(
     )
     FROM users WHERE id = $1::uuid
     ON CONFLICT (user_id) DO UPDATE SET cutoff = greatest(known.cutoff, excluded.cutoff)
-    """,
-)
-# Whether a token may count that a cutoff would end: always where there is none.
-UNCUT = Query(
-    "admin_is_uncut",
-    """
-    SELECT NOT EXISTS (
-        SELECT FROM access_cutoffs
-        WHERE user_id = users.id AND cutoff >= coalesce((SELECT max(each) FROM unnest(access_expiries) AS each), 0)
-    )
-    FROM users WHERE id = $1::uuid
-    """,
-    row=bool,
-)
-PRUNE = Statement(
-    "prune_cutoffs",
-    """
-    DELETE FROM access_cutoffs WHERE user_id IN (
-        SELECT user_id FROM access_cutoffs
-        WHERE cutoff < (SELECT extract(epoch FROM clock_timestamp() - interval '1 hour'))
-        LIMIT $1::int FOR UPDATE SKIP LOCKED
-    ) RETURNING true
     """,
 )
 
@@ -126,16 +99,32 @@ async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:
     return ((UNCOVER, user_id),) if was_visible else ()
 
 
-async def is_uncut(statements: Statements, user_id: str) -> bool:
+# Whether a token may count that a cutoff would end: always where there is none.
+@one(
+    """
+    SELECT NOT EXISTS (
+        SELECT FROM access_cutoffs
+        WHERE user_id = users.id AND cutoff >= coalesce((SELECT max(each) FROM unnest(access_expiries) AS each), 0)
+    )
+    FROM users WHERE id = $1::uuid
+    """,
+    row=bool,
+)
+async def is_uncut(user_id: str) -> bool:
     """Whether an access token may have been issued to the player that no cutoff refuses."""
-    return await statements.one(UNCUT, user_id)
 
 
-async def expired(statements: Statements, *, most: int) -> list[str]:
+@many("SELECT user_id FROM suspensions WHERE until <= (SELECT clock_timestamp()) ORDER BY until LIMIT $1::int", row=str)
+async def expired(*, most: int) -> list[str]:
     """The players whose suspension is over, up to so many."""
-    return await statements.many(EXPIRED, most)
 
 
-async def prune(statements: Statements, *, most: int) -> int:
+@count("""
+    DELETE FROM access_cutoffs WHERE user_id IN (
+        SELECT user_id FROM access_cutoffs
+        WHERE cutoff < (SELECT extract(epoch FROM clock_timestamp() - interval '1 hour'))
+        LIMIT $1::int FOR UPDATE SKIP LOCKED
+    ) RETURNING true
+    """)
+async def prune(*, most: int) -> int:
     """Forget up to so many cutoffs that no token can be below any more; returns how many."""
-    return len(await statements.run(PRUNE, most))

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
+from ..postgres.declared import maybe, one
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,7 @@ class RestrictionSet:
 
 
 # One statement, so that all of it is of one moment; without a row of the number, nothing has ever been restricted.
-LOAD = Query(
-    "restrictions",
+@one(
     """
     SELECT number, suspended, untils, messages, cut_off, cutoffs
     FROM (SELECT coalesce((SELECT number FROM restriction_number), 0) AS number) AS now
@@ -49,29 +47,21 @@ LOAD = Query(
     """,
     row=RestrictionSet,
 )
+async def load(known: int) -> RestrictionSet:
+    """The number of the restrictions, and all of them unless the number is `known`."""
 
-SUSPENSION = Query(
-    "suspension",
+
+@maybe(
     """
     SELECT until, message, was_visible, coalesce(until <= clock_timestamp(), false) AS ended
     FROM suspensions WHERE user_id = $1::uuid
     """,
     row=Suspension,
 )
-
-LOCKED = Query("profile_locked", "SELECT EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid)", row=bool)
-
-
-async def load(statements: Statements, known: int) -> RestrictionSet:
-    """The number of the restrictions, and all of them unless the number is `known`."""
-    return await statements.one(LOAD, known)
-
-
-async def suspension(statements: Statements, user_id: str) -> Suspension | None:
+async def suspension(user_id: str) -> Suspension | None:
     """The suspension of a player, if they are suspended."""
-    return await statements.maybe(SUSPENSION, user_id)
 
 
-async def is_locked(statements: Statements, user_id: str) -> bool:
+@one("SELECT EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid)", row=bool)
+async def is_locked(user_id: str) -> bool:
     """Whether a player may not change what others see of them."""
-    return await statements.one(LOCKED, user_id)

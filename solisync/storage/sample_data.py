@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ..postgres.statement import Query, Statement
+from ..postgres.declared import one
+from ..postgres.statement import Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.replays import ReceivedReplay
 from ..rules.sample_data import SeededPlayer
@@ -22,17 +23,6 @@ class Present:
     players: int
     last_made: int
 
-
-# Players whose names don't say that they are made up, and the greatest number among the others.
-PRESENT = Query(
-    "seed_present",
-    f"""
-    SELECT count(*) FILTER (WHERE made IS NULL) AS players, coalesce(max(made), 0) AS last_made
-    FROM (SELECT substring(username FROM '^{PREFIX}([0-9]{{1,9}})$')::int AS made FROM users) AS names
-    """,  # noqa: S608
-    prepared=False,
-    row=Present,
-)
 
 PLAYERS = Statement(
     "seed_players",
@@ -88,9 +78,17 @@ class NewReplay(NamedTuple):
     replay: ReceivedReplay
 
 
-async def present(statements: Statements) -> Present:
+# Players whose names don't say that they are made up, and the greatest number among the others.
+@one(
+    f"""
+    SELECT count(*) FILTER (WHERE made IS NULL) AS players, coalesce(max(made), 0) AS last_made
+    FROM (SELECT substring(username FROM '^{PREFIX}([0-9]{{1,9}})$')::int AS made FROM users) AS names
+    """,  # noqa: S608
+    prepared=False,
+    row=Present,
+)
+async def present() -> Present:
     """The players that the database has already."""
-    return await statements.one(PRESENT)
 
 
 async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:

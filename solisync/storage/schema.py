@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..postgres.declared import many, one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 
-LATEST = Query(
-    "admin_latest_migration", "SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False, row=int
-)
 # The lock of a row is a write: it is refused by a standby, goes to the log, and its commit waits for whatever commits
 # wait for. It leaves nothing to be vacuumed, and those who share a lock don't wait for each other.
 LOCK_LATEST = Query(
@@ -27,22 +25,18 @@ class AppliedMigration:
     checksum: str
 
 
-ALL = Query(
-    "admin_migrations",
+@many(
     "SELECT number, name, applied_at, checksum FROM schema_migrations ORDER BY number DESC",
     prepared=False,
     row=AppliedMigration,
 )
-
-
-async def applied(statements: Statements) -> list[AppliedMigration]:
+async def applied() -> list[AppliedMigration]:
     """All migrations that were applied, the last first."""
-    return await statements.many(ALL)
 
 
-async def latest(statements: Statements) -> int:
+@one("SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False, row=int)
+async def latest() -> int:
     """The number of the newest migration that was applied, in a database that has the table of migrations."""
-    return await statements.one(LATEST)
 
 
 async def lock_latest(statements: Statements) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+from ..postgres.declared import count, found
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
@@ -118,20 +119,6 @@ ROTATE = Statement(
     """,  # noqa: S608
 )
 
-# A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
-# row or none, and whoever repeats it without end should cause no writing.
-LOG_OUT = Statement(
-    "log_out",
-    """
-    WITH ended AS (
-        DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid RETURNING session_id
-    ), forgotten AS (
-        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
-    )
-    SELECT true FROM ended
-    """,
-)
-
 # Those that end one session or all run after LOCK: only so do they see what a refresh in flight has stored.
 END = Query(
     "end_session",
@@ -173,28 +160,9 @@ LIST = Query(
     row=Session,
 )
 
-PRUNE = Statement(
-    "prune_sessions",
-    """
-    DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM refresh_tokens WHERE expires_at <= (SELECT least($1::timestamptz, clock_timestamp()))
-        ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED
-    )) RETURNING true
-    """,
-)
-
 # Every transaction that inserts a refresh token locks a player's row. This waits for those that hold such a lock, and
 # keeps out the others; reading goes on.
 LOCK_EVERYONE = Statement("admin_lock_everyone", "LOCK TABLE users IN EXCLUSIVE MODE", prepared=False)
-REVOKE_SOME = Statement(
-    "admin_revoke_some",
-    """
-    DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM refresh_tokens LIMIT $1::int FOR UPDATE SKIP LOCKED
-    )) RETURNING true
-    """,
-    prepared=False,
-)
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
@@ -222,9 +190,18 @@ async def rotate(
     return wait, expiry
 
 
-async def log_out(statements: Statements, user_id: str, jti: str) -> bool:
+# A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
+# row or none, and whoever repeats it without end should cause no writing.
+@found("""
+    WITH ended AS (
+        DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid RETURNING session_id
+    ), forgotten AS (
+        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
+    )
+    SELECT true FROM ended
+    """)
+async def log_out(user_id: str, jti: str) -> bool:
     """End the session of a refresh token; False when the token was spent, or its session ended, before."""
-    return bool(await statements.run(LOG_OUT, user_id, jti))
 
 
 async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
@@ -246,17 +223,29 @@ async def listed(statements: Statements, user_id: str, access_expiry: int | None
     return LIST.values(row for row in rows if row[0] is not None) if rows else None
 
 
-async def prune(statements: Statements, now: datetime, *, most: int) -> int:
+@count("""
+    DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM refresh_tokens WHERE expires_at <= (SELECT least($1::timestamptz, clock_timestamp()))
+        ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """)
+async def prune(now: datetime, *, most: int) -> int:
     """Delete up to `most` refresh tokens that have expired, by `now` and by the database's clock, and are not locked.
 
     Returns how many.
     """
-    return len(await statements.run(PRUNE, now, most))
 
 
-async def revoke_some(statements: Statements, *, most: int) -> int:
+@count(
+    """
+    DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM refresh_tokens LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """,
+    prepared=False,
+)
+async def revoke_some(*, most: int) -> int:
     """Delete up to `most` refresh tokens of anybody that are not locked; returns how many."""
-    return len(await statements.run(REVOKE_SOME, most))
 
 
 async def revoke_everyone(transaction: Transaction) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..postgres.declared import maybe
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.events import EndReason
@@ -21,18 +22,6 @@ class StreamStart:
 
 # As solisync.rules.saved.revision works it out.
 _REVISION = "left(encode(sha256(convert_to(payload, 'UTF8')), 'hex'), 32)"
-
-START = Query(
-    "start_of_stream",
-    f"""
-    SELECT (
-        SELECT coalesce(session_id, jti)::text FROM refresh_tokens
-        WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
-    ) AS session_id, {_REVISION} AS revision
-    FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
-    """,  # noqa: S608
-    row=StreamStart,
-)
 
 ENDED = Query(
     "ended_sessions",
@@ -73,9 +62,18 @@ NOTIFY = Statement(
 )
 
 
-async def start(statements: Statements, user_id: str, access_expiry: int) -> StreamStart | None:
+@maybe(
+    f"""
+    SELECT (
+        SELECT coalesce(session_id, jti)::text FROM refresh_tokens
+        WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+    ) AS session_id, {_REVISION} AS revision
+    FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
+    """,  # noqa: S608
+    row=StreamStart,
+)
+async def start(user_id: str, access_expiry: int) -> StreamStart | None:
     """What a stream begins with; None when there is no such player."""
-    return await statements.maybe(START, user_id, access_expiry)
 
 
 async def ended(statements: Statements, sessions: Sequence[tuple[str, str]]) -> dict[str, EndReason]:

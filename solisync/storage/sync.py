@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import msgspec
 
+from ..postgres.declared import execute, maybe
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known
@@ -57,23 +58,7 @@ def _counts(text: str | None) -> GameCounts | None:
     return None if text is None else _decode_counts(text)
 
 
-# `remember_answer` looks at what the session was told before, and writes only what is new.
-PULL = Query(
-    "sync_pull",
-    f"""
-    SELECT payload, payload IS NOT NULL AND counted IS NULL AS uncounted,
-        remember_answer(id, $2::bigint, CASE WHEN payload IS NULL THEN '{NO_GAMES.encode()}' ELSE counted END)
-    FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
-    """,  # noqa: S608
-    row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), foreign=uncounted),
-)
 PULL_FOREIGN = Statement("sync_pull_foreign", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
-READ = Query(
-    "admin_progress",
-    "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
-    prepared=False,
-    row=lambda payload: Pulled(encoded(payload)),
-)
 
 # A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
 LOAD = Query(
@@ -143,27 +128,18 @@ REMEMBER_FOR_ALL = Statement(
     """,
 )
 
-# Rows of sessions that have expired. What is looked at begins anywhere, so that a round costs the same however many
-# rows there are.
-PRUNE = Statement(
-    "prune_known_states",
-    """
-    DELETE FROM known_states WHERE session_id IN (
-        SELECT session_id FROM (
-            SELECT session_id, user_id FROM known_states WHERE session_id > $1::uuid ORDER BY session_id LIMIT $2::int
-        ) AS page
-        WHERE NOT EXISTS (
-            SELECT FROM refresh_tokens AS live
-            WHERE live.user_id = page.user_id AND live.session_id = page.session_id
-        )
-    )
-    """,
+
+# `remember_answer` looks at what the session was told before, and writes only what is new.
+@maybe(
+    f"""
+    SELECT payload, payload IS NOT NULL AND counted IS NULL AS uncounted,
+        remember_answer(id, $2::bigint, CASE WHEN payload IS NULL THEN '{NO_GAMES.encode()}' ELSE counted END)
+    FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
+    """,  # noqa: S608
+    row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), foreign=uncounted),
 )
-
-
-async def pull(statements: Statements, user_id: str, access_expiry: int) -> Pulled | None:
+async def pull(user_id: str, access_expiry: int) -> Pulled | None:
     """The player's document, which the session of the access token is told; None when there is no such player."""
-    return await statements.maybe(PULL, user_id, access_expiry)
 
 
 async def pull_foreign(
@@ -173,9 +149,13 @@ async def pull_foreign(
     await statements.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
 
 
-async def read(statements: Statements, user_id: str) -> Pulled | None:
+@maybe(
+    "SELECT payload FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid",
+    prepared=False,
+    row=lambda payload: Pulled(encoded(payload)),
+)
+async def read(user_id: str) -> Pulled | None:
     """The player's document, for no session; None when there is no such player."""
-    return await statements.maybe(READ, user_id)
 
 
 async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
@@ -207,6 +187,18 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 
 
-async def prune(statements: Statements, *, start: str, most: int) -> None:
+# Rows of sessions that have expired. What is looked at begins anywhere, so that a round costs the same however many
+# rows there are.
+@execute("""
+    DELETE FROM known_states WHERE session_id IN (
+        SELECT session_id FROM (
+            SELECT session_id, user_id FROM known_states WHERE session_id > $1::uuid ORDER BY session_id LIMIT $2::int
+        ) AS page
+        WHERE NOT EXISTS (
+            SELECT FROM refresh_tokens AS live
+            WHERE live.user_id = page.user_id AND live.session_id = page.session_id
+        )
+    )
+    """)
+async def prune(*, start: str, most: int) -> None:
     """Forget what was known of sessions that are over, among up to `most` from the id `start` on."""
-    await statements.run(PRUNE, start, most)

@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ..klondike import Status, Verdict
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
+from ..postgres.declared import maybe
 from ..rules.verdicts import VerdictAnswer
 from .replays import RECORDED_AT
 from .rows import converted
@@ -78,26 +77,30 @@ class PlaybackSource:
 
 _ETAG = """'"' || encode(timeline_digest, 'hex') || '"'"""
 
-VERDICT = Query(
-    "verdict",
+
+@maybe(
     """
     SELECT coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
     FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
     """,
     row=VerdictAnswer,
 )
+async def verdict(replay_id: str) -> VerdictAnswer | None:
+    """The verdict on a replay, which may be pending; None when there is no such replay."""
 
-TIMELINE_TAG = Query(
-    "timeline_tag",
+
+@maybe(
     f"""
     SELECT CASE WHEN status = 'verified' THEN {_ETAG} END AS etag
     FROM replays LEFT JOIN verdicts ON verdicts.replay_id = replays.id WHERE replays.id = $1::uuid
     """,  # noqa: S608
     row=TimelineTag,
 )
+async def timeline_tag(replay_id: str) -> TimelineTag | None:
+    """The entity tag of the timeline of a replay; None when there is no such replay."""
 
-PLAYBACK_SOURCE = Query(
-    "playback_source",
+
+@maybe(
     f"""
     SELECT {_ETAG} AS etag, body, ruleset, undos, score, moves, undo_places
     FROM replays JOIN verdicts ON verdicts.replay_id = replays.id
@@ -105,9 +108,11 @@ PLAYBACK_SOURCE = Query(
     """,  # noqa: S608
     row=converted(PlaybackSource, body=str.encode, undo_places=tuple),
 )
+async def playback_source(replay_id: str) -> PlaybackSource | None:
+    """What the timeline of a replay is made of; None when it can't be played back, or there is no such replay."""
 
-SHOW = Query(
-    "admin_replay",
+
+@maybe(
     f"""
     SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
         {RECORDED_AT}, unlisted IS NULL AND suspensions.user_id IS NULL AS listed, coalesce(held, false) AS held,
@@ -122,23 +127,5 @@ SHOW = Query(
     prepared=False,
     row=converted(CheckedReplay, undo_places=tuple),
 )
-
-
-async def verdict(statements: Statements, replay_id: str) -> VerdictAnswer | None:
-    """The verdict on a replay, which may be pending; None when there is no such replay."""
-    return await statements.maybe(VERDICT, replay_id)
-
-
-async def timeline_tag(statements: Statements, replay_id: str) -> TimelineTag | None:
-    """The entity tag of the timeline of a replay; None when there is no such replay."""
-    return await statements.maybe(TIMELINE_TAG, replay_id)
-
-
-async def playback_source(statements: Statements, replay_id: str) -> PlaybackSource | None:
-    """What the timeline of a replay is made of; None when it can't be played back, or there is no such replay."""
-    return await statements.maybe(PLAYBACK_SOURCE, replay_id)
-
-
-async def show(statements: Statements, replay_id: str) -> CheckedReplay | None:
+async def show(replay_id: str) -> CheckedReplay | None:
     """A replay with its verdict, and where it waits for the next."""
-    return await statements.maybe(SHOW, replay_id)

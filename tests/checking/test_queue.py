@@ -177,7 +177,7 @@ async def test_nobody_claims_what_another_has(server, queue):
     def claim_some(_):
         connection = connect(server.dsn)
         with connection.cursor() as cursor:
-            sql = checks.CLAIM.inline(0)
+            sql = checks.claim.statement.inline(0)
             found = []
             for _ in range(3):
                 cursor.execute(sql, {"0.1": False, "0.2": 30})
@@ -380,10 +380,10 @@ async def test_statements_go_by_index_however_much_there_is(server, queue, figur
         return found[0]
 
     for statement, values in (
-        (checks.CLAIM, (False, 30)),
-        (checks.CLAIM, (True, 30)),
-        (rechecks.SWEEP, (100,)),
-        (rechecks.OUTDATED, (1, 100)),
+        (checks.claim.statement, (False, 30)),
+        (checks.claim.statement, (True, 30)),
+        (rechecks.sweep.statement, (100,)),
+        (rechecks.enqueue_outdated.statement, (1, 100)),
     ):
         found = plan(statement, *values)
         assert "Seq Scan on replays" not in str(found)

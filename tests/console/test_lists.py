@@ -111,21 +111,21 @@ async def test_a_player_who_changed_often_is_listed_once(console, server, player
 async def test_a_search_that_ends_early_goes_on(console, server, player, monkeypatch, module, bound, path, name):
     """After a bounded number of rows a page says where the next one begins, although it may have found nothing."""
     server.sql("DELETE FROM leaderboard")
-    for query in [value for value in vars(module).values() if hasattr(value, "sql")]:
+    for key, value in [*vars(module).items()]:
+        query = getattr(value, "statement", value)
+        if not hasattr(query, "sql"):
+            continue
         text = query.sql.replace(f"LIMIT {getattr(module, bound)}", "LIMIT 3")
         text = text.replace(f"OFFSET {getattr(module, bound) - 1}", "OFFSET 2")
         if text != query.sql:
-            monkeypatch.setattr(module, _name(module, query), type(query)(**vars(query) | {"sql": text}))
+            owner, attribute = (module, key) if value is query else (value, "statement")
+            monkeypatch.setattr(owner, attribute, type(query)(**vars(query) | {"sql": text}))
     pages, place = 0, ""
     while place is not None:
         page = await console.get(f"{path}&limit=2{place and '&before=' + place}")
         assert page[name] == []
         place, pages = page["next"], pages + 1
     assert pages == 3
-
-
-def _name(module, query):
-    return next(name for name, value in vars(module).items() if value is query)
 
 
 async def test_a_part_is_looked_for_on_the_next_page(console, player, monkeypatch):

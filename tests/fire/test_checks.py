@@ -170,10 +170,10 @@ async def test_a_claim_is_quick_however_long_the_queue_is(migrated_database, fig
     for table in ("replay_checks", "recent_searches", "replays", "users"):
         run_sql(migrated_database, f"VACUUM ANALYZE {table}")
     statements = {
-        "claim of a search": (checks.CLAIM, (True, 30)),
-        "claim of a literal check": (checks.CLAIM, (False, 30)),
+        "claim of a search": (checks.claim.statement, (True, 30)),
+        "claim of a literal check": (checks.claim.statement, (False, 30)),
         "place among the searches": (AHEAD, ()),
-        "pruning": (recent_searches.PRUNE, (1_000,)),
+        "pruning": (recent_searches.prune.statement, (1_000,)),
     }
     for name, (statement, parameters) in statements.items():
         found = plan(migrated_database, statement, *parameters)

@@ -45,30 +45,30 @@ FILL = """
 TABLES = "users, leaderboard, replays, verdicts, account_history, suspensions, profile_locks, admin_acts, admin_notes"
 
 LISTS = [
-    ("players by the beginning of a name", finding.BEGINNING, ("pLAYER_77", "", 51)),
-    ("the page after one in the middle", finding.BEGINNING, ("p", "Player_5", 51)),
+    ("players by the beginning of a name", finding.by_beginning.statement, ("pLAYER_77", "", 51)),
+    ("the page after one in the middle", finding.by_beginning.statement, ("p", "Player_5", 51)),
     ("a part, in a page of names", finding.USERNAMES, ("Player_5", "nobody", finding.PAGE, 51)),
     ("a part, in a page of display names", finding.DISPLAY_NAMES, ("{player}", "nobody", finding.PAGE, 51)),
     ("suspended players", finding.RESTRICTED, ("suspended", *END, 51)),
     ("locked players", finding.RESTRICTED, ("locked", *END, 51)),
     ("players of a busy address", history.OF_CLIENT, (EVERYBODY, *END, 51)),
-    ("the history of a player", history.OF_PLAYER, ("{player}", LAST, 51)),
+    ("the history of a player", history.of_player.statement, ("{player}", LAST, 51)),
     ("new names, behind one who changes without end", history.NAMED, (LAST, 51)),
-    ("where these end", history.END_OF_CHANGES, ("opted in", LAST)),
+    ("where these end", history.end_of_changes.statement, ("opted in", LAST)),
     ("new avatars", history.PICTURED, (LAST, 51)),
-    ("new players", history.REGISTERED, (LAST, 51)),
+    ("new players", history.registered.statement, (LAST, 51)),
     ("replays", listed_replays.NEWEST, (None, False, 51, *END)),
     ("replays with a verdict that none has", listed_replays.NEWEST, ("undecided", False, 51, *END)),
     ("where these end", listed_replays.END_OF_NEWEST, (None, None, None, *END)),
     ("replays of a player, held", listed_replays.OF_PLAYER, (None, True, 51, *END, "{player}")),
     ("where these end", listed_replays.END_OF_PLAYER, (None, None, None, *END, "{player}")),
-    ("bests that nothing proves", listed_replays.UNPROVED, ()),
+    ("bests that nothing proves", listed_replays.unproved.statement, ()),
     ("acts", acts.LIST, (LAST, None, None, 51)),
     ("acts of somebody who has done nothing", acts.LIST, (LAST, None, "admin:bob", 51)),
     ("acts on a player", acts.LIST_OF_PLAYER, (LAST, None, None, 51, "{player}")),
     ("sessions of a player", sessions.LIST, ("{player}", None)),
-    ("counts for the overview", counts.ESTIMATES, ()),
-    ("queues for the overview", checks.WAITING, ()),
+    ("counts for the overview", counts.estimates.statement, ()),
+    ("queues for the overview", checks.waiting.statement, ()),
 ]
 
 

@@ -22,7 +22,7 @@ async def test_players_are_found_by_an_index_or_in_bounded_pages(migrated_databa
     run_sql(migrated_database, FILL, (count,))
     run_sql(migrated_database, "VACUUM ANALYZE users")
     run_sql(migrated_database, "VACUUM ANALYZE leaderboard")
-    found = plan(migrated_database, finding.BEGINNING, "pLAYER_77", "", finding.MOST + 1)
+    found = plan(migrated_database, finding.by_beginning.statement, "pLAYER_77", "", finding.MOST + 1)
     figure(f"the beginning of a name among {count:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "users_folded" in found.text
     assert found.buffers < 1_000

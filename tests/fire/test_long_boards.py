@@ -52,7 +52,7 @@ async def test_no_page_of_a_board_reads_the_evidence(migrated_database, figure):
         "deep page": (boards.PAGE, ("classic", user, *deep, 101)),
         "around me, deep": (boards.AROUND, ("classic", user)),
         "players on it": (html_pages.DAY, ("2026-11-22", "classic")),
-        "leaderboard": (leaderboard.TOP, ()),
+        "leaderboard": (leaderboard.top.statement, ()),
     }
     for name, (statement, parameters) in statements.items():
         found = plan(migrated_database, statement, *parameters)

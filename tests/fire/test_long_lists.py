@@ -68,7 +68,7 @@ async def test_no_list_reads_more_than_it_shows(migrated_database, full, figure)
         "recent": (replays.RECENT, (), "replays_listed"),
         "own, first page": (own_replays.LIST, (users[0], *paging.END), "replays_of_player"),
         "own, in the middle": (own_replays.LIST, (users[0], *middle), "replays_of_player"),
-        "export, beginning": (export.BEGIN, (users[0],), "replays_of_player"),
+        "export, beginning": (export.begin.statement, (users[0],), "replays_of_player"),
         "export, replays": (export.REPLAYS, (users[0], *middle, paging.END.time), "replays_of_player"),
         "export, events": (export.EVENTS, (own_name, *middle, paging.END.time), "analytics_events_of_name"),
     }

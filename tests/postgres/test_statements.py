@@ -8,15 +8,15 @@ import psycopg2
 import pytest
 
 from solisync import moving_in, storage
-from solisync.postgres.statement import Query, Statement
+from solisync.postgres.declared import statements_of
+from solisync.postgres.statement import Query
 from tests.harness.postgres import connect
 
 STATEMENTS = {
-    value.name: value
+    statement.name: statement
     for package in (moving_in, storage)
     for module in iter_modules(package.__path__)
-    for value in vars(import_module(f"{package.__name__}.{module.name}")).values()
-    if isinstance(value, Statement)
+    for statement in statements_of(import_module(f"{package.__name__}.{module.name}"))
 }
 
 
@@ -76,5 +76,5 @@ def test_a_row_of_several_columns_has_a_shape(columns_of):
 
 def test_no_two_statements_have_one_name():
     """The service prepares them by their names."""
-    names = [statement.name for statement in storage.STATEMENTS]
+    names = [statement.name for statement in storage.EVERY]
     assert len(set(names)) == len(names)
