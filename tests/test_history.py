@@ -117,7 +117,7 @@ async def test_a_deletion_under_way_costs_a_batch_nothing_but_that_player(server
 
 
 async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
-    """Then one row says that there was more. Refusals, which others can cause, are counted apart; so is each day."""
+    """One more row says that there were more. Refusals, which other clients can cause, have rows of their own."""
     ann, bob = [(await (await server.player(name)).me()).id for name in ("ann", "bob")]
     yesterday = (
         "INSERT INTO account_history (happened_at, user_id, event, times) SELECT now() - interval '1 day', %s, 'x', 1"
@@ -148,7 +148,7 @@ async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
 
 
 async def test_two_nodes_share_the_rows_of_a_day(server, observing):
-    """Both store at the same time what would fill the day."""
+    """Two nodes that store events of a player at the same time keep the limit."""
     ann = (await (await server.player("ann")).me()).id
     await server.service._history.flush()
     nodes = [observing()[0] for _ in range(2)]
@@ -203,7 +203,7 @@ async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_da
 
 @pytest.mark.parametrize("times", [replace(TIMES, borrow=0.01), TIMES])
 async def test_a_stop_counts_what_is_not_stored(observing, server, times):
-    """Also the batch that is being stored, and what waits because there is no connection."""
+    """The count has the batch that is being stored, and the events that wait for a connection."""
     locking = connect(server.dsn)
     locking.cursor().execute("BEGIN; LOCK TABLE account_history IN ACCESS EXCLUSIVE MODE")
     kept, lost = observing(None if times is not TIMES else server.dsn, times=times, batch=2)

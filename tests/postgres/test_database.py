@@ -189,7 +189,7 @@ async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, ds
 
 
 async def test_a_cancelled_caller_begins_no_other_work(make_database, dsn, reactor):
-    """A caller that is cancelled during work that succeeds tells what it has done, and ends at its next work."""
+    """A caller that is cancelled during work that succeeds gets the result, and ends at its next work."""
     told = []
 
     async def two_works():
@@ -211,7 +211,7 @@ async def test_a_cancelled_caller_begins_no_other_work(make_database, dsn, react
 
 
 async def test_detached_work_of_a_cancelled_caller_goes_on(make_database, dsn, reactor):
-    """What a cancelled caller begins for others, such as loading a shared list, is not cancelled with it."""
+    """Work that a cancelled caller begins for others, such as loading a shared list, goes on."""
 
     async def shares():
         await database.transact(add, SLOW)

@@ -163,7 +163,7 @@ async def test_a_login_ends_no_stream_unless_it_ends_a_session(server, consequen
 )
 @pytest.mark.parametrize("listed", [False, True])
 async def test_listing_a_replay_names_its_boards(server, consequences, score, opted_in, boards, listed):
-    """Those on which it has its player's place; a replay that is on no board names none."""
+    """The notice names the boards on which the replay has its player's place; without any, no notice is published."""
     ann = await server.player("ann")
     player = (await ann.me()).id
     if opted_in:
@@ -188,7 +188,7 @@ async def test_deleting_a_replay_tells_the_list_whose_best_score_it_proved(serve
 
 
 async def test_deleting_an_unlisted_replay_forgets_no_list(server, consequences):
-    """It was on no public list."""
+    """The lists are remembered, because the replay was on none of them."""
     again = await unlisted(server, ann := await server.player("ann"))
     await again()
     (own,) = (await ann.own_replays()).replays
@@ -196,8 +196,8 @@ async def test_deleting_an_unlisted_replay_forgets_no_list(server, consequences)
 
 
 @pytest.mark.parametrize("request_of", ["opt_out", "delete_account"])
-async def test_a_player_who_leaves_changes_boards_if_they_were_on_any(server, consequences, request_of):
-    """Streams hear of every board that they name; of a player on none of them no board changes."""
+async def test_leaving_player_changes_boards_only_if_on_one(server, consequences, request_of):
+    """The notice concerns every board; for a player on no board, none is published."""
     ann, bob = await server.player("ann"), await server.player("bob")
     await ann.opt_in("Ann")
     verified(server.dsn, (await ann.me()).id, 700)
@@ -210,7 +210,7 @@ async def test_a_player_who_leaves_changes_boards_if_they_were_on_any(server, co
 
 
 async def test_a_hidden_entry_that_improves_names_no_board(server, consequences):
-    """Nobody sees it, however good it is."""
+    """No player sees the entry, however good it is."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     await ann.opt_out()
@@ -233,7 +233,7 @@ async def test_a_hidden_entry_that_improves_names_no_board(server, consequences)
     ids=lambda value: getattr(value, "name", ""),
 )
 async def test_an_act_names_the_boards_that_it_changes(server, operating, act, given, boards):
-    """Others hear of no event."""
+    """An act that changes no board publishes no such notice."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     player = (await ann.me()).id

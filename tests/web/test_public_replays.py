@@ -57,7 +57,7 @@ def test_statements_of_older_nodes_keep_the_table(server, statement):
 
 
 async def test_replays_leave_with_a_suspension_and_return_with_its_end(server, reactor):
-    """What an operator lists again meanwhile returns too."""
+    """A replay that an operator lists again during the suspension returns too."""
     [(ann, *_)] = new_players(server.dsn, 1)
     server.sql(FILL, (ann, 0, 3))
     ((first,),) = server.sql("SELECT min(id::text) FROM replays")
@@ -85,7 +85,7 @@ def test_the_recent_list_reads_no_replay_of_a_suspended_player(server, query):
 
 
 async def test_an_upgrade_fills_the_table_with_the_newest(reactor, empty_database):
-    """Of a large database so many that writers wait for a moment; older ones are listed when these are few."""
+    """The migration takes 20,000 replays, so that writers wait only briefly; the list falls back to older replays."""
     first, *later = load_migrations()[:1], load_migrations()
     await migrate(reactor, empty_database, first)
     [(ann, *_), (bob, *_), (cyd, *_)] = new_players(empty_database, 3)
