@@ -75,7 +75,7 @@ class History:
         self._loop.start(EVERY_SECONDS, now=False)
 
     async def stop(self, seconds: float) -> None:
-        """Store what is left, if that takes no longer than this; what is not stored by then is lost."""
+        """Store the remaining events within this time; those that are not stored by then are lost."""
         if self._loop.running:
             self._loop.stop()
         with suppress(TimeoutError):

@@ -96,10 +96,10 @@ NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 def _newest(count: int) -> str:
     """SQL for the newest listed replays of players who are not suspended, by their keys in a table of these.
 
-    Replays from before that table are read only if it has too few (migrations/0042). Their order begins with
-    `unlisted`, which is null in all of them, for the sake of the index. Who is suspended is no join,
-    for which the planner might give up that order, and no `IS NULL`, which it takes to be rare. The second limit comes
-    alone after the first, which is a constant, because of one that is not the planner expects a tenth of all rows.
+    Only if that table has too few, older replays are read too (migrations/0042), in the order of their index, which
+    begins with `unlisted`. Suspended players are excluded by a subquery: for a join the planner might give up that
+    order, and it takes `IS NULL` to be rare. The number of older replays is a limit of its own, around a constant one,
+    because for a limit that is an expression the planner expects a tenth of all rows.
     """
     return f"""
         WITH shown AS (

@@ -16,7 +16,7 @@ from .accounts import LOCK
 from .rate_limits import Hit, counting
 
 MOST = 100  # live sessions of a player
-TOKENS_MAX = 57  # of a player within 60 seconds, for which there are 61 values of `exp`; logins may go on
+TOKENS_MAX = 57  # of a player within 60 seconds, of 61 free values of `exp`; logins may take the last ones
 
 
 @dataclass(frozen=True, slots=True)
