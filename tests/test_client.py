@@ -23,7 +23,7 @@ def test_the_client_loads_no_database_module():
 
 
 def test_the_client_says_first_that_it_is_for_twisted():
-    """So that nobody tries it with asyncio."""
+    """A developer who uses asyncio reads that before anything else."""
     assert "Twisted" in solisync.client.__doc__.splitlines()[0]
 
 
@@ -59,7 +59,7 @@ async def test_calls_at_the_same_time_share_a_refresh_that_fails(server):
 
 
 async def test_a_caller_that_gives_up_ends_no_refresh(server):
-    """The refresh goes on for the others: its answer must not be lost."""
+    """The other callers get the pair: a lost answer would end the session."""
     ann = await server.player()
     refreshing = [Deferred.fromCoroutine(ann.refresh()) for _ in range(2)]
     refreshing[0].addErrback(lambda failure: None)
@@ -69,7 +69,7 @@ async def test_a_caller_that_gives_up_ends_no_refresh(server):
 
 
 async def test_a_login_during_a_refresh_counts(server):
-    """The pair of the refresh doesn't replace that of the login."""
+    """The pair of the refresh doesn't replace the pair of the login."""
     ann = await server.player()
     refreshing = Deferred.fromCoroutine(ann.refresh())
     issued = await ann.login("ann", PASSWORD)
@@ -94,11 +94,11 @@ async def test_a_login_during_a_refresh_counts(server):
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(text, seconds):
-    """A date counts from the date of the answer; what is neither counts as absent; a day is the most."""
+    """A date counts from the date of the answer, any other text counts as absent, and a day is the most."""
     headers = Headers({"Retry-After": [text], "Date": ["Fri, 20 Nov 2026 12:00:00 GMT"]})
     assert _retry_after(headers) == seconds
 
 
 def test_retry_after_may_be_absent():
-    """As in most errors."""
+    """Most errors have none."""
     assert _retry_after(Headers()) is None

@@ -60,7 +60,7 @@ class Transport:
 
     async def _exchange(self, spent: TokenPair) -> TokenPair:
         pair = await self._call("POST", "/api/auth/refresh", TokenPair, body=RefreshRequest(spent.refresh_token))
-        if self.tokens is spent:  # else the player has logged in or out meanwhile
+        if self.tokens is spent:  # else the player has logged in or out during the exchange
             self.tokens = pair
         return pair
 

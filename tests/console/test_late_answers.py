@@ -9,7 +9,7 @@ from solisync.web.console.late_answers import LATE_SECONDS, PER_TICK, TICK_SECON
 
 
 class Client(SimpleNamespace):
-    """Who waits for an answer."""
+    """A client that waits for an answer."""
 
     __hash__ = object.__hash__
 
@@ -25,7 +25,7 @@ def answers(clock):
 
 
 def hold(answers, count):
-    """So many clients wait: the clients, and those who have been answered."""
+    """Let so many clients wait; returns them, and the numbers of those that have been answered."""
     clients, answered = [Client(number=number) for number in range(count)], []
     for client in clients:
         answers.hold(client, lambda client=client: answered.append(client.number))
@@ -33,7 +33,7 @@ def hold(answers, count):
 
 
 def test_answers_are_late_and_few_at_a_time(answers, clock):
-    """In the order in which they came."""
+    """Answers are sent in the order in which they came."""
     _, answered = hold(answers, 2 * PER_TICK + 1)
     clock.pump([TICK_SECONDS] * round(LATE_SECONDS / TICK_SECONDS - 1))
     assert answered == []
@@ -45,8 +45,8 @@ def test_answers_are_late_and_few_at_a_time(answers, clock):
     assert not clock.getDelayedCalls()
 
 
-def test_a_client_who_hangs_up_makes_room(clock):
-    """The others are answered, and another one waits in that place."""
+def test_a_client_makes_room_when_it_hangs_up(clock):
+    """The other clients are answered, and a new one waits in its place."""
     answers = LateAnswers(reactor=clock, held=3)
     clients, answered = hold(answers, 3)
     clients[1].on_gone()

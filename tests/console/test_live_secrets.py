@@ -36,7 +36,7 @@ def loads():
 
 
 async def test_all_secrets_that_wait_share_a_loading(loads):
-    """However many arrive before it begins."""
+    """The database is asked once, however many arrive before the loading begins."""
     asked = [loads.ask(secret) for secret in (ANN, BOB, b"nobody") * 5]
     loads.loaded(ANN)
     assert [await answer for answer in asked] == [True, False, False] * 5
@@ -76,7 +76,7 @@ async def test_a_known_secret_waits_for_nothing(loads):
 
 
 async def test_a_secret_that_is_forgotten_waits_again(loads):
-    """For the next loading, which may bring it back."""
+    """The next loading may bring it back."""
     asked = loads.ask(ANN)
     loads.loaded(ANN)
     assert await asked is True
@@ -87,8 +87,8 @@ async def test_a_secret_that_is_forgotten_waits_again(loads):
     assert await again is True
 
 
-async def test_a_loading_that_fails_fails_for_those_who_waited(loads):
-    """The next secret is looked up anew; who has hung up hears nothing."""
+async def test_a_loading_fails_for_all_secrets_that_waited(loads):
+    """The next secret begins another loading; a client that has hung up gets no error."""
     asked = [loads.ask(ANN) for _ in range(3)]
     asked[1].addErrback(lambda failure: None)
     loads.clock.advance(0)

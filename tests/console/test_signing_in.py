@@ -87,7 +87,7 @@ async def test_guessing_ends_no_code(console, server, soon):
 
 
 async def test_a_wrong_code_waits_for_no_row(console, server, soon):
-    """It is refused while another transaction has locked the code of its admin, and another admin signs in."""
+    """While a transaction has locked the code of its admin, a wrong code is refused, and another admin signs in."""
     await console.new_code("ann")
     right = {"name": "bob", "code": await console.new_code("bob")}
     with closing(connect(server.dsn)) as holder:
@@ -100,7 +100,7 @@ async def test_a_wrong_code_waits_for_no_row(console, server, soon):
 
 
 async def test_refusals_of_all_addresses_are_bounded(server, reactor):
-    """Only so many wrong codes get their answer after a second, from however many addresses they come."""
+    """A bounded number of wrong codes get their answer after a second, however many addresses send them."""
     clock, guess = Clock(), SignIn(name="ann", code="0" * 26)
     resource = SigningIn(database=server.service._database, reactor=clock)
     refused = []

@@ -136,7 +136,7 @@ async def test_one_address_has_a_tenth_of_the_streams(service, listen):
 
 
 async def test_a_stream_too_many_asks_the_database_nothing(server, monkeypatch):
-    """It is refused before it would wait for a connection."""
+    """The service refuses it before it would wait for a connection."""
     ann = await server.player()
     asked = []
     monkeypatch.setattr(streams(server), "most", 0)

@@ -19,7 +19,7 @@ BUSY = 10  # how many times slower than the target a busy machine may be
 
 
 def wrong(name):
-    """A request with a code that nobody has."""
+    """A request with a random code."""
     body = msgspec.json.encode({"name": name, "code": new_code(CODE_DIGITS)})
     lines = [*map(": ".join, SITE.items()), f"Content-Length: {len(body)}"]
     return head("POST", "/api/admin/session", *lines).replace(b"Host: a", b"Host: localhost") + body

@@ -123,7 +123,7 @@ def component(name):
 
 
 def test_a_pile_is_a_foundation_or_a_column():
-    """Exactly one of them."""
+    """A pile has exactly one of both fields."""
     piles = [{}, {"Foundation": 0}, {"Tableau": 6}, {"Foundation": 0, "Tableau": 0}, {"Foundation": 4}, {"Stock": 0}]
     assert [is_valid(pile, component("Pile")) for pile in piles] == [False, True, True, False, False, False]
 
@@ -137,8 +137,8 @@ def test_an_upload_has_moves_and_the_fields_of_the_game():
 
 
 @pytest.mark.parametrize("name", ["RecordedGame", "Replay", "Payload", "Stats", "Progress", "Achievement"])
-def test_a_shape_that_keeps_unknown_fields_says_so(name):
-    """Or generated clients would refuse the fields of a newer game."""
+def test_a_shape_says_that_it_keeps_unknown_fields(name):
+    """Generated clients accept the fields of a newer game."""
     assert openapi()["components"]["schemas"][name]["additionalProperties"] is True
 
 
@@ -152,7 +152,7 @@ def test_an_event_of_a_stream_has_a_schema_by_its_name():
 
 
 async def test_an_export_fits_its_schema(server):
-    """With and without progress."""
+    """The export is valid with and without progress."""
     (content,) = operations()["export"]["responses"]["200"]["content"].values()
     for pushes in (0, 1):
         ann = await server.player(f"ann{pushes}")
@@ -164,14 +164,14 @@ async def test_an_export_fits_its_schema(server):
 
 
 def test_a_403_says_for_each_code_what_it_means():
-    """That of a suspended player is another one than that of a foreign page."""
+    """A suspended player and a foreign page get different descriptions."""
     responses = openapi()["components"]["responses"]
     assert responses["suspended"]["description"].startswith("The player is suspended")
     assert "page" in responses["forbidden"]["description"]
 
 
 async def test_pull_has_no_entity_tag_before_the_first_push(server):
-    """So the document doesn't require one."""
+    """The document doesn't require it."""
     ann = await server.player()
     pull = operations()["pull"]["responses"]["200"]["headers"]["ETag"]
     assert pull == {"$ref": "#/components/headers/ETag"}

@@ -12,7 +12,7 @@ from ..wire.request import Request
 LATE_SECONDS = 5.0  # at least
 TICK_SECONDS = 0.1
 PER_TICK = 50
-HELD = 20_000  # answers that wait: the last of them does so for 40 s
+HELD = 20_000  # answers that wait, the last of them for 40 s
 
 
 class LateAnswers:

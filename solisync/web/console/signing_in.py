@@ -22,14 +22,14 @@ from .live_secrets import LiveSecrets
 from .route import delete, get, post
 
 REFUSED_SECONDS = 1.0  # between a wrong code and its answer
-REFUSED_OF_ADDRESS = 10  # such answers that wait; the address may be that of a proxy or a socket, so of many clients
+REFUSED_OF_ADDRESS = 10  # such answers that wait; many clients have one address behind a proxy or a socket
 REFUSED_AT_ONCE = 100  # of all addresses
 
 
 class SigningIn:
-    """Sessions of admins. A right code begins one, however many wrong ones arrive: nobody is locked out.
+    """Sessions of admins. A right code begins one, however many wrong codes arrive: they lock no admin out.
 
-    Wrong codes cost the database nothing, and the answers that say so are late: see LateAnswers.
+    A wrong code asks the database nothing of its own (LiveSecrets), and too many are answered late (LateAnswers).
     """
 
     tag: ClassVar[str] = "session"

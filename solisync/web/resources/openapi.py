@@ -256,7 +256,7 @@ def _response(description: str, *headers: str) -> dict[str, Any]:
 
 
 def _json(*shapes: Any, example: Any = None) -> dict[str, Any]:
-    """JSON of one of these shapes; any object, if there are none."""
+    """JSON of one of these shapes; without shapes, any object."""
     any_of = [*map(schema, shapes)] or [{"type": "object", "additionalProperties": True}]
     content = {"schema": any_of[0] if len(any_of) == 1 else {"anyOf": any_of}}
     return {"application/json": content if example is None else {**content, "example": example}}
