@@ -271,9 +271,9 @@ async def test_workers_of_a_forked_service_are_as_started_ones(serve, shared_dsn
     for pid in found:
         assert (b"fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()) is not full
         assert os.getpgid(pid) == process.pid
-        assert sockets(pid) & sockets(process.pid) == {
-            os.readlink(f"/proc/{pid}/fd/{number}") for number in (LIFELINE, SOCKET)
-        }
+        shared = {os.readlink(f"/proc/{pid}/fd/{number}") for number in (LIFELINE, SOCKET)}
+        # a pipe of the start of the other worker may be open for a moment
+        await deferToThread(wait_for, lambda: sockets(pid) & sockets(process.pid) == shared)  # noqa: B023
     process.stop(signal.SIGKILL)
     await deferToThread(wait_for, lambda: not any(map(alive, found)))
 

@@ -131,7 +131,8 @@ class Streams:
             self._end(stream, stream.ended)
 
     def lost(self, stream: Stream, *, unread: bool) -> None:
-        """The connection of the stream is lost, cut perhaps, for what was `unread`."""
+        """The connection of the stream is lost, cut perhaps, for what was `unread`, or before the stream was open."""
+        self.forget(stream)
         self._close(stream, "unread" if unread else "left")
 
     def hear(self, notice: Notice) -> None:

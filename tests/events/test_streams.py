@@ -12,6 +12,7 @@ from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
 from solisync.events.stream import EncodedEvent
 from solisync.rules.events import BoardEvent
 from solisync.storage import streams as stored_streams
+from solisync.storage.streams import StreamStart
 from tests.harness.concurrency import until
 from tests.harness.event_streams import won
 from tests.harness.http_requests import new_address
@@ -143,6 +144,15 @@ async def test_a_stream_too_many_asks_the_database_nothing(server, monkeypatch):
     monkeypatch.setattr(stored_streams, "start", lambda *arguments: asked.append(arguments))
     answer = await server.ask("GET", "/api/events", bearer=ann.tokens.access_token)
     assert (answer.status, asked) == (503, [])
+
+
+async def test_a_stream_whose_client_leaves_while_it_opens_keeps_no_place(server):
+    """The next stream of the address opens immediately."""
+    opening = streams(server)
+    address = new_address()
+    for _ in range(opening.most):
+        stream = opening.reserve(player="ann", expiry=1, address=address, boards=())
+        opening.admit(stream, StreamStart(str(uuid4()), None)).lost(unread=False)
 
 
 async def test_streams_can_be_switched_off(service):

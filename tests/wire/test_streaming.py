@@ -3,7 +3,9 @@
 import pytest
 from twisted.internet.task import Clock
 
+from solisync.web.wire.reply import Reply
 from solisync.web.wire.turns import SLICE_SECONDS, Slices
+from tests.wire.bench import Streamed
 from tests.wire.sockets import turn
 
 ASK = b"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -117,6 +119,15 @@ def test_the_body_hears_of_the_end_of_the_connection(bench, stream):
     unread.outlet.write(b"x")
     bench.disconnect(other)
     assert unread.end == "unread"
+
+
+def test_a_stream_ends_when_its_client_has_gone_before_the_answer(bench):
+    """The body hears that the client has left, so it keeps no place."""
+    channel, _ = bench.connect(ASK.replace(b"/stream", b"/later"))
+    bench.disconnect(channel)
+    body = Streamed()
+    bench.pages.waiting[-1].answer(Reply(stream=body, content_type="text/event-stream"))
+    assert body.end == "left"
 
 
 def test_a_stream_leaves_nothing_in_the_reactor(bench, stream):

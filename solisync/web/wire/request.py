@@ -219,6 +219,8 @@ class Request(LeanRequest):
         """Send the reply and end the request, unless the client has gone."""
         self.send(reply)
         if self._disconnected:
+            if reply.stream is not None:
+                reply.stream.lost(unread=False)
             return
         if reply.stream is not None and self.method != b"HEAD":
             self.channel.streaming = ConnectionOutlet(self, reply.stream)
