@@ -35,7 +35,9 @@ KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve(asked.result.close());
   };
 })"""
-KEPT = "JSON.parse(localStorage['solisync.game'])"
+# Where the browser keeps the game of the player who is signed in, or of nobody in particular.
+KEY = "['solisync.game', localStorage.solisync].filter(Boolean).join('.')"
+KEPT = f"JSON.parse(localStorage[{KEY}])"
 # A game that is stuck: no card fits anywhere any more.
 STUCK = (
     {"seed": 3186, "draw_mode": "DrawThree"},
@@ -204,4 +206,4 @@ def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
         "undos": list(undos),
         "ms": ms,
     }
-    page.evaluate("game => localStorage.setItem('solisync.game', JSON.stringify(game))", game)
+    page.evaluate(f"game => localStorage.setItem({KEY}, JSON.stringify(game))", game)

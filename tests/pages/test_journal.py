@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.harness.constants import PASSWORD, PATIENCE
-from tests.pages.player import JOURNALS, KEEP_JOURNALS, Hand, journals, keep, opened, until_journals, won_game
+from tests.pages.player import JOURNALS, KEEP_JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
 from tests.pages.visitor import Game, until
 
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -173,7 +173,7 @@ def test_what_is_not_mine_goes(visit, site):
 
 
 def test_games_of_one_player_are_never_anothers(visit, site):
-    """Signing in as somebody else while a push waits: it stays with its player."""
+    """Signing out asks while a push waits; when another player signs in here, the push stays with its player."""
     Game(site, "bob")
     ann = visit()
     ann.register()
@@ -182,9 +182,16 @@ def test_games_of_one_player_are_never_anothers(visit, site):
     ann.context.route("**/api/sync/push", lambda route: route.fulfill(status=503, headers={"Retry-After": "600"}))
     page.evaluate(ENTER, [100, True])
     until_journals(page, f"{JOURNALS}.of.ann.sent")
-    page.goto("/account")
+    ann.open("/account")
     page.click("#sign-out")
+    assert page.text_content("#unsent-heading") == "1 game could not be sent yet"
+    page.click("#unsent button.main")
+    page.wait_for_selector("#unsent", state="detached")
+    assert page.evaluate("localStorage.solisync") == "ann"
+    page.click("#sign-out")
+    page.click("#unsent button[value=leave]")
     page.wait_for_selector("#out:not([hidden])")
+    until_journals(page, f"{JOURNALS}.of.ann.base === null")
     ann.context.unroute("**/api/sync/push")
     ann.sign_in("bob")
     opened(ann)
@@ -234,6 +241,34 @@ def test_a_refusal_is_said_and_loses_nothing(visit, site, status):
         page.click("#outbox button")
     until(page, SETTLED)
     assert counted(site) == (1, 1)
+
+
+def test_signing_out_sends_first_and_leaves_nothing_to_see(visit, site):
+    """The next person at this browser gets another deal; the game in play is there when its player comes back."""
+    ann = visit()
+    ann.register()
+    page = opened(ann, "/play?deal=42&draw=one")
+    Hand(page).stock()
+    ann.settle()
+    ann.context.set_offline(True)
+    page.evaluate(ENTER, [100, True])
+    until_journals(page, f"{JOURNALS}.of.ann?.games.length === 1")
+    ann.context.set_offline(False)
+    playing, ann.page = page, ann.context.new_page()
+    ann.open("/account")
+    ann.page.click("#sign-out")
+    ann.page.wait_for_selector("#out:not([hidden])")
+    until_journals(ann.page, f"!{JOURNALS}.of.ann")
+    assert counted(site) == (1, 1)
+    playing.wait_for_url(lambda url: "deal=" in url and "deal=42" not in url)
+    until(playing, "document.getElementById('moves').textContent === '0 moves'")
+    assert kept(playing)["moves"] == ""
+    ann.sign_in()
+    ann.page.close()
+    ann.page = playing
+    opened(ann)
+    assert playing.inner_text("#moves") == "1 move"
+    assert kept(playing)["deal"] == "42"
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor"])

@@ -29,7 +29,7 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         ("/account", 34, 8),
         ("/daily", 30, 6),
         ("ID", 60, 10),
-        ("/play", 102, 16),
+        ("/play", 104, 16),
     ],
 )
 def test_a_page_is_light(visitor, site, figure, path, kib, requests):

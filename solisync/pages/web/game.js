@@ -1,7 +1,7 @@
 // @ts-check
 /** A game in play: its position, score and time, what can be undone, its record; and what this browser keeps of it. */
 
-import { local } from "./http.js";
+import { gameKey, local, username } from "./http.js";
 import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klondike.js";
 
 /**
@@ -58,6 +58,7 @@ export class Game {
     this.draw = draw;
     this.day = day;
     this.id = id;
+    this.player = ""; // who plays it: nobody in particular, if that is signed out
     this.position = deal(BigInt(seed));
     this.score = 0;
     this.moves = 0;
@@ -162,7 +163,6 @@ function isDay(day) {
 
 // What this browser keeps
 
-const GAME = "solisync.game";
 const SETTINGS = "solisync.play";
 const COLOURS = "solisync.colours"; // which replays share
 
@@ -190,11 +190,24 @@ function store(key, value) {
   }
 }
 
-/** The game that was played last, as far as it can be played again. */
-export const keptGame = () => restored(stored(GAME));
+/** The game that the player has played last, or somebody signed out, as far as it can be played again. */
+export function keptGame() {
+  const player = username() ?? "";
+  const own = player && restored(stored(gameKey(player)));
+  if (!own) return restored(stored(gameKey("")));
+  own.player = player;
+  return own;
+}
 
 /** @param {Game} game */
-export const keepGame = (game) => store(GAME, game.kept());
+export const keepGame = (game) => store(gameKey(game.player), game.kept());
+
+/** Make a game that was begun signed out that of the player, if there is one now. @param {Game} game */
+export function claim(game) {
+  if (game.player) return;
+  game.player = username() ?? "";
+  if (game.player && stored(gameKey(""))?.id === game.id) local?.removeItem(gameKey(""));
+}
 
 /** @returns {Settings} */
 export function settings() {

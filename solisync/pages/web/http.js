@@ -41,6 +41,9 @@ export const unkept = { username: null };
 /** The name of the player who is signed in, as far as this browser knows. */
 export const username = () => (local ? local.getItem(KEY) : unkept.username);
 
+/** Where the game of a player is stored; of nobody in particular, if it is played signed out. @param {string} player "" then */
+export const gameKey = (player) => `${KEY}.game${player && `.${player}`}`;
+
 addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // another tab
 
 /** One request; throws a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */

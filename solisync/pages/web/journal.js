@@ -132,21 +132,34 @@ export async function change(alter) {
   return result;
 }
 
-/** Take an answer, unless the push that it answers is not the open one any more, or another answer has come since. @param {string} name @param {any} merged @param {Journal} asked the journal as it was then */
+/** Take an answer, unless the push that it answers is not the open one any more, or another answer has come since; signed out, without the progress in it. @param {string} name @param {any} merged @param {Journal} asked the journal as it was then */
 export const take = (name, merged, asked) =>
   change((all) => {
     const journal = journalOf(all, name);
     if (journal.sent?.body !== asked.sent?.body || journal.answers !== asked.answers) return;
     if (journal.sent) journal.games.splice(0, journal.sent.games);
-    Object.assign(journal, { sent: null, base: merged, answers: journal.answers + 1 });
+    Object.assign(journal, { sent: null, base: name === username() ? merged : null, answers: journal.answers + 1 });
   });
 
-/** Enter a finished game once, with its upload if it was won. @param {Finished} game @param {string | null} body */
-export const enter = (game, body) =>
+/** How many finished games of a player are not sent yet. @param {string} name */
+export async function unsent(name) {
+  const { games, wins } = journalOf(await journals(), name);
+  return Math.max(games.length, wins.length);
+}
+
+/** Forget what a player has reached; what is not sent yet waits. @param {string} name */
+export const forget = (name) =>
+  change((all) => {
+    const journal = journalOf(all, name);
+    Object.assign(journal, { base: null, answers: journal.answers + 1 });
+  });
+
+/** Enter a finished game once, with its upload if it was won. @param {Finished} game @param {string | null} body @param {string} [player] who has played it, if not who is signed in */
+export const enter = (game, body, player) =>
   change((all) => {
     if (all.known.includes(game.id)) return;
     all.known.push(game.id);
-    const name = username() ?? GUEST;
+    const name = player || (username() ?? GUEST);
     const journal = journalOf(all, name);
     journal.games.push(game);
     if (body) journal.wins.push({ id: game.id, body, day: game.day?.date ?? null });

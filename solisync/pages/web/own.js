@@ -3,16 +3,16 @@
 
 import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
-import { Refusal, username } from "./http.js";
+import { gameKey, local, Refusal, username } from "./http.js";
 import { showName } from "./display_name.js";
+import { change } from "./journal.js";
 import { follow, replace } from "./live.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
 import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
 import { ago, byId, fill, h, table, tell } from "./page.js";
+import { signOut } from "./sign_out.js";
 import { knows, standing } from "./standing.js";
-
-const signOut = () => exchange("DELETE", "/api/session");
 
 /** A device in a few words. @param {string | null} agent its User-Agent */
 function device(agent) {
@@ -96,6 +96,8 @@ function bindForms() {
     await exchange("POST", "/api/session", { username: name, password: word });
     await ask("DELETE", "/api/account");
     await exchange("DELETE", "/api/session").catch(() => {}); // there is nothing left to end but the cookie
+    await change((all) => void delete all.of[name]);
+    local?.removeItem(gameKey(name));
     location.assign("/");
   }, WRONG_PASSWORD);
 }

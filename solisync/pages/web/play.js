@@ -2,8 +2,8 @@
 /** /play: one game after the other, with its clock, its settings, and what this browser keeps of it. */
 
 import { inWords, named, place } from "./board.js";
-import { Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
-import { local, send } from "./http.js";
+import { claim, Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
+import { local, send, username } from "./http.js";
 import { finish, STOCK } from "./klondike.js";
 import { byId, clock, counted, h, refuse, say, score, tell } from "./page.js";
 import { Table } from "./table.js";
@@ -135,6 +135,7 @@ function describe() {
 /** Begin or take up a game. @param {Game} next */
 function begin(next) {
   game = next;
+  claim(game);
   byId("won").hidden = true;
   byId("board").inert = !seat?.taken;
   keepGame(game);
@@ -220,6 +221,15 @@ function setAside() {
   byId("undo").disabled = byId("hint").disabled = true;
   notice("This game is open in another tab.", { "Play here": async () => (await seat?.take(true), notice(""), open()) });
 }
+
+/** A game stays with its player, unless the session has ended by itself: then the player is still here. */
+addEventListener("session", (event) => {
+  const ended = /** @type {CustomEvent} */ (event).detail && !username();
+  if (!game?.player || game.player === username() || ended) return;
+  byId("leave").close();
+  if (seat?.taken) open(new URLSearchParams());
+  else location.replace("/play");
+});
 
 // Settings, buttons, keys
 

@@ -29,7 +29,7 @@ export async function entered(game, won) {
   const { id, score, seconds, draw, day, undoPlaces } = game;
   const now = new Date();
   const body = won ? game.upload(now.toISOString().slice(0, 10)) : null;
-  await enter({ id, at: localTime(now), won, score: won ? score : 0, seconds, draw, undone: undoPlaces.length > 0, day }, body);
+  await enter({ id, at: localTime(now), won, score: won ? score : 0, seconds, draw, undone: undoPlaces.length > 0, day }, body, game.player);
   await sent();
 }
 

@@ -1,0 +1,36 @@
+// @ts-check
+/** Signing out on /account: sends what waits here first, and asks before finished games are left behind. */
+
+import { exchange } from "./api.js";
+import { username } from "./http.js";
+import { forget, unsent } from "./journal.js";
+import { sleep } from "./locks.js";
+import { settle } from "./outbox.js";
+import { counted, h } from "./page.js";
+
+const SETTLE_MS = 5_000;
+
+/** Ask whether to sign out though games wait here. @param {string} name @param {number} games @returns {Promise<boolean>} */
+const leaves = (name, games) => new Promise((resolve) => {
+  const closed = () => {
+    resolve(dialog.returnValue === "leave");
+    dialog.remove();
+  };
+  const dialog = h("dialog", { id: "unsent", "aria-labelledby": "unsent-heading", close: closed },
+    h("h2", { id: "unsent-heading" }, `${counted(games, "game")} could not be sent yet`),
+    h("p", {}, `What waits in this browser is sent when ${name} signs in here again. Other players don’t see it.`),
+    h("form", { method: "dialog", class: "row" },
+      h("button", { class: "main" }, "Stay signed in"), h("button", { value: "leave" }, "Sign out")));
+  document.body.append(dialog);
+  dialog.showModal();
+});
+
+/** Sign out, and leave nothing of the player's progress here. */
+export async function signOut() {
+  const name = username() ?? "";
+  if (await unsent(name)) await Promise.race([settle(true).catch(() => {}), sleep(SETTLE_MS)]);
+  const games = await unsent(name);
+  if (games && !(await leaves(name, games))) return;
+  await exchange("DELETE", "/api/session");
+  await forget(name);
+}
