@@ -109,7 +109,7 @@ class Supervisor(Daemon):
         if self._settings.metrics_listen is not None:
             self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
         self._on_hangup(self.replace_all)
-        self._fill()
+        self._reactor.callWhenRunning(self._fill)  # a worker may be ready before this process handles signals
         if self._embedded is not None:
             Deferred.fromCoroutine(self._embedded.start()).addErrback(self._give_up)
 

@@ -224,3 +224,20 @@ def test_workers_need_the_foreground(place, words):
     assert done.status == 1
     assert [line for line in done.out + done.err if "several workers need the foreground" in line]
     assert "Traceback" not in "\n".join(done.out + done.err)
+
+
+def test_workers_start_when_the_parent_handles_signals():
+    """A parent whose reactor does not run yet starts no worker, because it handles no SIGTERM yet."""
+    reactor = Mock()
+    supervisor = Supervisor(
+        settings=Mock(workers=2, metrics_listen=None, data_dir=None),
+        reactor=reactor,
+        environ={},
+        embedded=None,
+        metrics=Mock(),
+        command=["false"],
+    )
+    supervisor._log_start = supervisor._on_hangup = Mock()
+    supervisor.startService()
+    assert supervisor._workers == []
+    reactor.callWhenRunning.assert_called_once_with(supervisor._fill)
