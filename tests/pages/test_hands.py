@@ -94,7 +94,7 @@ def test_one_click_moves(visitor):
 
 
 def test_a_double_click_sends_home_where_a_click_selects(visitor):
-    """It is one move; clicks on the stock and on the place of a selected card are moves of their own."""
+    """A double click is one move; on the stock, or on the target of a selected card, it is two clicks."""
     page = opened(visitor, "/play?deal=42&draw=one")
     page.uncheck("[name=tap]")
     hand = Hand(page)

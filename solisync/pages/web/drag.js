@@ -42,7 +42,7 @@ export class Drag {
     element.addEventListener("pointermove", (event) => this.#move(event));
     element.addEventListener("pointerup", (event) => this.#up(event));
     element.addEventListener("pointercancel", (event) => this.#lost(event));
-    // A finger begins with the capture of the card, which that of the board ends.
+    // A card captures the finger that touches it, and loses that capture to the board when a drag begins.
     element.addEventListener("lostpointercapture", (event) => event.target === element && this.#lost(event));
     // Else browsers take a drag for the flick of a page, and swallow the next tap.
     const keep = (/** @type {TouchEvent} */ event) => this.held?.items && event.cancelable && event.preventDefault();

@@ -13,7 +13,7 @@ import { COLUMNS, FOUNDATIONS, goodTargets, moves, play, STOCK, targets, text } 
  * @typedef {import("./klondike.js").Move} Move
  */
 
-const POSITIONS = 500; // of a search; of games that go on behind it, next to none is won
+const POSITIONS = 500; // of a search; longer ones won 1 more of 600 simulated games
 const TWICE = 2; // a position that was seen so often is not worth another visit
 
 /** How good a position is. @param {Position} position */
@@ -80,7 +80,7 @@ const helping = (position, best) =>
   moves(position).filter((move) => value(/** @type {Position} */ (play(position, move, 1)?.position)) > best)
     .sort((one, other) => worth(position, other) - worth(position, one));
 
-/** Whether no moves are found that lead to a better position. @param {Position} position @param {number} draw @param {Position[]} before those of the game, in order */
+/** Whether no moves are found that lead to a better position. @param {Position} position @param {number} draw @param {Position[]} before the earlier positions of the game, in order */
 export function isStuck(position, draw, before) {
   const best = bestOf(position, before);
   const cards = broughtUp(position, draw);
@@ -90,7 +90,7 @@ export function isStuck(position, draw, before) {
 /**
  * The moves worth a hint, best first. None of them takes the last one back, or moves cards so that a position is there
  * for the third time.
- * @param {Position} position @param {number} draw @param {Position[]} before those of the game, in order
+ * @param {Position} position @param {number} draw @param {Position[]} before the earlier positions of the game, in order
  * @returns {Move[]}
  */
 export function hints(position, draw, before) {

@@ -147,7 +147,7 @@ export async function unsent(name) {
   return Math.max(games.length, wins.length);
 }
 
-/** Forget what a player has reached; what is not sent yet waits. @param {string} name */
+/** Remove a player's progress from this browser; unsent games stay. @param {string} name */
 export const forget = (name) =>
   change((all) => {
     const journal = journalOf(all, name);

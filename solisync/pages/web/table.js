@@ -221,7 +221,7 @@ export class Table {
     const spot = this.spotOf(event.target);
     if (!spot || this.drag?.swallows(event)) return;
     const { position } = this;
-    // After a click that moved cards, the next one at that place is a click of its own.
+    // After a click that moved cards, the next click at that place is a separate one.
     if (event.detail > 1 && this.idle && !this.taps && spot.pile !== "s") this.home(spot);
     else this.choose(spot);
     this.idle = this.position === position;
