@@ -52,7 +52,10 @@ from tests.harness.curl_examples import curl_examples, follow
 from tests.harness.error_codes import table as players_table
 from tests.harness.processes import run
 
-DOCS = {path.name: path.read_text("utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+DOCS = {
+    path.name if path.name != "README.md" else str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+}
 MIB = 2**20
 COMMAND_LINE = re.compile(r"(?:(?<=`)|^ {4}(?:\$ )?)(?:[\w./]*/)?(solisync [^`\n]+)", re.M)
 ALONE = {"--migrate", "--version", "--help", "--yes", "--json"}  # options of solisync without a value
