@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-console bench-instructions release-check release-dump lint format smoke clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-console bench-instructions release-check release-dump lint format smoke docs clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -104,6 +104,9 @@ format: venv  ## format the code with ruff
 smoke: runnable  ## play one whole session against the service that was last started by make run (PORT=… for another)
 	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \
 		{ echo "That was port $$port: does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
+
+docs: venv  ## write docs/reference.md from the OpenAPI documents
+	@$(BIN)/python -m tests.reference
 
 clean:  ## remove all files that these targets have made, except the database
 	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
