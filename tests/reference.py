@@ -30,7 +30,7 @@ NO_CODES = {"schema": {"enum": []}}
 FORMATS = {"uuid": "UUID", "date": "date", "date-time": "time", "binary": "bytes"}
 
 
-def reference():
+def page():
     """Return the text of the page."""
     listeners = {"Routes of players": openapi(), "Routes of the console": document(console.table(), INTERFACE)}
     shapes = {name: shape for each in listeners.values() for name, shape in each["components"]["schemas"].items()}
@@ -174,5 +174,5 @@ def _table(titles, rows):
 
 
 if __name__ == "__main__":
-    FILE.write_text(reference(), "utf-8")
+    FILE.write_text(page(), "utf-8")
     print(f"wrote {FILE.relative_to(ROOT)}", file=sys.stderr)

@@ -14,7 +14,7 @@ from tests.harness.console import table
 from tests.harness.constants import ROOT
 from tests.harness.error_codes import openapi
 from tests.harness.event_streams import won
-from tests.reference import FILE, reference
+from tests.reference import FILE, page
 
 OF_ANY_ROUTE = {"400", "408", "431", "500", "503"}
 
@@ -202,4 +202,4 @@ async def test_the_protocol_page_documents_exactly_the_routes_there_are(server):
 
 def test_reference_page_is_up_to_date():
     """docs/reference.md is what `make docs` writes."""
-    assert FILE.read_text("utf-8") == reference(), "the routes or their objects have changed: run `make docs`"
+    assert FILE.read_text("utf-8") == page(), "the routes or their objects have changed: run `make docs`"
