@@ -1,6 +1,6 @@
 """Deleting an account leaves nothing of the player in any table, whichever tables there are.
 
-Source: docs/protocol.md "Goodbye".
+Source: docs/protocol.md "Deleting an account".
 """
 
 from uuid import UUID

@@ -30,7 +30,7 @@ _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
 
 
 class AnalyticsEvent(Checked, frozen=True, kw_only=True):
-    """Something that happened in a game; its id makes it count once, however often it is sent."""
+    """An event of a game; the client makes the id, and the server stores each id once."""
 
     id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
     # "$" alone would accept a line end after the name
@@ -52,7 +52,7 @@ class AnalyticsEvent(Checked, frozen=True, kw_only=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What a game reports at once; `user_id` is the player's id or username, or null for nobody's."""
+    """Events of one visit; `user_id` is the player's id or username, or null for anonymous events."""
 
     session_id: Name
     user_id: Name | None = None
@@ -68,14 +68,14 @@ class UndecodedBatch(Struct, frozen=True, kw_only=True):
 
 
 class Rejected(Struct, frozen=True):
-    """Which event of the batch was skipped, counted from 0, and why."""
+    """An event that was not stored: its index in the batch, counted from 0, and the reason."""
 
     index: int
     error: str
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What became of a batch: `duplicates` of the accepted events had been accepted before."""
+    """The result of a batch: `duplicates` of the accepted events were already stored."""
 
     ok: bool = True
     accepted: int

@@ -31,16 +31,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ExportedAccount(Struct, frozen=True, kw_only=True):
-    """The player's own row, but for the hash of the password."""
+    """The player's account, without the hash of the password."""
 
     id: Id
     username: str
     created_at: datetime
     avatar_url: str | None
     access_expiries: Annotated[list[int] | None, Meta(description="`exp` of the latest access tokens")]
-    replay_bytes: Annotated[int | None, Meta(description="what the replays are charged; null until it was counted")]
-    progress_revision: Annotated[int | None, Meta(description="how often progress was stored")]
-    progress_counted: Annotated[RawCounts | None, Meta(description="what of the progress is counted, and not compared")]
+    replay_bytes: Annotated[int | None, Meta(description="storage that the replays use; null before the first upload")]
+    progress_revision: Annotated[int | None, Meta(description="the number of times that progress was stored")]
+    progress_counted: Annotated[RawCounts | None, Meta(description="totals that are counted, not compared")]
 
 
 class ExportedAvatar(Struct, frozen=True):
@@ -61,7 +61,7 @@ class ExportedEntry(Struct, frozen=True):
 
 
 class ExportedSession(Struct, frozen=True):
-    """A session; `access_expiry` is `exp` of its latest access token, where that is known."""
+    """A session; `access_expiry` is `exp` of its latest access token, or null if unknown."""
 
     id: Id
     begun_at: datetime
@@ -72,7 +72,7 @@ class ExportedSession(Struct, frozen=True):
 
 
 class ExportedSuspension(Struct, frozen=True):
-    """Since when, until when and with which message the player is suspended."""
+    """The suspension of the player: its beginning, its end, and the operator's message."""
 
     since: datetime
     until: datetime | None
@@ -81,7 +81,7 @@ class ExportedSuspension(Struct, frozen=True):
 
 
 class ExportedAct(Struct, frozen=True):
-    """What an operator has done to the player, or to a replay of theirs."""
+    """An act of an operator on the player, or on one of the player's replays."""
 
     at: datetime
     act: str
@@ -93,7 +93,7 @@ class ExportedAct(Struct, frozen=True):
 
 
 class ExportedModeration(Struct, frozen=True):
-    """What operators have done: `access_cutoff` is the `exp` up to which access tokens are refused."""
+    """Measures of operators; access tokens with an `exp` up to `access_cutoff` are refused."""
 
     suspension: ExportedSuspension | None
     locked_since: datetime | None
@@ -111,13 +111,13 @@ class ReplayHead(Struct, frozen=True):
 
 
 class ExportedReplay(ReplayHead, frozen=True):
-    """A replay, with the body to the byte as it was uploaded."""
+    """A replay, with the body byte for byte as uploaded."""
 
     body: RawObject
 
 
 class ExportedEvent(Struct, frozen=True):
-    """An analytics event that names the player, with the payload to the byte as it was sent."""
+    """An analytics event that names the player, with the payload byte for byte as sent."""
 
     id: Id
     received_at: datetime
@@ -138,8 +138,8 @@ class ExportedHappening(Struct, frozen=True):
     at: datetime
     event: str
     reason: str | None
-    client: Annotated[str | None, Meta(description="the address that it came from; null for a command")]
-    times: Annotated[int, Meta(description="how often, within a moment")]
+    client: Annotated[str | None, Meta(description="address of the client (of IPv6 the /64); null for a command")]
+    times: Annotated[int, Meta(description="number of such events within a moment")]
 
     def parts(self) -> tuple[bytes, ...]:
         """The event as JSON, in one part."""
@@ -147,7 +147,7 @@ class ExportedHappening(Struct, frozen=True):
 
 
 class Exported(Struct, frozen=True, kw_only=True):
-    """The whole document, which is never in memory as a whole; `progress` is JSON as it is stored."""
+    """Everything that is stored about a player; `progress` is JSON as it is stored."""
 
     exported_at: datetime
     account: ExportedAccount

@@ -1,4 +1,4 @@
-"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Goodbye")."""
+"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Deleting an account")."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
