@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 import psycopg2
 
-from solisync.rules.codes import digest
+from solisync.rules.recovery import digest
 
 from .cells import Cell, Figures, Turn, load_cell
 from .generator import connect

@@ -29,15 +29,13 @@ from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.postgres.statement import Call
 from solisync.rules.accounts import RefreshRequest, me
 from solisync.rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
-from solisync.rules.ids import canonical_uuid
+from solisync.rules.documents import default_document, read_pushed, read_stored
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
-from solisync.rules.pushed import read_pushed
 from solisync.rules.replay_lists import Recent, recent_count
-from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sessions import user_agent
-from solisync.rules.shapes import ErrorBody
+from solisync.rules.shapes import ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
@@ -158,7 +156,7 @@ async def pull(request: Request) -> Response:
     now = datetime.now(UTC)
     payload = default_document(player, now).encode() if row[0] is None else row[0].encode()
     if row[1]:
-        foreign = counts_of(read_saved(payload).payload).encode(), sha256(payload).hexdigest()
+        foreign = counts_of(read_stored(payload).payload).encode(), sha256(payload).hexdigest()
         await pool.execute(sync.PULL_FOREIGN.sql, player, access_expiry, *foreign)
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
 
@@ -192,7 +190,7 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     now = datetime.now(UTC)
     text, counted, session, *told = row
     saved = sync.saved_from(text, counted, session and str(session), *told)
-    stored = None if text is None else read_saved(text.encode())
+    stored = None if text is None else read_stored(text.encode())
     check_bounds(pushed, stored)
     merged, conflicts = merge(pushed, stored, now)
     mine, before = counts_of(pushed.payload), NO_GAMES if stored is None else counts_of(stored.payload)

@@ -19,7 +19,7 @@ import psycopg2
 from solisync.access.tokens import Tokens, access_expiry, refresh_expiry
 from solisync.rules.boards import boards_of
 from solisync.rules.counting import counts_of
-from solisync.rules.saved import read_saved
+from solisync.rules.documents import read_stored
 from solisync.rules.sessions import RefreshRecord
 
 SECRET = "a secret for benchmarks, known to everybody"
@@ -139,7 +139,7 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
     users = [identity("user", number) for number in range(world.players)]
     password_hash = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12)).decode()
     document = _compact(payload(world.document_bytes))
-    counts = counts_of(read_saved(document.encode()).payload).encode()
+    counts = counts_of(read_stored(document.encode()).payload).encode()
     body = replay(world.replay_bytes)
     boards = ",".join(boards_of(mode="Classic", draw_mode="DrawOne", seed=None, received_at=now))
     expiry, ends = access_expiry(issued_at()), refresh_expiry(issued_at())

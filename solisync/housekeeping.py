@@ -16,17 +16,7 @@ from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
 from .postgres.database import Database
 from .postgres.transaction import Statements
-from .storage import (
-    admins,
-    analytics,
-    history,
-    rate_limits,
-    recent_searches,
-    recovery,
-    restricting,
-    sessions,
-    sync,
-)
+from .storage import admins, analytics, checks, history, rate_limits, recovery, restrictions, sessions, sync
 from .storage.acts import Actor
 
 EVERY_SECONDS = 60.0
@@ -104,8 +94,8 @@ class Housekeeping:
             "ending suspensions": self._lift_suspensions,
             "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),
             "rate limits": self._all(lambda run: rate_limits.prune(run, windows=windows, most=most)),
-            "searches": self._all(lambda run: recent_searches.prune(run, most=most)),
-            "cutoffs": self._all(lambda run: restricting.prune(run, most=most)),
+            "searches": self._all(lambda run: checks.prune_searches(run, most=most)),
+            "cutoffs": self._all(lambda run: restrictions.prune(run, most=most)),
             "reset links": self._prune_links,
             "admins": self._prune_admins,
             "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
@@ -128,7 +118,7 @@ class Housekeeping:
 
     async def _lift_suspensions(self) -> None:
         """End those that are over; one that can't be ended keeps no other from it."""
-        for player in await self._database.autocommit(restricting.expired, most=self._batch):
+        for player in await self._database.autocommit(restrictions.expired, most=self._batch):
             try:
                 await self._acting.perform(UNSUSPEND, player, only_ended=True)
             except NotFound:

@@ -38,8 +38,8 @@ from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
 from .events.live import Live
 from .events.openings import Openings
-from .history import History
 from .housekeeping import Housekeeping
+from .players.history import History
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import load_migrations

@@ -14,8 +14,8 @@ from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
 from .errors import ConnectionFailed, Declined, TransactionAborted
 from .events.live import Live
-from .history import History
 from .housekeeping import Housekeeping
+from .players.history import History
 from .postgres.database import Database
 from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import Migration, migrate

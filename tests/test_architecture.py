@@ -29,7 +29,7 @@ FLOORS = (
     {"events"},
     {"access"},
     {"acts"},
-    {"settings", "housekeeping", "history", "export_document", "checking", "moving_in"},
+    {"settings", "housekeeping", "players", "checking", "moving_in"},
     {"diagnosis"},
     {"web.wire"},
     {"web"},
@@ -280,7 +280,7 @@ def test_architecture_page_names_each_package():
     modules = {path.stem for path in PACKAGE.glob("[a-z]*.py")}
     assert shown <= packages | modules
     assert packages - shown == {"commands/backup"}
-    assert modules - shown == {"errors", "history", "housekeeping", "export_document"}
+    assert modules - shown == {"errors", "housekeeping"}
 
 
 def test_header_fields_are_asked_for_in_lower_case():

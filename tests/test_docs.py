@@ -8,7 +8,7 @@ import pytest
 from msgspec import inspect, structs
 
 from bench import model
-from solisync import __version__, history
+from solisync import __version__
 from solisync.access import passwords
 from solisync.access.client_address import ADDRESS_MAX, HOPS_MAX
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
@@ -21,13 +21,13 @@ from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.events import openings
 from solisync.events.streams import PER_PLAYER
+from solisync.players import history
 from solisync.postgres import pool
 from solisync.postgres.times import TIMES
-from solisync.rules import codes
+from solisync.rules import recovery
 from solisync.rules.accounts import PASSWORD_MAX_BYTES, USERNAME_LENGTH
-from solisync.rules.administration import MESSAGE_MAX, NOTE_MAX
+from solisync.rules.administration import MANY, MESSAGE_MAX, NOTE_MAX
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
-from solisync.rules.console_acts import MANY
 from solisync.rules.events import BOARDS_MAX
 from solisync.rules.json_body import MAX_NESTING
 from solisync.rules.leaderboard import DISPLAY_NAME_MAX
@@ -202,7 +202,7 @@ def test_the_security_page_has_every_text_that_clients_send():
         "username": f"{USERNAME_LENGTH[0]}–{USERNAME_LENGTH[-1]} letters",
         "new_password": f"a new one: {PASSWORD_MAX_BYTES:,} bytes",
         "authorization": f"a token: {TOKEN_MAX:,} characters",
-        "code": f"a code: {codes._LONGEST} characters",
+        "code": f"a code: {recovery._LONGEST} characters",
         "display_name": f"{DISPLAY_NAME_MAX} code points",
         "recorded_at": f"{MOMENT_MAX} characters, 9 digits of a second",
         "final_score": f"an exponent from −{EXPONENT_MAX} to {EXPONENT_MAX}; {SPELLING_MAX} characters",

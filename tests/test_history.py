@@ -6,7 +6,7 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 
-from solisync.history import History
+from solisync.players.history import History
 from solisync.postgres.database import Database
 from solisync.postgres.times import TIMES
 from solisync.process.audit import Happened

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from datetime import timedelta
 
-from solisync.rules.codes import digest
+from solisync.rules.recovery import digest
 from tests.harness.concurrency import at_once
 from tests.harness.http_requests import ask
 from tests.harness.players import players

@@ -21,8 +21,8 @@ from jwt.algorithms import HMACAlgorithm
 
 from ..errors import Unauthorized
 from ..rules.accounts import TokenPair
-from ..rules.ids import is_id
 from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
+from ..rules.shapes import is_id
 
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
 TOKEN_MAX = 1_024  # characters; those of this service have some 250

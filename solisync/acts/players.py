@@ -8,10 +8,10 @@ from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
 from ..rules.analytics import name_of
-from ..rules.ids import canonical_uuid
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
-from ..storage import accounts, recovery, restricting, restrictions, sessions
+from ..rules.shapes import canonical_uuid
+from ..storage import accounts, recovery, restrictions, sessions
 from ..storage.accounts import Player
 from .act import NOTHING, Act, Acting, Done
 
@@ -24,12 +24,12 @@ async def suspend(
     """Keep a player out until then, or until somebody ends it; again: with another end and message."""
     former = await restrictions.suspension(transaction, player.id)
     if former is None:
-        steps = restricting.suspending(player.id, until=until, message=message)
-        steps += restricting.cutting_off(player.id, lifetime=LIFETIME)
+        steps = restrictions.suspending(player.id, until=until, message=message)
+        steps += restrictions.cutting_off(player.id, lifetime=LIFETIME)
         return Done(changed=True, after=_in_words(until, message), steps=steps, sessions_ended=True)
     if (former.until, former.message) == (until, message):
         return NOTHING
-    steps = restricting.changing(player.id, until=until, message=message)
+    steps = restrictions.changing(player.id, until=until, message=message)
     before, after = _in_words(former.until, former.message), _in_words(until, message)
     return Done(changed=True, before=before, after=after, steps=steps)
 
@@ -39,7 +39,7 @@ async def unsuspend(transaction: Transaction, player: Player, *, only_ended: boo
     former = await restrictions.suspension(transaction, player.id)
     if former is None or (only_ended and not former.ended):
         return NOTHING
-    steps = await restricting.lift(transaction, player.id)
+    steps = await restrictions.lift(transaction, player.id)
     return Done(changed=True, before=_in_words(former.until, former.message), steps=steps)
 
 
@@ -47,14 +47,14 @@ async def lock(transaction: Transaction, player: Player) -> Done:
     """Keep a player from changing what others see of them."""
     if await restrictions.is_locked(transaction, player.id):
         return NOTHING
-    return Done(changed=True, steps=restricting.locking(player.id))
+    return Done(changed=True, steps=restrictions.locking(player.id))
 
 
 async def unlock(transaction: Transaction, player: Player) -> Done:
     """Let a player change again what others see of them. What was held meanwhile stays so."""
     if not await restrictions.is_locked(transaction, player.id):
         return NOTHING
-    return Done(changed=True, steps=restricting.unlocking(player.id))
+    return Done(changed=True, steps=restrictions.unlocking(player.id))
 
 
 async def end_sessions(transaction: Transaction, player: Player, *, access: bool = False) -> Done:
@@ -63,8 +63,8 @@ async def end_sessions(transaction: Transaction, player: Player, *, access: bool
     The result is how many sessions have ended.
     """
     ended = await sessions.end_all(transaction, player.id) or 0
-    cut = access and await restricting.is_uncut(transaction, player.id)
-    steps = restricting.cutting_off(player.id, lifetime=LIFETIME) if cut else ()
+    cut = access and await restrictions.is_uncut(transaction, player.id)
+    steps = restrictions.cutting_off(player.id, lifetime=LIFETIME) if cut else ()
     after = "access tokens refused too" if access else None
     changed = bool(ended) or cut
     before = f"{ended} sessions"
@@ -104,7 +104,7 @@ async def link(
     steps: tuple[Call, ...] = ()
     if password_hash is not None:
         await accounts.reset_password(transaction, player.username, password_hash)
-        steps = restricting.cutting_off(player.id, lifetime=LIFETIME)
+        steps = restrictions.cutting_off(player.id, lifetime=LIFETIME)
     expires_at = await recovery.put_token(transaction, player.id, token_digest, RESET_LIFETIME)
     locked_out = password_hash is not None
     after = "locked out" if locked_out else None

@@ -3,7 +3,7 @@
 from ..errors import NotFound
 from ..postgres.transaction import Transaction
 from ..rules.leaderboard import OwnEntry, check_display_name
-from ..storage import avatars, leaderboard, restricting, restrictions
+from ..storage import avatars, leaderboard, restrictions
 from ..storage.accounts import Player
 from .act import NOTHING, Act, Done
 
@@ -16,7 +16,7 @@ async def hide(transaction: Transaction, player: Player, *, lock: bool = False) 
     entry = await _entry(transaction, player)
     locked = await restrictions.is_locked(transaction, player.id)
     locking = lock and not locked
-    lasting = restricting.locking(player.id) if locking else ()
+    lasting = restrictions.locking(player.id) if locking else ()
     done = await _set_visible(transaction, player, entry, False)
     result = entry.display_name, locked or locking
     if not done.changed and not locking:
@@ -65,7 +65,9 @@ async def _set_visible(transaction: Transaction, player: Player, entry: OwnEntry
     if former == visible:
         return Done(changed=False, result=entry.display_name)
     steps = (
-        leaderboard.showing(player.id, visible) if suspension is None else restricting.showing_later(player.id, visible)
+        leaderboard.showing(player.id, visible)
+        if suspension is None
+        else restrictions.showing_later(player.id, visible)
     )
     before, after = ("hidden", "visible") if visible else ("visible", "hidden")
     return Done(changed=True, before=before, after=after, steps=steps, result=entry.display_name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,15 +23,33 @@ from ..process.shielded import shielded
 from ..rules.boards import boards_of, days_of
 from ..storage import boards, checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
-from .checker_process import COMMAND, CheckerProcess
 from .messages import Answer
-from .times import TIMES, QueueTimes
+from .processes import CHECKER, CheckerProcess
 
 PAGE = 500
 
 T = TypeVar("T")
 
 CRASHED = Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueTimes:
+    """The times of the queues of checks, in seconds."""
+
+    claim: float = 30.0  # how long a claim holds that nobody renews
+    renew: float = 10.0  # how often a claim is renewed; a checker of the lowest priority takes its time
+    literal: float = 60.0  # how long a literal check may take before its checker is taken to hang, and is killed
+    search: float = 600.0  # the same for a search: 5 s of processor time at a hundredth of a busy core
+    poll: float = 2.0  # how often to look for work while there is none, and nobody says that there is
+    ready: float = 30.0  # how long a new process may take to begin
+    restart: float = 2.0  # the pause before another process takes the place of one that ended
+    retry: float = 1.0  # the pause after a failure of the database
+    look: float = 10.0  # how often to look at the length of the queues
+    look_soon: float = 1.0  # the same while old replays are checked
+
+
+TIMES = QueueTimes()
 
 
 class Checking:
@@ -52,7 +70,7 @@ class Checking:
         count: int,
         changed: Callable[[], None],
         bus: Bus,
-        command: tuple[str, ...] = COMMAND,
+        command: tuple[str, ...] = CHECKER,
         times: QueueTimes = TIMES,
     ) -> None:
         self._database = database

@@ -16,7 +16,7 @@ from ..process.shielded import detached, shielded
 from ..storage import verdicts
 from ..storage.verdicts import PlaybackSource
 from .messages import Playback
-from .timeline_process import COMMAND, TimelineProcess
+from .processes import TIMELINE_MAKER, TimelineProcess
 
 KEPT_BYTES = 4 * 2**20  # of compressed timelines, some two thousand
 WAITING = 50  # timelines that may wait to be made; one takes milliseconds
@@ -50,7 +50,7 @@ class Timelines:
         database: Database,
         reactor: ReactorBase,
         metrics: Metrics,
-        command: tuple[str, ...] = COMMAND,
+        command: tuple[str, ...] = TIMELINE_MAKER,
         kept_bytes: int = KEPT_BYTES,
         waiting: int = WAITING,
     ) -> None:

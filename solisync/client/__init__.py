@@ -22,15 +22,13 @@ from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
 from ..rules.challenge import DailyChallenge
 from ..rules.events import StreamEvent
-from ..rules.health import Alive, Ready
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
 from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
 from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
-from ..rules.replays import Uploaded
+from ..rules.replays import Uploaded, VerdictAnswer
 from ..rules.sessions import PasswordChange, Session
-from ..rules.shapes import Ok
+from ..rules.shapes import Alive, Ok, Ready
 from ..rules.sync import Payload, SyncAnswer
-from ..rules.verdicts import VerdictAnswer
 from .transport import ApiError, Transport
 
 __all__ = ["ApiError", "Client"]

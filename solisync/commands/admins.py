@@ -3,9 +3,9 @@
 from msgspec.structs import asdict
 
 from ..errors import FatalError, NotFound
-from ..rules.admins import CODE_DIGITS, check_admin_name
-from ..rules.codes import digest, new_code, read_code
-from ..rules.ids import canonical_uuid
+from ..rules.administration import CODE_DIGITS, check_admin_name
+from ..rules.recovery import digest, new_code, read_code
+from ..rules.shapes import canonical_uuid
 from ..storage import admins
 from .output import Column, shown
 from .task import Task

@@ -1,7 +1,7 @@
 """`solisync users export`: the document that players get from the service as well."""
 
 from ..acts.act import Why
-from ..export_document import export_document
+from ..players.export_document import export_document
 from ..process.audit import audit
 from ..storage.acts import record_export
 from ..storage.export import begin

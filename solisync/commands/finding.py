@@ -5,9 +5,9 @@ from dataclasses import asdict
 from ..access.client_address import bucket, parse_address
 from ..errors import FatalError
 from ..postgres.transaction import Statements
-from ..rules.ids import canonical_uuid
-from ..storage import finding, history
-from ..storage.finding import MOST, FoundPlayer
+from ..rules.shapes import canonical_uuid
+from ..storage import history, players
+from ..storage.players import MOST, FoundPlayer
 from .output import Column
 from .task import Task
 
@@ -62,13 +62,13 @@ async def _find(task: Task, statements: Statements, text: str) -> tuple[list[Fou
     if task.chosen.part or task.chosen.display_name:
         return await _find_part(task, statements, text)
     user_id = canonical_uuid(text)
-    found = await finding.by_ids(statements, [user_id]) if user_id else []
-    return found or await finding.by_beginning(statements, text, most=MOST + 1), None
+    found = await players.by_ids(statements, [user_id]) if user_id else []
+    return found or await players.by_beginning(statements, text, most=MOST + 1), None
 
 
 async def _find_part(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
     wanted = {"display_names": task.chosen.display_name, "most": MOST}
-    found, following = await finding.by_part(statements, task.reactor, text, seconds=PART_SECONDS, **wanted)
+    found, following = await players.by_part(statements, task.reactor, text, seconds=PART_SECONDS, **wanted)
     if following is None:
         return found, None
     return found, f"ended after {PART_SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)

@@ -2,8 +2,7 @@
 
 from ..access.passwords import Passwords
 from ..acts import players as acts
-from ..rules.codes import digest
-from ..rules.recovery import new_reset_token, reset_path
+from ..rules.recovery import digest, new_reset_token, reset_path
 from .output import shown
 from .task import Task, player
 

@@ -9,7 +9,7 @@ from ..acts import replays
 from ..acts.act import Act, Acting, Done
 from ..errors import NotFound
 from ..klondike import UnreadableError, draw_game, read_recording
-from ..rules.ids import canonical_uuid
+from ..rules.shapes import canonical_uuid
 from ..storage import listed_replays, rechecks, verdicts
 from ..storage.listed_replays import SameGame
 from ..storage.verdicts import CheckedReplay

@@ -6,7 +6,7 @@ from .. import __version__
 from ..postgres import introspection
 from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Statements
-from ..rules.units import bytes_shown
+from ..rules.texts import bytes_shown
 from ..storage import checks, counts, schema
 from . import running
 from .task import Task

@@ -15,7 +15,7 @@ from ..events.telling import telling
 from ..postgres.database import Database
 from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
-from ..rules.ids import canonical_uuid
+from ..rules.shapes import canonical_uuid
 from ..settings.settings import Settings
 from ..storage import accounts
 from ..storage.accounts import Player

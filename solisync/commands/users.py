@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from ..acts import players as acts
 from ..errors import FatalError
 from ..rules.accounts import check_username
-from ..rules.units import bytes_shown
+from ..rules.texts import bytes_shown
 from ..storage import players
 from ..storage.paging import FIRST_TIME
 from ..storage.players import ListedPlayer

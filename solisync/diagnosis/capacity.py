@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from ..postgres.introspection import Replication, ServerFacts, Sizes
-from ..rules.units import bytes_shown
+from ..rules.texts import bytes_shown
 from ..settings.settings import OTHER_CONNECTIONS, ServingSettings
 from .findings import Finding, fine, note, wrong
 

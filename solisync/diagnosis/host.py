@@ -9,7 +9,7 @@ from pathlib import Path
 from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, UNIXServerEndpoint, serverFromString
 
 from ..access.rate_limit import AUTH
-from ..rules.console import is_loopback
+from ..rules.browser_sessions import is_loopback
 from ..settings.misspelt import unknown_variables
 from ..settings.settings import ServingSettings
 from .findings import Finding, fine, note, wrong

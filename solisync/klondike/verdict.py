@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from .budget import STEPS, Budget, OutOfBudgetError
 from .deal import deal
 from .game import Game
 from .recording import Reason, Recording, UnreadableError, read_recording
 from .rules import Board, can_be_legal, needs_leniency
 from .scoring import OLDER, PREFERRED, RULESETS, STEP, Ruleset
-from .search import Search
+from .search import STEPS, Budget, OutOfBudgetError, Search
 
 ENGINE_VERSION = 2
 """Goes up with every change after which a replay may get another verdict."""

@@ -10,8 +10,7 @@ from twisted.internet.defer import Deferred
 from ..postgres.database import Database
 from ..postgres.transaction import Statements, Transaction
 from ..process.shielded import shielded
-from ..rules.ids import NIL
-from ..rules.shapes import MAX_BODY
+from ..rules.shapes import MAX_BODY, NIL
 from . import players, records
 from . import rows as rules
 from .owners import Owners

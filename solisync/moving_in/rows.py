@@ -18,14 +18,12 @@ from ..rules.accounts import check_username
 from ..rules.analytics import AnalyticsEvent, UndecodedBatch, splittable, validate
 from ..rules.avatars import FORMATS, check_avatar, media_type
 from ..rules.challenge import daily_challenge
-from ..rules.fields import EPOCH
+from ..rules.documents import read_pushed, read_stored
 from ..rules.json_body import read_json
 from ..rules.leaderboard import Bests
 from ..rules.merge import merge
-from ..rules.pushed import read_pushed
 from ..rules.replays import Fields, ReceivedReplay, decodable
-from ..rules.saved import read_saved
-from ..rules.shapes import MAX_BODY
+from ..rules.shapes import EPOCH, MAX_BODY
 from ..rules.sync import Document
 from . import sqlite_values as cells
 from .replacements import OddCells
@@ -149,7 +147,7 @@ def merged(stored: bytes | None, document: Document, now: datetime) -> bytes | N
     """
     if stored is None:
         return document.encode()
-    here = read_saved(stored)
+    here = read_stored(stored)
     if _undated(here) == _undated(document):
         return None
     both, _ = merge(here, document, now)

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from ..rules.fields import SpelledTime, Time
-from ..rules.ids import is_id
+from ..rules.shapes import SpelledTime, Time, is_id
 from ..rules.surrogates import without_surrogates
 
 Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it

@@ -1,15 +1,201 @@
-"""Acts of operators: reasons, notes and messages (docs/moderation.md)."""
+"""Admins, their codes and sessions; acts of operators, as the console takes and answers them.
 
-from datetime import UTC, datetime
-from typing import Literal, get_args
+See docs/administration.md "Admins", docs/console.md "Acts", docs/moderation.md.
+"""
+
+import re
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal, get_args
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..errors import BadRequest
+from .shapes import Checked, Time
 
 Reason = Literal["name", "avatar", "cheating", "spam", "takeover", "request", "legal", "other"]
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 NOTE_MAX = 500  # code points
 MESSAGE_MAX = 200
+MANY = 100  # players in one request
+
+CODE_DIGITS = 26  # 130 bits
+CODE_LIFETIME = timedelta(minutes=15)
+SESSION_LIFETIME = timedelta(hours=12)
+SESSION_IDLE = timedelta(hours=1)
+COOKIE = "solisync-admin"
+
+AdminName = Annotated[str, Meta(description="lower case letters, digits, `_.-`; at most 32", examples=["ann"])]
+Until = Annotated[Time, Meta(description="when it ends by itself; null: it lasts")]
+Message = Annotated[str, Meta(description=f"what the player is told, 1 to {MESSAGE_MAX} code points")]
+Note = Annotated[str, Meta(description=f"1 to {NOTE_MAX} code points; the player gets it with an export")]
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}", re.ASCII)
+
+
+class AdminSession(Struct, frozen=True, kw_only=True):
+    """A session of an admin, which ends at `expires_at`, or an hour after its last use.
+
+    `used_at` is at most a minute old.
+    """
+
+    id: str
+    admin: AdminName
+    begun_at: datetime
+    used_at: datetime
+    expires_at: datetime
+    client: Annotated[str, Meta(description="the address from which it was begun, or `unix`")]
+    user_agent: str | None
+
+
+class Admin(Struct, frozen=True, kw_only=True):
+    """Somebody who may sign in, with the number of live sessions and the last use of these."""
+
+    name: AdminName
+    added_at: datetime
+    sessions: int
+    used_at: datetime | None
+
+
+class SignIn(Struct, frozen=True):
+    """The name of an admin, and a code that `solisync admins code` has made."""
+
+    name: AdminName
+    code: Annotated[str, Meta(description="case, hyphens and white space don't matter; O is 0, and I and L are 1")]
+
+
+class SignedIn(Struct, frozen=True):
+    """Who has signed in, and when the session ends."""
+
+    name: AdminName
+    until: datetime
+
+
+class Myself(Struct, frozen=True):
+    """An admin, the live sessions of that admin, and the id of the one that asks."""
+
+    name: AdminName
+    until: datetime
+    current: str
+    sessions: list[AdminSession]
+
+
+class ActBody(Checked, frozen=True, kw_only=True):
+    """Why somebody acts. The reason `other` wants a note."""
+
+    reason: Reason
+    note: Note | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reason == "other" and not (self.note or "").strip():
+            raise ValueError("note: the reason 'other' needs one")
+
+
+class SuspensionBody(ActBody, frozen=True, kw_only=True):
+    """Whether a player is to be suspended; again: with another end and message."""
+
+    suspended: bool
+    until: Until | None = None
+    message: Message | None = None
+
+
+class SuspensionsBody(ActBody, frozen=True, kw_only=True):
+    """Players to suspend."""
+
+    ids: Annotated[list[str], Meta(min_length=1, max_length=MANY)]
+    until: Until | None = None
+    message: Message | None = None
+
+
+class LockBody(ActBody, frozen=True, kw_only=True):
+    """Whether a player's profile is to be locked."""
+
+    locked: bool
+
+
+class EndSessionsBody(ActBody, frozen=True, kw_only=True):
+    """With `access`, access tokens are refused too, within a second."""
+
+    access: bool = False
+
+
+class LinkBody(ActBody, frozen=True, kw_only=True):
+    """With `lock_out`, the old password, sessions, access tokens and recovery codes end at once."""
+
+    lock_out: bool = False
+
+
+class UsernameBody(ActBody, frozen=True, kw_only=True):
+    """The new username."""
+
+    username: str
+
+
+class EntryBody(ActBody, frozen=True, kw_only=True):
+    """What the entry on the leaderboard is to be called, or whether it is to be visible, or both."""
+
+    display_name: str | UnsetType = UNSET
+    visible: bool | UnsetType = UNSET
+
+
+class DeletionBody(ActBody, frozen=True, kw_only=True):
+    """The username of the player to delete, to be sure."""
+
+    username: str
+
+
+class ListedBody(ActBody, frozen=True, kw_only=True):
+    """Whether a replay is to be listed; one that is not is held, so that its player can't list it."""
+
+    listed: bool
+
+
+class CheckBody(ActBody, frozen=True, kw_only=True):
+    """Whether the replay is to be checked also if it has a verdict."""
+
+    again: bool = False
+
+
+class Acted(Struct, frozen=True, kw_only=True):
+    """Done. What was so already is not changed, and leaves no act, so a request may be repeated."""
+
+    ok: bool = True
+    changed: bool
+
+
+class EndedSessions(Acted, frozen=True, kw_only=True):
+    """How many sessions have ended."""
+
+    ended: int
+
+
+class NewLink(Acted, frozen=True, kw_only=True):
+    """A reset link, which is shown this once: the page of the players' site that the path names."""
+
+    path: str
+    expires_at: datetime
+
+
+class Suspended(Struct, frozen=True, kw_only=True):
+    """The ids of those who are suspended now, of those who don't exist, and of those left for another request."""
+
+    suspended: list[str]
+    missing: list[str]
+    left: list[str]
+
+
+def check_admin_name(name: str) -> str:
+    """The name; raises BadRequest unless it is one that an admin can have."""
+    if not _NAME.fullmatch(name):
+        raise BadRequest("bad_field", "an admin's name has 1 to 32 lower case letters, digits, '_', '.' and '-'")
+    return name
+
+
+def new_session_secret() -> str:
+    """What the cookie of a session holds: 256 random bits, in base64url."""
+    return secrets.token_urlsafe(32)
 
 
 def check_text(text: str, name: str, most: int) -> str:
@@ -23,6 +209,13 @@ def check_text(text: str, name: str, most: int) -> str:
     if not all(character.isprintable() or character == "\n" for character in text):
         raise BadRequest("bad_field", f"{name} must not contain control characters")
     return text
+
+
+def check_suspension(until: datetime | None, message: str | None, now: datetime) -> str | None:
+    """The message; raises BadRequest for a wrong one, or for an end that has passed."""
+    if until is not None and not now < until:
+        raise BadRequest("bad_field", "until must be in the future")
+    return None if message is None else check_text(message, "message", MESSAGE_MAX)
 
 
 def suspension_text(until: datetime | None, message: str | None) -> str:

@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
-from .fields import NO_OFFSET, Checked, SpelledTime, Time
-from .ids import canonical_uuid
 from .json_body import read_json
+from .shapes import NO_OFFSET, Checked, SpelledTime, Time, canonical_uuid
 from .surrogates import without_lone_surrogates
 
 EVENTS_MAX = 50

@@ -16,7 +16,7 @@ from msgspec import Meta, Raw, Struct
 from ..errors import BadRequest, NotFound
 from ..klondike import DRAW_MODES
 from .challenge import daily_challenge
-from .fields import EPOCH, Time, read_seed
+from .shapes import EPOCH, Time, read_seed
 
 OWN = "own"
 """All that a player has verified in mode Classic, unlisted replays too; nobody is ranked there."""

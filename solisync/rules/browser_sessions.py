@@ -1,5 +1,15 @@
-"""Sessions of browsers: message shapes, and the name of the cookie (docs/protocol.md "Sessions of browsers")."""
+"""Sessions of browsers: message shapes, the cookie, and which requests to trust it in.
 
+Browsers send cookies along with requests that other sites cause, so whatever reads one first asks `is_same_origin`. No
+page can set Host, Origin or Sec-Fetch-Site; and to send JSON to another origin it needs leave, which these routes never
+give. See docs/protocol.md "Sessions of browsers", docs/security.md "Logins of browsers".
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_address
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -7,6 +17,11 @@ from msgspec import Meta, Struct
 from .accounts import AuthRequest
 
 COOKIE = "solisync"  # it holds the refresh token
+LOOPBACK_NAMES = frozenset({"localhost", "solisync.localhost"})
+
+_ORIGIN = re.compile(r"(https?)://([^/?#@\s]+)", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:@\[\]\s]+)(?::([0-9]{1,5}))?", re.IGNORECASE)
+_PORTS = {"http": 80, "https": 443}
 
 
 class BrowserLogin(AuthRequest, frozen=True):
@@ -20,3 +35,94 @@ class BrowserSession(Struct, frozen=True):
 
     access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
     username: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCookie:
+    """A cookie with a secret in it, which may be anything; None without one.
+
+    Only a page that came over HTTPS can set a cookie whose name begins with __Host-, and only for its own host.
+    """
+
+    name: str
+    lifetime: timedelta
+    token: str | None
+
+    @classmethod
+    def read(cls, name: str, lifetime: timedelta, lines: Sequence[str], *, secure: bool) -> "SessionCookie":
+        """The cookie in these lines of the header Cookie. Of two with its name, either may be forged."""
+        if secure:
+            name = f"__Host-{name}"
+        pairs = (pair.strip(" \t").partition("=") for line in lines for pair in line.split(";"))
+        values = [value for found, equals, value in pairs if equals and found == name]
+        return cls(name, lifetime, values[0] if len(values) == 1 else None)
+
+    def holding(self, token: str) -> str:
+        """The value of Set-Cookie that puts this secret in its place."""
+        return self._set(token, int(self.lifetime.total_seconds()))
+
+    @property
+    def cleared(self) -> str:
+        """The value of Set-Cookie that takes it away."""
+        return self._set("", 0)
+
+    def _set(self, value: str, seconds: int) -> str:
+        secure = "; Secure" if self.name.startswith("__Host-") else ""
+        return f"{self.name}={value}; Max-Age={seconds}; Path=/{secure}; HttpOnly; SameSite=Strict"
+
+
+def is_same_origin(
+    *, content_types: Sequence[str], hosts: Sequence[str], origins: Sequence[str], fetch_sites: Sequence[str]
+) -> bool:
+    """Whether a request of this service's own page has these values of Content-Type, Host, Origin and Sec-Fetch-Site.
+
+    The scheme of Origin is not compared: the service does not know what a proxy before it speaks with browsers.
+    """
+    if len(content_types) != 1 or content_types[0].partition(";")[0].strip(" \t").lower() != "application/json":
+        return False
+    if fetch_sites and list(fetch_sites) != ["same-origin"]:
+        return False
+    if not origins:
+        return bool(fetch_sites)
+    return len(origins) == len(hosts) == 1 and _leads_to(origins[0], hosts[0])
+
+
+def is_secure(origins: Sequence[str]) -> bool:
+    """Whether the browser has the page over HTTPS, as this Origin says."""
+    return len(origins) == 1 and origins[0].lower().startswith("https://")
+
+
+def host_of(lines: Sequence[str]) -> str | None:
+    """The host in the header Host, without its port, in lower case; None unless there is exactly one."""
+    if len(lines) != 1:
+        return None
+    host = lines[0].strip(" \t").lower()
+    if host.startswith("["):
+        name, bracket, port = host[1:].partition("]")
+        return name if bracket and (not port or port.startswith(":")) else None
+    name, _, port = host.partition(":")
+    return name if not port or port.isdecimal() else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is a name of this machine that no server of names decides, or a loopback address."""
+    if host in LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _leads_to(origin: str, host: str) -> bool:
+    match = _ORIGIN.fullmatch(origin)
+    if match is None:
+        return False
+    port = _PORTS[match[1].lower()]
+    wanted = _host_and_port(match[2], port)
+    return wanted is not None and wanted == _host_and_port(host, port)
+
+
+def _host_and_port(authority: str, default_port: int) -> tuple[str, int] | None:
+    match = _AUTHORITY.fullmatch(authority)
+    return match and (match[1].lower(), int(match[2] or default_port))

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
 
-from .fields import U64
+from .shapes import U64
 
 # (target score, most seconds, description), picked by seed mod 6
 _GOALS = (

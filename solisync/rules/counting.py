@@ -18,8 +18,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import structs
 
-from .fields import U32_MAX, U64_MAX
 from .merge import level
+from .shapes import U32_MAX, U64_MAX
 from .sync import Document, Payload
 
 MOST_ANSWERS = 16

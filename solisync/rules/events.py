@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import BadRequest
-from .fields import Time
-from .verdicts import VerdictStatus
+from .replays import VerdictStatus
+from .shapes import Time
 
 BOARDS_MAX = 3
 RETRY_MS = (1_000, 10_000)  # when a client opens its stream again: chosen at random in this range

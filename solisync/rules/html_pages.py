@@ -10,11 +10,10 @@ from msgspec import Meta, Raw, Struct, structs
 
 from ..klondike import Status
 from .challenge import DailyChallenge
-from .fields import Time
-from .page_texts import in_words, points, time_taken, verdict_text
 from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
-from .replays import shown_moment
-from .verdicts import VerdictAnswer
+from .replays import VerdictAnswer, shown_moment
+from .shapes import Time
+from .texts import in_words, points, time_taken, verdict_text
 
 PageName = Literal[
     "home",

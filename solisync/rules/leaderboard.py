@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from ..errors import BadRequest
-from .fields import Time
+from .shapes import Time
 from .sync import Stats
 
 DISPLAY_NAME_MAX = 32

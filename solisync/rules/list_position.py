@@ -14,7 +14,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from ..errors import BadRequest
-from .fields import EPOCH
+from .shapes import EPOCH
 
 _BYTES = Struct(">q16s")
 _PATTERN = "^[A-Za-z0-9_-]{32}$"

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from .fields import U32_MAX
+from .shapes import U32_MAX
 from .sync import (
     HISTORY_DAYS,
     NO_UNKNOWN_FIELDS,

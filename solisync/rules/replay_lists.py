@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest
-from .fields import U64, Time
 from .list_position import ListPosition
-from .replays import Moment, shown_moment
-from .verdicts import VerdictStatus
+from .replays import Moment, VerdictStatus, shown_moment
+from .shapes import U64, Time
 
 RECENT_DEFAULT = 20
 RECENT_MAX = 50

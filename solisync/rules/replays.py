@@ -10,17 +10,16 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from hashlib import sha256
 from math import ceil, floor
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
-from ..klondike import DRAW_MODES, MODES
-from .fields import U64_MAX, SpelledTime, Time, read_seed
-from .ids import canonical_uuid
+from ..klondike import DRAW_MODES, MODES, Reason, Status
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
+from .shapes import U64_MAX, SpelledTime, Time, canonical_uuid, read_seed
 from .surrogates import without_surrogates
 
 Fields = dict[str, Raw]
@@ -234,3 +233,19 @@ def _get(fields: Fields, name: str) -> str:
 
 def _wrong(name: str, wanted: str) -> BadRequest:
     return BadRequest("bad_field", f"`{name}` of a replay must be {wanted}")
+
+
+VerdictStatus: TypeAlias = Literal[tuple(status.value for status in Status)]  # type: ignore[valid-type]
+VerdictReason: TypeAlias = Literal[tuple(reason.value for reason in Reason)]  # type: ignore[valid-type]
+
+
+class VerdictAnswer(Struct, frozen=True):
+    """What a check has found out; all but the status is null before the first check."""
+
+    status: VerdictStatus
+    ruleset: Annotated[str | None, Meta(description="this and the next three are null unless it is verified")]
+    undos: Annotated[int | None, Meta(description="the fewest that make the recorded moves a won game with this score")]
+    score: int | None
+    moves: Annotated[int | None, Meta(description="as recorded, those that were undone included")]
+    reason: VerdictReason | None
+    checked_at: Time | None

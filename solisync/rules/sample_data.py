@@ -13,9 +13,9 @@ from uuid import UUID
 import msgspec
 
 from ..klondike import MODES
-from .fields import EPOCH
 from .leaderboard import Bests, bests_of
 from .merge import merge
+from .shapes import EPOCH
 from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats
 
 DAYS = 365  # how long ago the first of them registered

@@ -1,9 +1,35 @@
-"""Message shapes of several nouns."""
+"""Message shapes of several resources, and types of fields: integers with exact ranges, times, UUIDs."""
 
-from msgspec import Struct
+import re
+from datetime import UTC, datetime
+from functools import cache
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct, inspect
 
 MAX_BODY = 1_048_576
 """The most bytes of a request body, and so of an avatar, a replay and a player's progress."""
+
+U32_MAX = 2**32 - 1
+U64_MAX = 2**64 - 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NIL = str(UUID(int=0))
+
+U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
+# msgspec's own bounds end at int64, so `Checked` checks the upper one
+U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
+SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # of a seed as text; `read_seed` checks the upper bound
+Time = Annotated[datetime, Meta(tz=True)]
+Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+
+SpelledTime = Annotated[str, Meta(pattern=r"(?:[Zz]|[+-]\d\d:\d\d)$")]  # msgspec accepts offsets without a colon
+NO_OFFSET = "a time must end in Z or an offset like +01:00"
+
+_HYPHENATED = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_UUID = re.compile(rf"(?:urn:uuid:)?({_HYPHENATED})|\{{({_HYPHENATED})\}}|([0-9a-f]{{32}})", re.IGNORECASE | re.ASCII)
+_CANONICAL = re.compile(_HYPHENATED)
 
 
 class Ok(Struct, frozen=True):
@@ -16,3 +42,86 @@ class ErrorBody(Struct, frozen=True):
     """What every answer of status 400 and above contains."""
 
     error: str
+
+
+class Features(Struct, frozen=True, kw_only=True):
+    """What depends on the operator's settings; a feature that is absent is one of a later version."""
+
+    pages: Annotated[bool, Meta(description="whether there are pages for players, such as /replays/{id}")]
+    public_avatars: Annotated[bool, Meta(description="whether avatars need no token")]
+
+
+class Alive(Struct, frozen=True):
+    """The process answers."""
+
+    version: str
+    features: Features
+    status: str = "ok"
+
+
+class Ready(Struct, frozen=True):
+    """The process can do its work."""
+
+    status: str = "ready"
+
+
+class Checked(Struct, frozen=True):
+    """A shape that checks the upper bound of its U64 fields, and converts its times to UTC, when it is decoded."""
+
+    def __post_init__(self) -> None:
+        for name in _unbounded(type(self)):
+            value = getattr(self, name)
+            if type(value) is int:
+                if value > U64_MAX:
+                    raise ValueError(f"`{name}` must be at most {U64_MAX}")
+            elif value is not None and value.tzinfo is not UTC:
+                msgspec.structs.force_setattr(self, name, _utc(name, value))
+
+
+@cache
+def _unbounded(shape: type[Checked]) -> tuple[str, ...]:
+    """The fields of `shape` that are a u64 or a time.
+
+    Fast path: replaces a look at every field of every achievement, 40,000 instructions of a push, see
+    docs/performance.md.
+    """
+    description = inspect.type_info(shape)
+    assert isinstance(description, inspect.StructType)
+    return tuple(field.name for field in description.fields if _is_unbounded(field.type))
+
+
+def _is_unbounded(kind: inspect.Type) -> bool:
+    match kind:
+        case inspect.Metadata(type=inner):
+            return _is_unbounded(inner)
+        case inspect.UnionType(types=types):
+            return any(map(_is_unbounded, types))
+        case inspect.IntType(le=None) | inspect.DateTimeType():
+            return True
+    return False
+
+
+def _utc(name: str, value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"`{name}` lies outside of the years 1 to 9999") from None
+
+
+def read_seed(text: str) -> int | None:
+    """The seed in its only spelling as text, without a sign, zeros or spaces in front; None for any other text."""
+    seed = int(text) if re.fullmatch(SEED_PATTERN, text) else None
+    return seed if seed is None or seed <= U64_MAX else None
+
+
+def canonical_uuid(text: str) -> str | None:
+    """A UUID in canonical spelling, given in that, as a URN (RFC 4122 §3), in braces or without hyphens; else None."""
+    if is_id(text):
+        return text
+    match = _UUID.fullmatch(text)
+    return str(UUID(match[1] or match[2] or match[3])) if match else None
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` is a UUID in canonical spelling, the only one in paths, so that everything has one URL."""
+    return _CANONICAL.fullmatch(text) is not None

@@ -63,8 +63,8 @@ def without_lone_surrogates(json: bytes, *, instead: bytes) -> bytes:
     return _LONE.sub(instead.replace(b"\\", rb"\\"), text).replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
 
 
-def sealed(json: bytes) -> bytes:
-    r"""JSON without escapes of surrogates, of which `unsealed` makes the same bytes again, whole or in parts.
+def escape_surrogates(json: bytes) -> bytes:
+    r"""JSON without escapes of surrogates, of which `restore_surrogates` makes the same bytes again, whole or in parts.
 
     "\ud800" becomes "\u0000d800", which is U+0000 and four more characters; so "\u0000" becomes "\u00000000".
     """
@@ -75,8 +75,8 @@ def sealed(json: bytes) -> bytes:
     return text.replace(_PLACEHOLDER, _ESCAPED_BACKSLASH)
 
 
-def unsealed(json: bytes) -> bytes:
-    """Undo `sealed`."""
+def restore_surrogates(json: bytes) -> bytes:
+    """Undo `escape_surrogates`."""
     if rb"\u0000" not in json:
         return json
     text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER).replace(rb"\u0000", rb"\u")

@@ -12,9 +12,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest
-from .fields import U32, U64, U64_MAX, Checked, Time
-from .ids import NIL
-from .shapes import MAX_BODY
+from .shapes import MAX_BODY, NIL, U32, U64, U64_MAX, Checked, Time
 
 NEVER = U64_MAX  # fastest_win_seconds of a player who never won
 NEVER_AS_DOUBLE = 18_446_744_073_709_552_000  # NEVER as JavaScript spells it

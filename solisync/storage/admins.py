@@ -5,7 +5,7 @@ from datetime import datetime
 from ..postgres.declared import count, execute, found, many, maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.admins import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
+from ..rules.administration import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
 
 # Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
 _LIVE = f"""

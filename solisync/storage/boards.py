@@ -10,7 +10,7 @@ from ..postgres.declared import one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements, Transaction
 from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, Place, Ranked, Window
-from ..rules.ids import NIL
+from ..rules.shapes import NIL
 from .accounts import LOCK
 from .leaderboard import VERIFIED
 from .rows import converted

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..klondike import Verdict
-from ..postgres.declared import maybe, one
+from ..postgres.declared import count, maybe, one
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from .rows import converted
@@ -204,3 +204,16 @@ async def settle(
 )
 async def waiting() -> QueueLengths:
     """How long the queues are."""
+
+
+@count("""
+    DELETE FROM recent_searches WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM recent_searches WHERE ended_at < now() - interval '1 hour'
+        ORDER BY ended_at LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """)
+async def prune_searches(*, most: int) -> int:
+    """Forget up to `most` searches that ended more than an hour ago; returns how many.
+
+    A trigger stores those that end. Players take turns by the searches of the last hour.
+    """

@@ -12,7 +12,7 @@ from ..postgres.transaction import Statements
 from ..rules.boards import RANKS
 from ..rules.html_pages import DayBoard, PlayerPage, ReplayData, SharedReplay
 from ..rules.replay_lists import Recent
-from ..rules.verdicts import VerdictAnswer
+from ..rules.replays import VerdictAnswer
 from . import paging
 from .own_replays import LISTED
 from .replays import NUMBERS, RECORDED_AT

@@ -1,9 +1,17 @@
-"""Whom the service keeps out, and from what: suspensions, cutoffs of access tokens, locks; docs/moderation.md."""
+"""Whom the service keeps out, and from what: suspensions, cutoffs of access tokens, locks; docs/moderation.md.
+
+Changes need the lock of the player's row, and end in the transaction that records the act.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.declared import maybe, one
+from ..postgres.declared import count, many, maybe, one
+from ..postgres.statement import Call, Query, Statement
+from ..postgres.transaction import Statements, Transaction
+from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
+from .accounts import REVOKE
+from .recovery import forgetting_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,79 @@ class RestrictionSet:
     messages: list[str | None] | None
     cut_off: list[str] | None
     cutoffs: list[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentRestrictions:
+    """What holds for a player; all is None without a suspension, a cutoff, a lock."""
+
+    since: datetime | None
+    until: datetime | None
+    message: str | None
+    was_visible: bool | None
+    access_cutoff: int | None
+    locked_since: datetime | None
+
+
+SUSPEND = Statement(
+    "admin_suspend",
+    """
+    INSERT INTO suspensions (user_id, since, until, message, was_visible)
+    VALUES (
+        $1::uuid, clock_timestamp(), $2::timestamptz, $3::text,
+        coalesce((SELECT visible FROM leaderboard WHERE user_id = $1::uuid), false)
+    )
+    """,
+)
+CHANGE = Statement(
+    "admin_change_suspension",
+    "UPDATE suspensions SET until = $2::timestamptz, message = $3::text WHERE user_id = $1::uuid",
+)
+HIDE = Statement(
+    "admin_hide_suspended",
+    "UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible",
+)
+# Two statements on purpose: while there is a suspension, a trigger lets no entry become visible.
+LIFT = Query(
+    "lift_suspension",
+    "DELETE FROM suspensions WHERE user_id = $1::uuid RETURNING was_visible",
+    row=bool,
+)
+UNCOVER = Statement("uncover_entry", "UPDATE leaderboard SET visible = true WHERE user_id = $1::uuid")
+VISIBLE_LATER = Statement(
+    "admin_visible_later",
+    "UPDATE suspensions SET was_visible = $2::boolean WHERE user_id = $1::uuid",
+)
+
+# The greatest `exp` that a token may have by now. That of a node whose clock is fast is among the player's last ones;
+# no other token can be issued meanwhile.
+CUT_OFF = Statement(
+    "admin_cut_off",
+    """
+    INSERT INTO access_cutoffs AS known (user_id, cutoff)
+    SELECT id, greatest(
+        ceil(extract(epoch FROM clock_timestamp()))::bigint + $2::int,
+        (SELECT max(each) FROM unnest(access_expiries) AS each)
+    )
+    FROM users WHERE id = $1::uuid
+    ON CONFLICT (user_id) DO UPDATE SET cutoff = greatest(known.cutoff, excluded.cutoff)
+    """,
+)
+
+LOCK_PROFILE = Statement(
+    "admin_lock_profile",
+    "INSERT INTO profile_locks (user_id, since) VALUES ($1::uuid, clock_timestamp())",
+)
+UNLOCK_PROFILE = Statement("admin_unlock_profile", "DELETE FROM profile_locks WHERE user_id = $1::uuid")
+
+ACTS = Query(
+    "acts_on_player",
+    """
+    SELECT at, act, replay_id, reason, note, before, after
+    FROM admin_notes JOIN admin_acts ON admin_acts.id = act_id WHERE user_id = $1::uuid ORDER BY act_id
+    """,
+    row=ExportedAct,
+)
 
 
 # One statement, so that all of it is of one moment; without a row of the number, nothing has ever been restricted.
@@ -65,3 +146,97 @@ async def suspension(user_id: str) -> Suspension | None:
 @one("SELECT EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid)", row=bool)
 async def is_locked(user_id: str) -> bool:
     """Whether a player may not change what others see of them."""
+
+
+@maybe(
+    """
+    SELECT suspensions.since, until, message, was_visible, cutoff AS access_cutoff, profile_locks.since AS locked_since
+    FROM users
+    LEFT JOIN suspensions ON suspensions.user_id = users.id
+    LEFT JOIN access_cutoffs ON access_cutoffs.user_id = users.id
+    LEFT JOIN profile_locks ON profile_locks.user_id = users.id
+    WHERE users.id = $1::uuid
+    """,
+    row=CurrentRestrictions,
+)
+async def current(user_id: str) -> CurrentRestrictions | None:
+    """What holds for a player; None when they are gone."""
+
+
+async def moderation(statements: Statements, user_id: str) -> ExportedModeration:
+    """What operators have done to a player; nothing when they are gone."""
+    now = await current(statements, user_id)
+    acts = await statements.many(ACTS, user_id)
+    if now is None:
+        return ExportedModeration(None, None, None, acts)
+    suspension = None
+    if now.since is not None:
+        suspension = ExportedSuspension(now.since, now.until, now.message, bool(now.was_visible))
+    return ExportedModeration(suspension, now.locked_since, now.access_cutoff, acts)
+
+
+def suspending(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:
+    """Suspend a player who is not: off the boards, and without sessions and a reset link."""
+    return ((SUSPEND, user_id, until, message), (HIDE, user_id), (REVOKE, user_id), *forgetting_link(user_id))
+
+
+def changing(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:
+    """Give a suspension another end and message."""
+    return ((CHANGE, user_id, until, message),)
+
+
+def showing_later(user_id: str, visible: bool) -> tuple[Call, ...]:
+    """Decide whether the entry of a suspended player is visible afterwards."""
+    return ((VISIBLE_LATER, user_id, visible),)
+
+
+def cutting_off(user_id: str, *, lifetime: int) -> tuple[Call, ...]:
+    """Refuse every access token that has been issued to the player; such tokens live for this many seconds."""
+    return ((CUT_OFF, user_id, lifetime),)
+
+
+def locking(user_id: str) -> tuple[Call, ...]:
+    """Lock the profile of a player, which is not locked."""
+    return ((LOCK_PROFILE, user_id),)
+
+
+def unlocking(user_id: str) -> tuple[Call, ...]:
+    """Unlock the profile of a player."""
+    return ((UNLOCK_PROFILE, user_id),)
+
+
+async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:
+    """End a suspension; returns the steps that show again what was visible."""
+    was_visible = await transaction.one(LIFT, user_id)
+    return ((UNCOVER, user_id),) if was_visible else ()
+
+
+# Whether a token may count that a cutoff would end: always where there is none.
+@one(
+    """
+    SELECT NOT EXISTS (
+        SELECT FROM access_cutoffs
+        WHERE user_id = users.id AND cutoff >= coalesce((SELECT max(each) FROM unnest(access_expiries) AS each), 0)
+    )
+    FROM users WHERE id = $1::uuid
+    """,
+    row=bool,
+)
+async def is_uncut(user_id: str) -> bool:
+    """Whether an access token may have been issued to the player that no cutoff refuses."""
+
+
+@many("SELECT user_id FROM suspensions WHERE until <= (SELECT clock_timestamp()) ORDER BY until LIMIT $1::int", row=str)
+async def expired(*, most: int) -> list[str]:
+    """The players whose suspension is over, up to so many."""
+
+
+@count("""
+    DELETE FROM access_cutoffs WHERE user_id IN (
+        SELECT user_id FROM access_cutoffs
+        WHERE cutoff < (SELECT extract(epoch FROM clock_timestamp() - interval '1 hour'))
+        LIMIT $1::int FOR UPDATE SKIP LOCKED
+    ) RETURNING true
+    """)
+async def prune(*, most: int) -> int:
+    """Forget up to so many cutoffs that no token can be below any more; returns how many."""

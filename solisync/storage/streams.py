@@ -20,7 +20,7 @@ class StreamStart:
     revision: str | None
 
 
-# As solisync.rules.saved.revision works it out.
+# As solisync.rules.documents.revision works it out.
 _REVISION = "left(encode(sha256(convert_to(payload, 'UTF8')), 'hex'), 32)"
 
 ENDED = Query(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..klondike import Status, Verdict
 from ..postgres.declared import maybe
-from ..rules.verdicts import VerdictAnswer
+from ..rules.replays import VerdictAnswer
 from .replays import RECORDED_AT
 from .rows import converted
 

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from ..klondike import RecordedMove
-from ..rules.fields import SEED_PATTERN, U64_MAX
 from ..rules.replays import Replay
+from ..rules.shapes import SEED_PATTERN, U64_MAX
 
 Seed = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=SEED_PATTERN)]
 Place = Annotated[int, Meta(ge=0)]

@@ -1,9 +1,7 @@
 """The guard of the routes that read the cookie: docs/security.md "Logins of browsers"."""
 
 from ..errors import Forbidden
-from ..rules.browser_sessions import COOKIE
-from ..rules.cookies import SessionCookie
-from ..rules.same_origin import is_same_origin, is_secure
+from ..rules.browser_sessions import COOKIE, SessionCookie, is_same_origin, is_secure
 from ..rules.sessions import REFRESH_LIFETIME
 from .wire.request import Request
 

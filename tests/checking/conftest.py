@@ -3,8 +3,7 @@
 import pytest
 import pytest_twisted
 
-from solisync.checking.queue_worker import Checking
-from solisync.checking.times import QueueTimes
+from solisync.checking.queue_worker import Checking, QueueTimes
 from tests.harness.entry_points import CHECKER
 from tests.harness.postgres import truncate
 from tests.harness.service import start

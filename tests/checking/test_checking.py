@@ -8,7 +8,7 @@ import time
 
 from twisted.internet.task import deferLater
 
-from solisync.checking import checker_process, queue_worker
+from solisync.checking import processes, queue_worker
 from solisync.errors import DatabaseError
 from solisync.klondike import check, make_timeline
 from solisync.storage import checks
@@ -143,7 +143,7 @@ def forbid(number):
 
 async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monkeypatch):
     """Root without the capability CAP_KILL can't signal a checker, which is nobody's: so it ends with its input."""
-    process = checker_process.CheckerProcess(reactor, CHECKER)
+    process = processes.CheckerProcess(reactor, CHECKER)
     assert await process.ready
     answered = process.check(encoded(endless()), search=True)
     monkeypatch.setattr(process.transport, "signalProcess", forbid)
@@ -155,7 +155,7 @@ async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monke
 
 async def test_a_checker_that_is_about_to_end_is_sent_nothing(reactor):
     """Its input may be closed a while before its end is known: whoever asks it by then has no answer."""
-    process = checker_process.CheckerProcess(reactor, CHECKER)
+    process = processes.CheckerProcess(reactor, CHECKER)
     assert await process.ready
     os.kill(process.transport.pid, signal.SIGSTOP)
     process.transport.closeStdin()
@@ -258,7 +258,7 @@ async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
 
 async def test_a_checker_knows_no_secret(checking, reactor, monkeypatch):
     """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
-    monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", checker_process.COMMAND)
+    monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", processes.CHECKER)
     await checking()
     (pid,) = await until(reactor, lambda: checkers(os.getpid()))
     known = (PROC / str(pid) / "cmdline").read_bytes() + (PROC / str(pid) / "environ").read_bytes()

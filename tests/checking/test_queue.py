@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.klondike import Reason, Status, Verdict
 from solisync.postgres.database import Database
-from solisync.storage import boards, checks, recent_searches, rechecks
+from solisync.storage import boards, checks, rechecks
 from tests.checking.uploads import insert
 from tests.harness.concurrency import at_once
 from tests.harness.players import players
@@ -104,8 +104,8 @@ async def test_the_searches_of_the_last_hour_count(server, queue):
         await queue.run(checks.search, await queue.claim())
     assert await queue.claim_all(search=True) == [*bobs[:2], *anns, bobs[2]]
     server.sql("UPDATE recent_searches SET ended_at = ended_at - interval '1 hour'", ())
-    assert await queue.run(recent_searches.prune, most=1) == 1
-    assert await queue.run(recent_searches.prune, most=9) == 1
+    assert await queue.run(checks.prune_searches, most=1) == 1
+    assert await queue.run(checks.prune_searches, most=9) == 1
     assert server.sql("SELECT count(*) FROM recent_searches") == [(0,)]
 
 

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.checking import timelines
 from solisync.checking.messages import compressed_timeline
-from solisync.checking.timeline_process import TimelineProcess
+from solisync.checking.processes import TimelineProcess
 from solisync.checking.timelines import Timelines
 from solisync.errors import Unavailable
 from solisync.klondike import ENGINE_VERSION, check, make_timeline

@@ -11,7 +11,7 @@ from solisync.commands.argument_values import time_to_come
 from solisync.commands.main import main
 from solisync.commands.smoke import PIXEL
 from solisync.errors import BadRequest, FatalError, NotFound
-from solisync.storage import finding
+from solisync.storage import players
 from tests.harness.boards import check, verified
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
@@ -229,7 +229,7 @@ def named(server):
 )
 async def test_players_are_found_whatever_the_case(administrate, named, monkeypatch, words, expected):
     """By the beginning of the username, a part of it, or a part of the name on the leaderboard."""
-    monkeypatch.setattr(finding, "PAGE", 2)
+    monkeypatch.setattr(players, "PAGE", 2)
     named(Ann="A", anna_1="B", ANNE="The Queen of Hearts", joanne="queen", bob="C")
     done = await administrate("users", "find", *words, "--json")
     found = [record["username"] for record in done.records]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.commands.output import Column, Output, ProgressLine, harmless, shown
-from solisync.rules.units import bytes_shown
+from solisync.rules.texts import bytes_shown
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import BIN, PATIENCE
 from tests.harness.entry_points import BEGIN, SOLISYNC

@@ -8,7 +8,7 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 
 from solisync.commands.smoke import PIXEL
-from solisync.rules.codes import digest
+from solisync.rules.recovery import digest
 from tests.harness.concurrency import until
 from tests.harness.console import new_admin
 from tests.harness.constants import PASSWORD

@@ -5,9 +5,8 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 
 from solisync.errors import NotFound
-from solisync.rules.admins import new_session_secret
-from solisync.rules.codes import digest
-from solisync.rules.console import COOKIE
+from solisync.rules.administration import COOKIE, new_session_secret
+from solisync.rules.recovery import digest
 from tests.harness.concurrency import until
 from tests.harness.console import Console
 from tests.harness.payloads import replay

@@ -7,7 +7,7 @@ import pytest
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import FatalError, SettingsError
-from solisync.rules.console import host_of, is_loopback
+from solisync.rules.browser_sessions import host_of, is_loopback
 from solisync.settings.settings import ServingSettings
 from solisync.storage import admins
 from tests.harness.console import SITE, Console, table

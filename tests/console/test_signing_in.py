@@ -7,9 +7,8 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import Clock
 
 from solisync.errors import TooMany, Unauthorized
-from solisync.rules.admins import CODE_DIGITS
-from solisync.rules.codes import digest, new_code
-from solisync.rules.console import SignIn
+from solisync.rules.administration import CODE_DIGITS, SignIn
+from solisync.rules.recovery import digest, new_code
 from solisync.web.console.live_secrets import LOADINGS_APART
 from solisync.web.console.signing_in import REFUSED_AT_ONCE, REFUSED_SECONDS, SigningIn
 from tests.harness.concurrency import gather, until

@@ -7,12 +7,11 @@ import pytest
 
 from solisync.errors import BadRequest
 from solisync.rules.analytics import read_batch
+from solisync.rules.documents import read_pushed, read_stored
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import OptIn
 from solisync.rules.merge import merge
-from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import read_replay
-from solisync.rules.saved import read_saved
 from solisync.rules.sync import check_bounds
 from tests.harness.payloads import NOW, encode, progress_of, replay
 
@@ -43,7 +42,7 @@ def opt_in(body):
 
 
 def push(body, stored=None):
-    pushed, saved = read_pushed(body).document, stored and read_saved(stored)
+    pushed, saved = read_pushed(body).document, stored and read_stored(stored)
     check_bounds(pushed, saved)
     merged, _ = merge(pushed, saved, NOW)
     check_bounds(merged, saved)

@@ -15,7 +15,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.postgres.statement import Statement
-from solisync.storage import checks, recent_searches
+from solisync.storage import checks
 from tests.checking.uploads import checkers, encoded, endless, game, refuted
 from tests.fire.raw import Watch, head, running
 from tests.fire.servers import is_back
@@ -173,7 +173,7 @@ async def test_a_claim_is_quick_however_long_the_queue_is(migrated_database, fig
         "claim of a search": (checks.claim.statement, (True, 30)),
         "claim of a literal check": (checks.claim.statement, (False, 30)),
         "place among the searches": (AHEAD, ()),
-        "pruning": (recent_searches.prune.statement, (1_000,)),
+        "pruning": (checks.prune_searches.statement, (1_000,)),
     }
     for name, (statement, parameters) in statements.items():
         found = plan(migrated_database, statement, *parameters)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.storage import acts, checks, counts, finding, history, listed_replays, paging, sessions
+from solisync.storage import acts, checks, counts, history, listed_replays, paging, players, sessions
 from tests.harness.plans import Plan
 from tests.harness.postgres import connect, run_sql
 
@@ -45,12 +45,12 @@ FILL = """
 TABLES = "users, leaderboard, replays, verdicts, account_history, suspensions, profile_locks, admin_acts, admin_notes"
 
 LISTS = [
-    ("players by the beginning of a name", finding.by_beginning.statement, ("pLAYER_77", "", 51)),
-    ("the page after one in the middle", finding.by_beginning.statement, ("p", "Player_5", 51)),
-    ("a part, in a page of names", finding.USERNAMES, ("Player_5", "nobody", finding.PAGE, 51)),
-    ("a part, in a page of display names", finding.DISPLAY_NAMES, ("{player}", "nobody", finding.PAGE, 51)),
-    ("suspended players", finding.RESTRICTED, ("suspended", *END, 51)),
-    ("locked players", finding.RESTRICTED, ("locked", *END, 51)),
+    ("players by the beginning of a name", players.by_beginning.statement, ("pLAYER_77", "", 51)),
+    ("the page after one in the middle", players.by_beginning.statement, ("p", "Player_5", 51)),
+    ("a part, in a page of names", players.USERNAMES, ("Player_5", "nobody", players.PAGE, 51)),
+    ("a part, in a page of display names", players.DISPLAY_NAMES, ("{player}", "nobody", players.PAGE, 51)),
+    ("suspended players", players.RESTRICTED, ("suspended", *END, 51)),
+    ("locked players", players.RESTRICTED, ("locked", *END, 51)),
     ("players of a busy address", history.OF_CLIENT, (EVERYBODY, *END, 51)),
     ("the history of a player", history.of_player.statement, ("{player}", LAST, 51)),
     ("new names, behind one who changes without end", history.NAMED, (LAST, 51)),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.storage import finding
+from solisync.storage import players
 from tests.harness.plans import plan
 from tests.harness.postgres import run_sql
 
@@ -22,7 +22,7 @@ async def test_players_are_found_by_an_index_or_in_bounded_pages(migrated_databa
     run_sql(migrated_database, FILL, (count,))
     run_sql(migrated_database, "VACUUM ANALYZE users")
     run_sql(migrated_database, "VACUUM ANALYZE leaderboard")
-    found = plan(migrated_database, finding.by_beginning.statement, "pLAYER_77", "", finding.MOST + 1)
+    found = plan(migrated_database, players.by_beginning.statement, "pLAYER_77", "", players.MOST + 1)
     figure(f"the beginning of a name among {count:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "users_folded" in found.text
     assert found.buffers < 1_000
@@ -30,12 +30,12 @@ async def test_players_are_found_by_an_index_or_in_bounded_pages(migrated_databa
     last = run_sql(migrated_database, "SELECT username FROM users ORDER BY username OFFSET %s LIMIT 1", (count // 2,))[
         0
     ][0]
-    page = plan(migrated_database, finding.USERNAMES, last, "nobody", finding.PAGE, finding.MOST + 1)
-    figure(f"a part of {finding.PAGE:,} names of {count:,}: {page.milliseconds:.0f} ms, {page.buffers} buffers")
+    page = plan(migrated_database, players.USERNAMES, last, "nobody", players.PAGE, players.MOST + 1)
+    figure(f"a part of {players.PAGE:,} names of {count:,}: {page.milliseconds:.0f} ms, {page.buffers} buffers")
     assert "users_username_key" in page.text
     assert "Seq Scan on users" not in page.text
     ((user_id,),) = run_sql(
         migrated_database, "SELECT user_id FROM leaderboard ORDER BY 1 OFFSET %s LIMIT 1", (count // 2,)
     )
-    page = plan(migrated_database, finding.DISPLAY_NAMES, user_id, "nobody", finding.PAGE, finding.MOST + 1)
-    figure(f"a part of {finding.PAGE:,} display names of {count:,}: {page.milliseconds:.0f} ms, {page.buffers} buffers")
+    page = plan(migrated_database, players.DISPLAY_NAMES, user_id, "nobody", players.PAGE, players.MOST + 1)
+    figure(f"a part of {players.PAGE:,} display names of {count:,}: {page.milliseconds:.0f} ms, {page.buffers} buffers")

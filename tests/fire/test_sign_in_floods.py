@@ -7,8 +7,8 @@ import pytest
 from twisted.internet.task import deferLater
 
 from solisync.process.open_files import RESERVED, raise_limit
-from solisync.rules.admins import CODE_DIGITS
-from solisync.rules.codes import new_code
+from solisync.rules.administration import CODE_DIGITS
+from solisync.rules.recovery import new_code
 from tests.fire.raw import Crowd, Kind, head, running
 from tests.harness.administration import administration
 from tests.harness.console import SITE, Console, new_admin

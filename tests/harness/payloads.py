@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 
-from solisync.rules.saved import default_document
+from solisync.rules.documents import default_document
 
 U32, U64 = 2**32 - 1, 2**64 - 1
 NIL = "00000000-0000-0000-0000-000000000000"

@@ -3,7 +3,8 @@
 import os
 import sys
 
-from solisync import history, housekeeping, worker
+from solisync import housekeeping, worker
+from solisync.players import history
 from solisync.process.clock import monotonic_reactor
 from solisync.process.daemon import run
 from solisync.service import make_daemon, make_service

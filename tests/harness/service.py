@@ -7,8 +7,9 @@ import time
 import msgspec
 import pytest
 
-from solisync import history, housekeeping
+from solisync import housekeeping
 from solisync.client import ApiError, Client
+from solisync.players import history
 from solisync.service import make_service
 from solisync.settings.settings import ServingSettings
 from solisync.settings.table import TABLE

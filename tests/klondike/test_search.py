@@ -7,11 +7,10 @@ from itertools import product
 import pytest
 
 from solisync.klondike import branches, game
-from solisync.klondike.budget import Budget, OutOfBudgetError
 from solisync.klondike.deal import deal
 from solisync.klondike.rules import COLUMNS, FOUNDATIONS, STOCK_CLICK, WASTE, Move
 from solisync.klondike.scoring import PREFERRED, RULESETS
-from solisync.klondike.search import Search
+from solisync.klondike.search import Budget, OutOfBudgetError, Search
 from tests.klondike.exhaustive import fewest_undos
 from tests.klondike.vectors import is_explained, legal_moves, read, started, wins
 

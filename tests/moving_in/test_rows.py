@@ -10,8 +10,8 @@ from solisync.moving_in import rows as original
 from solisync.moving_in.rows import Fate, Unusable
 from solisync.moving_in.sqlite_values import Unread
 from solisync.rules.challenge import daily_challenge
+from solisync.rules.documents import read_stored
 from solisync.rules.leaderboard import BEST_MAX, Bests
-from solisync.rules.saved import read_saved
 from tests.harness import original_server as there
 from tests.harness.payloads import IMAGES, NOW, U32, U64
 from tests.harness.strategies import costly, payloads
@@ -139,7 +139,7 @@ def test_merging_again_changes_nothing(here, document):
 def test_what_is_here_is_kept_where_neither_is_better(here, document):
     """The form of the id, and fields of a newer game."""
     stored = original.merged(here.encode(), document, NOW)
-    both = here if stored is None else read_saved(stored)
+    both = here if stored is None else read_stored(stored)
     assert both.payload.user_id == here.payload.user_id
     assert both.payload.stats.games_won >= max(here.payload.stats.games_won, document.payload.stats.games_won)
     for name, value in here.unknown_fields.payload.items():
@@ -155,7 +155,7 @@ def test_a_tie_of_wins_keeps_the_average_that_is_here():
         for seconds in (50, 60)
     )
     stored = original.merged(here.encode(), document, NOW)
-    assert read_saved(stored or here.encode()).payload.stats.avg_time_seconds == 50
+    assert read_stored(stored or here.encode()).payload.stats.avg_time_seconds == 50
 
 
 def read_entry(newest_classic=None, **changes):

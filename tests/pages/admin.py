@@ -1,7 +1,7 @@
 """An admin at the console: signs in, opens its pages, and acts."""
 
-from solisync.rules.admins import CODE_DIGITS
-from solisync.rules.codes import digest, new_code, read_code
+from solisync.rules.administration import CODE_DIGITS
+from solisync.rules.recovery import digest, new_code, read_code
 from tests.harness.postgres import run_sql
 
 HOSTILE = '<img src=x onerror="document.title=1">\u202e' + "e\u0301" * 5

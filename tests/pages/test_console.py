@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from solisync.rules.admins import CODE_DIGITS
-from solisync.rules.codes import digest, new_code, read_code
+from solisync.rules.administration import CODE_DIGITS
+from solisync.rules.recovery import digest, new_code, read_code
 from tests.checking.uploads import game
 from tests.harness.postgres import run_sql
 from tests.pages.admin import PLAYER, choose, paths, sign_in

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from solisync.rules.codes import digest
-from solisync.rules.recovery import new_reset_token
+from solisync.rules.recovery import digest, new_reset_token
 from tests.harness.constants import PASSWORD
 from tests.harness.postgres import run_sql
 from tests.pages.visitor import until

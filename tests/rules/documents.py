@@ -2,7 +2,7 @@
 
 import msgspec
 
-from solisync.rules.pushed import read_unknown
+from solisync.rules.documents import read_unknown
 from solisync.rules.sync import Document, Payload
 from tests.harness.payloads import encode, progress_of
 

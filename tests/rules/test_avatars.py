@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
 from solisync.rules.avatars import AVATAR_TYPES, FORMATS, check_avatar
-from solisync.rules.ids import is_id
+from solisync.rules.shapes import is_id
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
 
 # For each way to declare an image: which contents it may have, and the extension that it gets.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.rules.counting import MOST_ANSWERS, NO_GAMES, NOTHING_KNOWN, Basis, GameCounts, Known, add
-from solisync.rules.fields import U32_MAX, U64_MAX
+from solisync.rules.shapes import U32_MAX, U64_MAX
 from tests.harness.devices import Device, Truth
 
 COUNTS = st.builds(GameCounts, *4 * [st.integers(0, 50)], *2 * [st.integers(0, 9)], st.integers(0, 9_000))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from solisync.klondike import DRAW_MODES, MODES
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.html_pages import STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
-from solisync.rules.replays import NUMBER_MAX
-from solisync.rules.verdicts import VerdictAnswer
+from solisync.rules.replays import NUMBER_MAX, VerdictAnswer
 
 PENDING = VerdictAnswer("pending", *[None] * 6)
 VERIFIED = VerdictAnswer(

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec import inspect, structs
 
-from solisync.rules import pushed
-from solisync.rules.pushed import read_known, read_pushed
+from solisync.rules import documents
+from solisync.rules.documents import read_known, read_pushed
 from solisync.rules.sync import Achievement, Payload, Progress, Stats
 from tests.harness.payloads import encode, progress_of
 
@@ -15,10 +15,10 @@ from tests.harness.payloads import encode, progress_of
 @pytest.mark.parametrize(
     ("shape", "known"),
     [
-        (Stats, pushed._KnownStats),
-        (Achievement, pushed._KnownAchievement),
-        (Progress, pushed._KnownProgress),
-        (Payload, pushed._KnownPayload),
+        (Stats, documents._KnownStats),
+        (Achievement, documents._KnownAchievement),
+        (Progress, documents._KnownProgress),
+        (Payload, documents._KnownPayload),
     ],
 )
 def test_both_have_the_same_fields_in_the_same_order(shape, known):

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from solisync.rules.documents import default_document, read_stored, read_unknown
 from solisync.rules.merge import PROGRESS, STATS, level, merge
-from solisync.rules.pushed import read_unknown
-from solisync.rules.saved import default_document, read_saved
 from solisync.rules.sync import (
     HISTORY_DAYS,
     NO_UNKNOWN_FIELDS,
@@ -181,8 +180,8 @@ def test_a_first_push_keeps_its_own_times_and_has_no_conflicts(first):
 def test_what_is_stored_is_read_back_as_it_was(first):
     """A stored document survives being written and read."""
     state = push(first)
-    assert plain(read_saved(state.encode())) == plain(state)
-    assert structs.asdict(read_saved(state.encode()).payload.stats) == structs.asdict(state.payload.stats)
+    assert plain(read_stored(state.encode())) == plain(state)
+    assert structs.asdict(read_stored(state.encode()).payload.stats) == structs.asdict(state.payload.stats)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +300,7 @@ def test_a_stored_value_that_fits_no_more_counts_as_absent():
     stored["progress"]["daily_challenge_history"] = ["yesterday"]
     stored["zz_new"] = {"kept": 1e300}
     stored["achievements"] = [achievement(True, zz=1)]
-    read = read_saved(encode(stored))
+    read = read_stored(encode(stored))
     stats, gone = read.payload.stats, read.payload.progress
     assert (stats.games_won, stats.zen_best_score, stats.classic_fastest_win_seconds) == (7, 0, 0)
     assert (gone.total_xp, gone.challenge_index, gone.daily_challenge_history) == (600, 0, [])

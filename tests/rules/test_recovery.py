@@ -5,8 +5,7 @@ import re
 import pytest
 from hypothesis import given
 
-from solisync.rules.codes import digest, read_code
-from solisync.rules.recovery import CODE_DIGITS, CODES, new_codes, new_reset_token
+from solisync.rules.recovery import CODE_DIGITS, CODES, digest, new_codes, new_reset_token, read_code
 from tests.harness.strategies import texts
 
 CODE = "7K3M-0QWE-1TYP-2S4D"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.same_origin import is_same_origin, is_secure
+from solisync.rules.browser_sessions import is_same_origin, is_secure
 
 JSON = "application/json"
 SAME = [

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.rules.accounts import check_username
+from solisync.rules.documents import read_pushed, read_stored
 from solisync.rules.leaderboard import check_display_name
 from solisync.rules.merge import merge
-from solisync.rules.pushed import read_pushed
 from solisync.rules.replays import read_replay
 from solisync.rules.sample_data import DAYS, OPTED_IN, player, replay
-from solisync.rules.saved import read_saved
 from solisync.storage.sample_data import PREFIX
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -25,8 +24,8 @@ def test_progress_is_as_a_client_would_push_it(number, now):
     """The merge takes it and changes nothing but the time of the merge."""
     made = player(number, now)
     pushed = read_pushed(made.document).document
-    assert pushed == read_saved(made.document)
-    merged, conflicts = merge(pushed, read_saved(made.document), made.played_at)
+    assert pushed == read_stored(made.document)
+    merged, conflicts = merge(pushed, read_stored(made.document), made.played_at)
     assert (merged.encode(), conflicts) == (made.document, [])
     stats = merged.payload.stats
     assert stats.games_played == stats.games_won + stats.games_lost

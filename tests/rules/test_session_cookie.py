@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.browser_sessions import COOKIE
-from solisync.rules.cookies import SessionCookie
+from solisync.rules.browser_sessions import COOKIE, SessionCookie
 
 LIFETIME = timedelta(days=30)
 read = partial(SessionCookie.read, COOKIE, LIFETIME)

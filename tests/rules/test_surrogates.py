@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.surrogates import sealed, unsealed, without_lone_surrogates
+from solisync.rules.surrogates import escape_surrogates, restore_surrogates, without_lone_surrogates
 
 PARTS = ["a", "\ud800", "\udbff", "\udc00", "\\", "\\u", "ud800", '"', "😀", "\0"]
 
@@ -24,12 +24,12 @@ def test_something_stands_for_half_a_surrogate_pair(text, upper):
 
 
 @given(st.lists(st.sampled_from([*PARTS, "0000", "d800"])).map("".join))
-def test_what_is_sealed_can_be_decoded_and_unsealed_again(text):
-    """Sealed JSON has no surrogates; unsealed it is what it was, to the byte, also when only a part of it is left."""
+def test_escaped_surrogates_can_be_decoded_and_restored(text):
+    """Escaped JSON has no surrogates; restored, it is what it was to the byte, even if only a part of it is left."""
     raw = json.dumps({"x": "\ud800", "y": [text]}).encode()
-    fields = msgspec.json.decode(sealed(raw), type=dict[str, msgspec.Raw])
-    assert unsealed(sealed(raw)) == raw
-    assert unsealed(bytes(fields["y"])) == json.dumps([text]).encode()
+    fields = msgspec.json.decode(escape_surrogates(raw), type=dict[str, msgspec.Raw])
+    assert restore_surrogates(escape_surrogates(raw)) == raw
+    assert restore_surrogates(bytes(fields["y"])) == json.dumps([text]).encode()
 
 
 def test_what_is_not_json_does_not_become_it():

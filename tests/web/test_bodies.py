@@ -10,8 +10,8 @@ from msgspec import inspect
 
 from solisync.errors import BadRequest
 from solisync.rules.accounts import AuthRequest
-from solisync.rules.fields import Checked
 from solisync.rules.json_body import MAX_NESTING, nests_too_deep, read_json
+from solisync.rules.shapes import Checked
 from solisync.web.route import Json
 from tests.harness.concurrency import gather
 from tests.harness.console import table as console_table

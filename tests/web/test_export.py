@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
-from solisync.export_document import export_document
+from solisync.players.export_document import export_document
 from solisync.postgres.connection import Connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import AnalyticsEvent, Batch

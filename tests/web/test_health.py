@@ -9,7 +9,7 @@ from twisted.internet.task import Clock, deferLater
 from solisync import __version__
 from solisync.commands.smoke import PIXEL
 from solisync.errors import DatabaseError, Unavailable
-from solisync.rules.health import Features
+from solisync.rules.shapes import Features
 from solisync.web.resources.health import ANSWER_SECONDS, EVERY_SECONDS, Health
 from tests.fire.servers import servers
 from tests.harness.postgres import run_sql, truncate

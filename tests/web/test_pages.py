@@ -15,8 +15,8 @@ from twisted.internet.threads import deferToThread
 
 from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
-from solisync.rules.page_texts import card_text
-from solisync.rules.verdicts import VerdictAnswer
+from solisync.rules.replays import VerdictAnswer
+from solisync.rules.texts import card_text
 from solisync.web.documents import ACCEPT_MAX, FOLDER, takes_gzip
 from solisync.web.page_files import without_comments
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages

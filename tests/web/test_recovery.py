@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import bcrypt
 import pytest
 
-from solisync.rules.codes import digest
-from solisync.rules.recovery import CODES, new_reset_token
+from solisync.rules.recovery import CODES, digest, new_reset_token
 from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import new_address
 from tests.harness.service import refused

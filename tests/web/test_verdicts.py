@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from solisync.klondike import Reason
-from solisync.rules.page_texts import verdict_text
-from solisync.rules.verdicts import VerdictAnswer
+from solisync.rules.replays import VerdictAnswer
+from solisync.rules.texts import verdict_text
 from tests.checking.uploads import game, upload
 from tests.harness.service import refused
 

@@ -22,7 +22,7 @@ from ...postgres.connection import Connection
 from ...postgres.migrate import apply, load_migrations
 from ...postgres.migration_lock import migrating
 from ...postgres.transaction import Statements
-from ...rules.units import bytes_shown
+from ...rules.texts import bytes_shown
 from ...storage import counts, schema
 from ..output import PROGRESS_SECONDS
 from ..running import reached

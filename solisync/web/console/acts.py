@@ -16,8 +16,7 @@ from ...acts.act import Act, Acting, Done, Why
 from ...errors import BadRequest, NotFound
 from ...events.notices import Publish
 from ...postgres.database import Database
-from ...rules.codes import digest
-from ...rules.console_acts import (
+from ...rules.administration import (
     ActBody,
     Acted,
     CheckBody,
@@ -35,8 +34,8 @@ from ...rules.console_acts import (
     UsernameBody,
     check_suspension,
 )
-from ...rules.ids import is_id
-from ...rules.recovery import new_reset_token, reset_path
+from ...rules.recovery import digest, new_reset_token, reset_path
+from ...rules.shapes import is_id
 from ...storage.acts import Actor
 from .route import NO_PLAYER, NO_REPLAY, post, put
 

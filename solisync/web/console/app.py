@@ -8,11 +8,9 @@ from twisted.web.server import NOT_DONE_YET
 
 from ...errors import Forbidden, Refused, TooMany, Unauthorized
 from ...postgres.database import Database
-from ...rules.admins import SESSION_LIFETIME
-from ...rules.codes import digest
-from ...rules.console import COOKIE, host_of, is_loopback
-from ...rules.cookies import SessionCookie
-from ...rules.same_origin import is_secure
+from ...rules.administration import COOKIE, SESSION_LIFETIME
+from ...rules.browser_sessions import SessionCookie, host_of, is_loopback, is_secure
+from ...rules.recovery import digest
 from ...storage import admins
 from ..app import App
 from ..error_replies import error_reply

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ...errors import BadRequest
-from ...rules.ids import canonical_uuid
+from ...rules.shapes import canonical_uuid
 
 TEXT_MAX = 100  # code points to look for
 

@@ -10,21 +10,21 @@ from twisted.internet.base import ReactorBase
 
 from ...access.client_address import bucket, parse_address
 from ...errors import BadRequest, NotFound
-from ...export_document import export_document
+from ...players.export_document import export_document
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.accounts import avatar_url
 from ...rules.avatars import media_type
+from ...rules.documents import read_stored
 from ...rules.export import filename
-from ...rules.ids import canonical_uuid, is_id
 from ...rules.list_position import ListPosition, read_position
-from ...rules.saved import read_saved
-from ...storage import accounts, acts, avatars, export, finding, history, moderation, sessions
+from ...rules.shapes import canonical_uuid, is_id
+from ...storage import accounts, acts, avatars, export, history, players, restrictions, sessions
 from ...storage.accounts import Summary
 from ...storage.acts import Actor
-from ...storage.finding import FoundPlayer
-from ...storage.moderation import CurrentRestrictions
+from ...storage.players import FoundPlayer
+from ...storage.restrictions import CurrentRestrictions
 from ..route import Content
 from ..wire.reply import Reply
 from . import histories, replay_lists
@@ -68,7 +68,7 @@ class PlayerViews:
         size = page_size(limit)
         if kept_out is not None:
             place = read_position(after, "after")
-            restricted = await self.database.autocommit(finding.restricted, kept_out, most=size + 1, before=place)
+            restricted = await self.database.autocommit(players.restricted, kept_out, most=size + 1, before=place)
             since = attrgetter(f"{kept_out}_since")
             return FoundPlayers(*cut(restricted, size, lambda each: ListPosition(since(each), each.id).text))
         match chosen(where, "where", ("name", "part", "display_name", "address")):
@@ -80,8 +80,8 @@ class PlayerViews:
                 return await self._find_part(text, True, user(after, "after"), size)
         name = one_text(after, "after")
         user_id = canonical_uuid(text)
-        by_id = await self.database.autocommit(finding.by_ids, [user_id]) if user_id else []
-        found = by_id or await self.database.autocommit(finding.by_beginning, text, most=size + 1, after=name)
+        by_id = await self.database.autocommit(players.by_ids, [user_id]) if user_id else []
+        found = by_id or await self.database.autocommit(players.by_beginning, text, most=size + 1, after=name)
         return FoundPlayers(*cut(found, size, attrgetter("username")))
 
     async def _find_visitors(self, text: str, before: ListPosition | None, size: int) -> FoundPlayers:
@@ -95,7 +95,7 @@ class PlayerViews:
     async def _find_part(self, text: str, display_names: bool, after: str | None, size: int) -> FoundPlayers:
         async def find(statements: Statements) -> tuple[list[FoundPlayer], str | None]:
             wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
-            return await finding.by_part(statements, self.reactor, text, seconds=PART_SECONDS, **wanted)
+            return await players.by_part(statements, self.reactor, text, seconds=PART_SECONDS, **wanted)
 
         return FoundPlayers(*await self.dear.ask(self.database.autocommit, find))
 
@@ -182,14 +182,14 @@ async def facts(statements: Statements, user_id: str) -> PlayerFacts:
     summary = None if found is None else await accounts.summary(statements, user_id)
     if found is None or summary is None:
         raise NotFound("user_not_found")
-    held = await moderation.restrictions(statements, user_id)
+    held = await restrictions.current(statements, user_id)
     return _facts(user_id, found.username, summary, held)
 
 
 def _facts(user_id: str, username: str, summary: Summary, held: CurrentRestrictions | None) -> PlayerFacts:
     stats = progress = pushed = None
     if summary.payload is not None:
-        payload = read_saved(summary.payload).payload
+        payload = read_stored(summary.payload).payload
         stats, progress, pushed = payload.stats, payload.progress, payload.last_modified
     return PlayerFacts(
         username=username,

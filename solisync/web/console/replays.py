@@ -8,7 +8,7 @@ from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
-from ...rules.ids import is_id
+from ...rules.shapes import is_id
 from ...storage import listed_replays, replays, verdicts
 from ..wire.reply import Reply
 from . import replay_lists

@@ -5,14 +5,14 @@ from datetime import datetime
 from msgspec import Struct
 
 from ...diagnosis.findings import Finding
-from ...rules.admins import Admin
+from ...rules.administration import Admin
 from ...rules.sessions import Session
 from ...storage.acts import RecordedAct
 from ...storage.checks import QueueLengths
 from ...storage.counts import RowEstimates
-from ...storage.finding import FoundPlayer
 from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
 from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
+from ...storage.players import FoundPlayer
 from ...storage.schema import AppliedMigration
 from .pages_of_lists import Next
 

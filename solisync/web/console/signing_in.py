@@ -10,12 +10,10 @@ from twisted.internet.task import deferLater
 from ...errors import NotFound, TooMany, Unauthorized
 from ...postgres.database import Database
 from ...process.audit import audit
-from ...rules.admins import CODE_DIGITS, AdminSession, new_session_secret
-from ...rules.codes import digest, read_code
-from ...rules.console import Myself, SignedIn, SignIn
-from ...rules.cookies import SessionCookie
-from ...rules.ids import canonical_uuid
-from ...rules.shapes import Ok
+from ...rules.administration import CODE_DIGITS, AdminSession, Myself, SignedIn, SignIn, new_session_secret
+from ...rules.browser_sessions import SessionCookie
+from ...rules.recovery import digest, read_code
+from ...rules.shapes import Ok, canonical_uuid
 from ...storage import admins
 from ..wire.reply import Reply
 from .live_secrets import LiveSecrets

@@ -15,8 +15,8 @@ from ...events.live import Live
 from ...events.openings import Openings
 from ...postgres.database import Database
 from ...process.metrics import Metrics
-from ...rules.health import Features
 from ...rules.replay_lists import Recent
+from ...rules.shapes import Features
 from ...settings.settings import ServingSettings
 from ..one_at_a_time import OneAtATime
 from ..route import Route, routes_of

@@ -7,8 +7,7 @@ from ...postgres.database import Database
 from ...process.audit import audit
 from ...rules.accounts import Me, me
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES, check_avatar, media_type
-from ...rules.ids import is_id
-from ...rules.shapes import Ok
+from ...rules.shapes import Ok, is_id
 from ...storage import avatars
 from ..conditional import matches
 from ..route import Content, Upload, delete, get, put

@@ -14,8 +14,7 @@ from ...access.tokens import Tokens
 from ...errors import Code, Unauthorized
 from ...postgres.database import Database
 from ...rules.accounts import RefreshRequest, TokenPair
-from ...rules.browser_sessions import BrowserLogin, BrowserSession
-from ...rules.cookies import SessionCookie
+from ...rules.browser_sessions import BrowserLogin, BrowserSession, SessionCookie
 from ...rules.recovery import Recovery, Reset
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ...access.rate_limit import EXPORT
 from ...errors import NotFound
-from ...export_document import export_document
+from ...players.export_document import export_document
 from ...postgres.database import Database
 from ...process.audit import audit
 from ...rules.export import Exported, filename

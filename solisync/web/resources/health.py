@@ -11,7 +11,7 @@ from ... import __version__
 from ...errors import DatabaseError, Unavailable
 from ...postgres.database import Database
 from ...process.shielded import detached, shielded
-from ...rules.health import Alive, Features, Ready
+from ...rules.shapes import Alive, Features, Ready
 from ...storage import schema
 from ..route import get
 from ..wire.reply import Reply

@@ -28,8 +28,8 @@ from ...rules.html_pages import (
     player_head,
     replay_head,
 )
-from ...rules.ids import is_id
-from ...rules.page_texts import (
+from ...rules.shapes import is_id
+from ...rules.texts import (
     in_words,
     long_date,
     moves_text,

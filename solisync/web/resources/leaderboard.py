@@ -12,8 +12,8 @@ from ...events.notices import boards_changed
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.audit import Event, audit
+from ...rules.documents import read_stored
 from ...rules.leaderboard import NO_BESTS, Entry, OptIn, OwnEntry, bests_of, check_display_name
-from ...rules.saved import read_saved
 from ...rules.shapes import Ok
 from ...storage import boards, leaderboard, restrictions, sync
 from ..route import delete, get, post
@@ -98,7 +98,7 @@ class Leaderboard:
             raise NotFound("user_not_found")
         if await restrictions.is_locked(transaction, player):
             raise Locked
-        bests = NO_BESTS if saved.payload is None else bests_of(read_saved(saved.payload).payload.stats)
+        bests = NO_BESTS if saved.payload is None else bests_of(read_stored(saved.payload).payload.stats)
 
         async def show(transaction: Transaction) -> None:
             await leaderboard.opt_in(transaction, player, display_name, bests, self.now())

@@ -20,8 +20,17 @@ from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, TokenPair, check_new_password, username_to_look_up
 from ...rules.administration import suspension_text
-from ...rules.codes import digest, read_code
-from ...rules.recovery import CODE_DIGITS, CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset, new_codes
+from ...rules.recovery import (
+    CODE_DIGITS,
+    CodesLeft,
+    CodesRequest,
+    Recovery,
+    RecoveryCodes,
+    Reset,
+    digest,
+    new_codes,
+    read_code,
+)
 from ...rules.sessions import PasswordChange, RefreshRecord
 from ...storage import accounts, recovery, restrictions, sessions
 from ...storage.accounts import Credentials, Player

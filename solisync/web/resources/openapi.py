@@ -10,8 +10,7 @@ from ... import __version__
 from ...errors import Code
 from ...klondike import DRAW_MODES
 from ...rules.avatars import FORMATS
-from ...rules.fields import SEED_PATTERN
-from ...rules.shapes import ErrorBody
+from ...rules.shapes import SEED_PATTERN, ErrorBody
 from ..route import Content, EventStream, Json, Route, Upload, get
 from ..schemas import schema, schemas
 from ..wire.error_codes import STATUS

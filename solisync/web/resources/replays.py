@@ -11,7 +11,6 @@ from ...events.notices import BoardsChanged, ReplayStored, boards_changed
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.audit import Event, audit
-from ...rules.ids import is_id
 from ...rules.list_position import PositionText, read_position
 from ...rules.replay_lists import (
     Count,
@@ -26,7 +25,7 @@ from ...rules.replay_lists import (
     verified_only,
 )
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
-from ...rules.shapes import Ok
+from ...rules.shapes import Ok, is_id
 from ...storage import boards, own_replays, replays
 from ...storage.own_replays import Deleted, ListedOrHeld
 from ..conditional import matches

@@ -20,9 +20,8 @@ from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
 from ...rules.administration import suspension_text
-from ...rules.ids import is_id
 from ...rules.sessions import RefreshRecord, Session
-from ...rules.shapes import Ok
+from ...rules.shapes import Ok, is_id
 from ...storage import accounts, rate_limits, restrictions, sessions
 from ...storage.restrictions import Suspension
 from ...storage.sessions import Begun

@@ -17,11 +17,10 @@ from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.metrics import Metrics
 from ...rules.counting import NO_GAMES, Basis, GameCounts, Known, add, counts_of, with_counts
-from ...rules.ids import canonical_uuid
+from ...rules.documents import Pushed, default_document, is_news, read_pushed, read_stored, revision
 from ...rules.leaderboard import Bests, bests_of
 from ...rules.merge import merge
-from ...rules.pushed import Pushed, read_pushed
-from ...rules.saved import default_document, is_news, read_saved, revision
+from ...rules.shapes import canonical_uuid
 from ...rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncAnswer, SyncConflict, check_bounds
 from ...storage import sync
 from ...storage.sync import Saved
@@ -68,7 +67,7 @@ class Sync:
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
         if pulled.foreign:
-            counts = counts_of(read_saved(pulled.payload).payload)
+            counts = counts_of(read_stored(pulled.payload).payload)
             await self.database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
         tag = f'"{revision(pulled.payload)}"'
         headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
@@ -135,7 +134,7 @@ class _Merged(NamedTuple):
 
 
 def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
-    stored = None if saved.payload is None else read_saved(saved.payload)
+    stored = None if saved.payload is None else read_stored(saved.payload)
     check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
     merged, conflicts = merge(pushed, stored, now)
     before = NO_GAMES if stored is None else counts_of(stored.payload)

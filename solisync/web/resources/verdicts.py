@@ -8,8 +8,8 @@ from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
 from ...klondike import Timeline
 from ...postgres.database import Database
-from ...rules.ids import is_id
-from ...rules.verdicts import VerdictAnswer
+from ...rules.replays import VerdictAnswer
+from ...rules.shapes import is_id
 from ...storage import verdicts
 from ..conditional import matches
 from ..one_at_a_time import OneAtATime

@@ -17,8 +17,8 @@ from ...access.large_bodies import LARGE_BYTES
 from ...access.tokens import AccessClaims
 from ...errors import Refused, Unauthorized
 from ...process.logs import serving
-from ...rules.admins import AdminSession
-from ...rules.cookies import SessionCookie
+from ...rules.administration import AdminSession
+from ...rules.browser_sessions import SessionCookie
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .body import Body

@@ -9,12 +9,12 @@ from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from .errors import DatabaseError, Unavailable
-from .postgres.database import Database
-from .process.audit import Event, Happened
-from .process.shielded import shielded
-from .storage import history
-from .storage.history import Occurrence
+from ..errors import DatabaseError, Unavailable
+from ..postgres.database import Database
+from ..process.audit import Event, Happened
+from ..process.shielded import shielded
+from ..storage import history
+from ..storage.history import Occurrence
 
 EVERY_SECONDS = 1.0
 QUEUE = 10_000  # different events that wait to be stored

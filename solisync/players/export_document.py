@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
-from .rules import export as rules
-from .storage import export as storage
-from .storage import moderation
-from .storage.export import START, ExportStart, Page
+from ..rules import export as rules
+from ..storage import export as storage
+from ..storage import restrictions
+from ..storage.export import START, ExportStart, Page
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
     yield rules.avatar(await read(storage.avatar, user_id))
     yield rules.BEFORE_PROGRESS
     yield await read(storage.progress, user_id)
-    done = await read(moderation.of, user_id)
+    done = await read(restrictions.moderation, user_id)
     for before, read_page, keys in (
         (rules.middle(start.leaderboard, start.sessions, start.codes, done), storage.replays, [user_id]),
         (rules.BEFORE_ANALYTICS, storage.events, start.names),

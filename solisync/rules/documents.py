@@ -1,12 +1,13 @@
-"""Progress as a device pushed it, in all the spellings that clients have (docs/sync.md "The payload").
+"""Documents of progress: read as a device pushed them, read from storage, and the default one.
 
-`read_pushed` makes these passes over the text, and hardly ever more than the first:
+A device pushes in one of several spellings (docs/sync.md "The payload"). `read_pushed` makes these passes over the
+text, and rarely more than the first:
 
 | The text has | Pass | Cost, in decodings | Sent by |
 |---|---|---|---|
 | what the shapes have, and no more | `read_known` | 1 | games of this version |
 | fields that are unknown here | `read_json`, `read_unknown` | 3 more | games of a newer version |
-| halves of surrogate pairs in such fields | `surrogates.decode`, `sealed` | 2 to 6 more | programs that keep UTF-16 |
+| halves of surrogate pairs in these | `decode`, `escape_surrogates` | 2 to 6 more | programs that keep UTF-16 |
 | whole numbers as 95.0 | `_with_integers`, then `read_json` | 3 more | clients whose numbers are doubles |
 | an escape, or a time whose offset has no colon | `_check_times` | 1 more; the latter is refused | no known client |
 
@@ -15,18 +16,21 @@ What no pass can read is refused, with the path of the first field that is wrong
 
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC
+from datetime import UTC, datetime
+from hashlib import sha256
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from ..errors import BadRequest
-from .fields import NO_OFFSET, SpelledTime, Time
 from .json_body import read_json
-from .surrogates import decode, sealed, unsealed
-from .sync import NO_UNKNOWN_FIELDS, Achievement, Document, Key, Payload, Progress, Stats, Unknown, UnknownFields
+from .shapes import EPOCH, NO_OFFSET, U64_MAX, SpelledTime, Time
+from .surrogates import decode, escape_surrogates, restore_surrogates, without_lone_surrogates
+from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Key, Payload, Progress, Stats, Unknown, UnknownFields
 
 Number = int | float
 
@@ -101,26 +105,26 @@ def read_known(raw: bytes) -> Document | None:
 
 def read_unknown(raw: bytes) -> UnknownFields:
     """The fields of a valid payload that its shapes do not have; raises DecodeError for a name that is no text."""
-    payload = read_fields(sealed(raw))
+    payload = _read_fields(escape_surrogates(raw))
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):
         unknown = _without(record, Achievement)
         if unknown:
-            name = _decode_text(unsealed(bytes(record["id"])))
+            name = _decode_text(restore_surrogates(bytes(record["id"])))
             achievements.setdefault(name, {}).update(unknown)
     return UnknownFields(
-        stats=_without(read_fields(payload["stats"]), Stats),
-        progress=_without(read_fields(payload["progress"]), Progress),
+        stats=_without(_read_fields(payload["stats"]), Stats),
+        progress=_without(_read_fields(payload["progress"]), Progress),
         achievements=achievements,
         payload=_without(payload, Payload),
     )
 
 
 def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
-    """The fields that a shape does not have, of a sealed document."""
+    """The fields that a shape does not have, of a document whose surrogates are escaped."""
     known = shape.__struct_fields__
     return {
-        _decode_text(unsealed(_encode(name))) if "\0" in name else name: Raw(unsealed(bytes(value)))
+        _decode_text(restore_surrogates(_encode(name))) if "\0" in name else name: Raw(restore_surrogates(bytes(value)))
         for name, value in fields.items()
         if name not in known
     }
@@ -132,9 +136,9 @@ def _with_integers(body: bytes) -> bytes | None:
     None for anything else than an object of objects.
     """
     try:
-        payload = read_fields(body)
+        payload = _read_fields(body)
         for part in payload.keys() & {"stats", "progress"}:
-            fields = read_fields(payload[part])
+            fields = _read_fields(payload[part])
             for name, raw in fields.items():
                 with suppress(msgspec.ValidationError):
                     fields[name] = Raw(json.dumps(_whole(_decode_numbers(raw))).encode())
@@ -180,9 +184,104 @@ def _check_times(body: bytes) -> None:
         raise BadRequest("bad_field", f"request body: {NO_OFFSET} - at {path}") from None
 
 
-read_fields = msgspec.json.Decoder(Unknown).decode
+def default_document(user_id: str, now: datetime) -> Document:
+    """The document of a player who never pushed (docs/sync.md "Never pushed")."""
+    payload = Payload(
+        user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
+    )
+    return Document(payload, NO_UNKNOWN_FIELDS)
+
+
+def revision(stored: bytes) -> str:
+    """What tells this stored document from every other one (docs/live.md)."""
+    return sha256(stored).hexdigest()[:32]
+
+
+def is_news(merged: Document, stored: Document | None) -> bool:
+    """Whether a merged document has more than new times, and the form of the id, that the one before had not.
+
+    Each push changes the times: two devices that push whenever the other has would never end if these were news.
+    """
+    if stored is None:
+        return True
+    new, old = merged.payload, stored.payload
+    return (
+        _stats_facts(new.stats) != _stats_facts(old.stats)
+        or _progress_facts(new.progress) != _progress_facts(old.progress)
+        or merged.unknown_fields != stored.unknown_fields
+        # shapes of two classes are never equal
+        or (new.achievements != old.achievements and _all_facts(new.achievements) != _all_facts(old.achievements))
+    )
+
+
+def _all_facts(shapes: Sequence[Struct]) -> list[tuple[Any, ...]]:
+    return [*map(structs.astuple, shapes)]
+
+
+def read_stored(raw: bytes) -> Document:
+    """A stored document.
+
+    An older version may have stored it, to which some fields of today were unknown, so that it didn't check them: a
+    value that doesn't fit such a field counts as absent.
+    """
+    return read_known(raw) or Document(_stored_payload(raw), read_unknown(raw))
+
+
+def _stored_payload(raw: bytes) -> Payload:
+    try:
+        return decode(raw, Payload)
+    except msgspec.DecodeError:
+        return decode(_repaired(without_lone_surrogates(raw, instead=rb"\ufffd")), Payload)
+
+
+def _repaired(raw: bytes) -> bytes:
+    document = _read_fields(raw)
+    records = msgspec.json.decode(document["achievements"], type=list[Unknown])
+    locked = Achievement(id="", unlocked=False, unlock_date=None, reward_granted=False)
+    document["stats"] = _fitting(_read_fields(document["stats"]), _default_stats())
+    document["progress"] = _fitting(_read_fields(document["progress"]), _default_progress())
+    document["achievements"] = Raw(_encode([_fitting(record, locked) for record in records]))
+    return _encode(document)
+
+
+def _fitting(fields: Unknown, default: Struct) -> Raw:
+    """The fields of the shape of `default`, with its value for those that are absent or don't fit."""
+    values = structs.asdict(default)
+    for field in structs.fields(default):
+        try:
+            value = msgspec.json.decode(fields[field.name], type=field.type)
+        except (KeyError, msgspec.ValidationError):
+            continue
+        if type(value) is not int or value <= U64_MAX:
+            values[field.name] = value
+    return Raw(_encode(values))
+
+
+def _default_stats() -> Stats:
+    zeros = {field.name: 0 for field in structs.fields(Stats)}
+    return Stats(**zeros | {"fastest_win_seconds": NEVER, "last_modified": EPOCH})  # type: ignore[arg-type]
+
+
+def _default_progress() -> Progress:
+    return Progress(
+        total_xp=0,
+        level=0,
+        daily_challenge_last_completed=None,
+        daily_challenge_streak=0,
+        weekly_goal_progress={},
+        unlocked_card_backs=[0],
+        unlocked_backgrounds=[0],
+        last_modified=EPOCH,
+    )
+
+
+_read_fields = msgspec.json.Decoder(Unknown).decode
 _decode_known = msgspec.json.Decoder(_KnownPayload).decode
 _decode_numbers = msgspec.json.Decoder(Number | list[Number] | dict[str, Number]).decode
 _decode_records = msgspec.json.Decoder(list[Unknown]).decode
 _decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode
+_stats_facts, _progress_facts = (
+    attrgetter(*(field.name for field in structs.fields(shape) if field.name != "last_modified"))
+    for shape in (Stats, Progress)
+)

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from ..klondike import Reason, Status
 from .boards import RANKS
-from .verdicts import VerdictAnswer
+from .replays import VerdictAnswer
 
 _VERDICTS = {
     Status.PENDING: "We are still checking this game. You can watch it as soon as that is done.",
@@ -114,3 +114,12 @@ def card_text(card: int) -> str:
 def suit_of(card: int) -> str:
     """`hearts`."""
     return _SUITS[card // len(_RANKS)]
+
+
+def bytes_shown(count: float) -> str:
+    """A number of bytes with a binary unit."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.{0 if unit == 'B' else 1}f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
