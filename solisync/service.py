@@ -36,12 +36,12 @@ from .access.passwords import Passwords
 from .access.rate_limit import LIMITS
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
+from .embedded.server import EmbeddedPostgres
 from .events.live import Live
 from .events.openings import Openings
 from .housekeeping import Housekeeping
 from .players.history import History
 from .postgres.database import Database
-from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import load_migrations
 from .postgres.times import TIMES, PoolTimes
 from .process.daemon import Daemon

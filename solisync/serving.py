@@ -12,14 +12,14 @@ from twisted.logger import Logger
 
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
+from .embedded.data_directory import record_use
+from .embedded.server import EmbeddedPostgres
 from .errors import ConnectionFailed, Declined, TransactionAborted
 from .events.live import Live
 from .housekeeping import Housekeeping
 from .players.history import History
 from .postgres.database import Database
-from .postgres.embedded import EmbeddedPostgres
 from .postgres.migrate import Migration, migrate
-from .postgres.replaced import record_use
 from .process import listening
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler

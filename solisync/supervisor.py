@@ -16,9 +16,9 @@ from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from .embedded.data_directory import record_use
+from .embedded.server import EmbeddedPostgres
 from .errors import FatalError
-from .postgres.embedded import EmbeddedPostgres
-from .postgres.replaced import record_use
 from .process import listening
 from .process.child import Child, ending
 from .process.daemon import Daemon

@@ -21,7 +21,7 @@ from twisted.internet import defer
 from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, textFileLogObserver
 
 from solisync.access import passwords
-from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.embedded.server import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.clock import monotonic_reactor
 from tests.harness import event_streams, forking

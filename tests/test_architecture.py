@@ -25,6 +25,7 @@ FLOORS = (
     {"rules", "klondike"},
     {"process"},
     {"postgres"},
+    {"embedded"},
     {"storage"},
     {"events"},
     {"access"},

@@ -10,7 +10,7 @@ import yaml
 
 from solisync.commands.completion import SHELLS
 from solisync.commands.main import command_parser
-from solisync.postgres.embedded import STOP_SECONDS
+from solisync.embedded.server import STOP_SECONDS
 from solisync.settings import env_file
 from solisync.settings.settings import ServingSettings, Settings
 from solisync.settings.table import TABLE

@@ -21,10 +21,10 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.logger import capturedLogs, formatEvent
 
+from solisync.embedded.server import EmbeddedPostgres
 from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres import opening
 from solisync.postgres.database import Database
-from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.postgres.statement import Statement
 from solisync.postgres.times import TIMES, PoolTimes
 from tests.fire.servers import servers

@@ -11,8 +11,8 @@ from ..diagnosis import host as host_checks
 from ..diagnosis import live as live_checks
 from ..diagnosis import ports
 from ..diagnosis.findings import Finding, fine, note, wrong
+from ..embedded.server import EmbeddedPostgres
 from ..errors import FatalError, SettingsError
-from ..postgres.embedded import EmbeddedPostgres
 from ..settings.settings import ServingSettings
 from ..settings.values import SECRET_MIN_BYTES
 from . import running

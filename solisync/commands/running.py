@@ -13,13 +13,12 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater, react
 from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
+from ..embedded.data_directory import DataDirBusy, check_not_replaced
+from ..embedded.server import EmbeddedPostgres
 from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
 from ..postgres.connection import Connection
-from ..postgres.data_directory import DataDirBusy
 from ..postgres.database import Database
-from ..postgres.embedded import EmbeddedPostgres
 from ..postgres.migrate import load_migrations, migrate
-from ..postgres.replaced import check_not_replaced
 from ..postgres.times import TIMES
 from ..postgres.transaction import Statements
 from ..process import audit, logs

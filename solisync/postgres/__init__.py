@@ -1,1 +1,1 @@
-"""Everything that knows the database server: connections, transactions, the schema, the embedded PostgreSQL."""
+"""Everything that knows the database server: connections, transactions, the schema."""

@@ -4,8 +4,8 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from solisync.commands import running
+from solisync.embedded.server import EmbeddedPostgres
 from solisync.errors import TransactionAborted
-from solisync.postgres.embedded import EmbeddedPostgres
 from solisync.settings.settings import Settings
 
 

@@ -11,8 +11,8 @@ import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 from twisted.internet.threads import deferToThread
 
+from solisync.embedded.programs import unprivileged_user
 from solisync.postgres.migrate import load_migrations
-from solisync.postgres.server_user import unprivileged_user
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
 from tests.harness.entry_points import SOLISYNC, launch_service

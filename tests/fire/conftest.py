@@ -3,7 +3,7 @@
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
-from solisync.postgres.embedded import EmbeddedPostgres
+from solisync.embedded.server import EmbeddedPostgres
 
 
 @pytest_twisted.async_yield_fixture

@@ -14,8 +14,7 @@ import psycopg2
 from psycopg2.extensions import POLL_OK
 from psycopg2.extras import wait_select
 
-from solisync.postgres.binaries import ENVIRONMENT, find_binaries
-from solisync.postgres.server_user import as_user, unprivileged_user
+from solisync.embedded.programs import ENVIRONMENT, as_user, find_binaries, unprivileged_user
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.postgres import copy_cluster, run_sql

@@ -11,7 +11,7 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.postgres.server_user import as_user
+from solisync.embedded.programs import as_user
 from tests.fire.acknowledged import Players
 from tests.fire.servers import freeze, servers, thaw
 from tests.harness.concurrency import until

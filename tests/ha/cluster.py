@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg2
 
-from solisync.postgres.server_user import as_user, unprivileged_user
+from solisync.embedded.programs import as_user, unprivileged_user
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.postgres import run_sql

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from solisync.embedded.programs import ENVIRONMENT, find_binaries
 from solisync.klondike import PREFERRED, Status
-from solisync.postgres.binaries import ENVIRONMENT, find_binaries
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.rules.boards import OWN
 from solisync.rules.counting import MOST_ANSWERS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from solisync import __version__
-from solisync.postgres.binaries import ENVIRONMENT, find_binaries
+from solisync.embedded.programs import ENVIRONMENT, find_binaries
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness.administration import administration
 from tests.harness.console import Console

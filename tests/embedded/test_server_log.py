@@ -11,10 +11,10 @@ import psycopg2
 import pytest
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
-from solisync.postgres import server_log
-from solisync.postgres.data_directory import DataDirectory
-from solisync.postgres.embedded import EmbeddedPostgres
-from solisync.postgres.server_log import ServerLog
+from solisync.embedded import server_log
+from solisync.embedded.data_directory import DataDirectory
+from solisync.embedded.server import EmbeddedPostgres
+from solisync.embedded.server_log import ServerLog
 from tests.harness.concurrency import until
 from tests.harness.postgres import connect, lock_waiters, run_sql
 from tests.harness.processes import kill, postmaster

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from solisync.embedded.data_directory import DataDirBusy, DataDirectory
+from solisync.embedded.server import EmbeddedPostgres
 from solisync.errors import FatalError
-from solisync.postgres.data_directory import DataDirBusy, DataDirectory
-from solisync.postgres.embedded import EmbeddedPostgres
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SOLISYNC, start

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from solisync.commands.running import reached
+from solisync.embedded import data_directory
+from solisync.embedded.data_directory import MARK, check_not_replaced, record_use
 from solisync.errors import FatalError
-from solisync.postgres import replaced
-from solisync.postgres.replaced import MARK, check_not_replaced, record_use
 from solisync.settings.settings import Settings
 from tests.harness.constants import DSN_PASSWORD
 from tests.harness.entry_points import SERVE, SOLISYNC, launch_service, start
@@ -106,7 +106,7 @@ def test_mark_survives_a_kill_while_it_is_written(data_dir, monkeypatch):
     def killed(*_):
         raise SystemExit
 
-    monkeypatch.setattr(replaced.Path, "rename", killed)
+    monkeypatch.setattr(data_directory.Path, "rename", killed)
     with pytest.raises(SystemExit):
         record_use(data_dir, "host=new")
     monkeypatch.undo()

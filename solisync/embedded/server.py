@@ -23,10 +23,9 @@ from twisted.logger import Logger
 
 from ..errors import FatalError
 from ..process.reasons import Reasons
-from .binaries import ENVIRONMENT
 from .data_directory import DataDirectory
+from .programs import ENVIRONMENT, as_user
 from .server_log import ServerLog
-from .server_user import as_user
 
 START_SECONDS = 60.0  # recovery after a crash may take a while
 PREDECESSOR_SECONDS = 30.0  # how long the server of a process that was killed may take to end
