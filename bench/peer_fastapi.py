@@ -192,11 +192,11 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     saved = sync.saved_from(text, counted, session and str(session), *told)
     stored = None if text is None else read_stored(text.encode())
     check_bounds(pushed, stored)
-    merged, conflicts = merge(pushed, stored, now)
     mine, before = counts_of(pushed.payload), NO_GAMES if stored is None else counts_of(stored.payload)
-    basis, counts = add(mine, before, saved.known)
-    if basis is Basis.COUNTED:
-        merged = with_counts(merged, counts)
+    total = add(mine, before, saved.known)
+    merged, conflicts = merge(pushed, stored, now, knew_all=total.knew(saved.counts or before))
+    if total.basis is Basis.COUNTED:
+        merged = with_counts(merged, total.counts)
     check_bounds(merged, stored)
     payload = merged.encode()
     if len(payload) > PAYLOAD_MAX_BYTES:
@@ -205,7 +205,9 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     told = counts_of(merged.payload).with_most_draws(saved.counts or before)
     better = bests if saved.standing.improved_by(bests) else None
     saving = sync.saving(player, payload, told, better, now, first=stored is None)
-    steps = "; ".join(map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, basis)))))
+    steps = "; ".join(
+        map(literal, (*saving, sync.remembering(player, saved, saved.known.after(mine, told, total.basis))))
+    )
     await connection.execute(f"{steps}; COMMIT")
     return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
 

@@ -112,24 +112,41 @@ def counts_of(payload: Payload) -> GameCounts:
     )
 
 
-def add(pushed: GameCounts, stored: GameCounts, known: Known) -> tuple[Basis, GameCounts]:
-    """The stored counts with what is new in a push. Unless they are COUNTED, the result has no meaning."""
+class Sum(NamedTuple):
+    """How the games of a push were merged, and the counts that result; these have no meaning unless it is COUNTED.
+
+    `had` is what the device had before its new games, as far as is known.
+    """
+
+    basis: Basis
+    counts: GameCounts
+    had: GameCounts
+
+    def knew(self, told: GameCounts) -> bool:
+        """Whether the device had all games of the stored document, of which sessions were told `told`."""
+        return self.basis is Basis.COUNTED and self.had[:6] == told[:6]
+
+
+def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
+    """The stored counts with what is new in a push."""
     if known.pushed is not None and not pushed.reaches(known.pushed):
-        return Basis.STALE, stored
+        return Sum(Basis.STALE, stored, NO_GAMES)
     had = known.reached_by(pushed)
     if not had:
-        return Basis.MAXIMUM, stored
-    most = map(max, had[0], *had)
+        return Sum(Basis.MAXIMUM, stored, NO_GAMES)
+    most = GameCounts(*map(max, had[0], *had))
     new = GameCounts(*[max(mine - its, 0) for mine, its in zip(pushed, most, strict=True)])
     if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some of them were counted before a merge lowered them
         new = new._replace(draw_one_wins=0, draw_three_wins=0)
     six = [
-        min(max(before + more, mine), most)
-        for before, more, mine, most in zip(stored[:6], new[:6], pushed[:6], _MOST, strict=True)
+        min(max(before + more, mine), limit)
+        for before, more, mine, limit in zip(stored[:6], new[:6], pushed[:6], _MOST, strict=True)
     ]
     base = max(had, key=lambda counts: (counts.games_won, counts.time))
     counts = GameCounts._make((*six, stored.time + max(pushed.time - base.time, 0)))
-    return Basis.COUNTED, counts if _is_between(counts, stored, pushed) else _at_average(counts, stored, pushed)
+    if not _is_between(counts, stored, pushed):
+        counts = _at_average(counts, stored, pushed)
+    return Sum(Basis.COUNTED, counts, most)
 
 
 def _is_between(counts: GameCounts, one: GameCounts, other: GameCounts) -> bool:

@@ -8,7 +8,7 @@ text, and rarely more than the first:
 | what the shapes have, and no more | `read_known` | 1 | games of this version |
 | fields that are unknown here | `read_json`, `read_unknown` | 3 more | games of a newer version |
 | halves of surrogate pairs in these | `decode`, `escape_surrogates` | 2 to 6 more | programs that keep UTF-16 |
-| whole numbers as 95.0 | `_with_integers`, then `read_json` | 3 more | clients whose numbers are doubles |
+| whole numbers as 95.0, never as null | `_with_integers`, then `read_json` | 3 more | programs with doubles alone |
 | an escape, or a time whose offset has no colon | `_check_times` | 1 more; the latter is refused | no known client |
 
 What no pass can read is refused, with the path of the first field that is wrong.
@@ -30,10 +30,21 @@ from ..errors import BadRequest
 from .json_body import read_json
 from .shapes import EPOCH, NO_OFFSET, U64_MAX, SpelledTime, Time
 from .surrogates import decode, escape_surrogates, restore_surrogates, without_lone_surrogates
-from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Key, Payload, Progress, Stats, Unknown, UnknownFields
+from .sync import (
+    MODE_TIMES,
+    NEVER,
+    NO_UNKNOWN_FIELDS,
+    Achievement,
+    Document,
+    Key,
+    Payload,
+    Progress,
+    Stats,
+    Unknown,
+    UnknownFields,
+)
 
-Number = int | float
-
+_NEVER = {"fastest_win_seconds": Raw(str(NEVER).encode())} | dict.fromkeys(MODE_TIMES, Raw(b"0"))
 _NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
 
 
@@ -131,17 +142,18 @@ def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
 
 
 def _with_integers(body: bytes) -> bytes | None:
-    """The body with each whole number of its `stats` and `progress`, and of the lists in these, as an integer.
+    """The body with integers for whole numbers in `stats` and `progress`, and for null where that means never.
 
-    None for anything else than an object of objects.
+    None unless it is an object of objects. JavaScript writes Infinity as null.
     """
     try:
         payload = _read_fields(body)
         for part in payload.keys() & {"stats", "progress"}:
             fields = _read_fields(payload[part])
             for name, raw in fields.items():
+                never = _NEVER.get(name) if bytes(raw) == b"null" else None
                 with suppress(msgspec.ValidationError):
-                    fields[name] = Raw(json.dumps(_whole(_decode_numbers(raw))).encode())
+                    fields[name] = never or Raw(json.dumps(_whole(_decode_numbers(raw))).encode())
             payload[part] = Raw(_encode(fields))
     except (msgspec.DecodeError, RecursionError):
         return None
@@ -277,7 +289,7 @@ def _default_progress() -> Progress:
 
 _read_fields = msgspec.json.Decoder(Unknown).decode
 _decode_known = msgspec.json.Decoder(_KnownPayload).decode
-_decode_numbers = msgspec.json.Decoder(Number | list[Number] | dict[str, Number]).decode
+_decode_numbers = msgspec.json.Decoder(int | float | list[int | float] | dict[str, int | float]).decode
 _decode_records = msgspec.json.Decoder(list[Unknown]).decode
 _decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode

@@ -1,10 +1,11 @@
 """Merging a pushed document with the stored one, field by field (docs/sync.md "How fields merge").
 
-Merging never lowers a best, and never loses an unlock, an achievement or a date within the newest HISTORY_DAYS.
+Merging never lowers a best, and never loses an unlock, an achievement or a date within the newest HISTORY_DAYS. Dates
+after tomorrow count as absent in a push, because a wrong clock would otherwise stay in the progress for years.
 """
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from operator import attrgetter, lt
 from typing import Any
@@ -98,18 +99,34 @@ _REPORTED = {
 CONFLICT_FIELDS = tuple(_REPORTED)
 
 
-def merge(pushed: Document, stored: Document | None, now: datetime) -> tuple[Document, list[SyncConflict]]:
-    """The merged document and the conflicts; a first push is merged with itself and keeps its `last_modified` times."""
-    base = stored or pushed
-    new, old = pushed.payload, base.payload
+def merge(
+    pushed: Document, stored: Document | None, now: datetime, *, knew_all: bool = False
+) -> tuple[Document, list[SyncConflict]]:
+    """The merged document and the conflicts; a first push is merged with itself and keeps its `last_modified` times.
+
+    `knew_all`: the device had all games of the stored document, so its running streaks are the newest.
+    """
+    new, old = pushed.payload, (stored or pushed).payload
+    times = (now, now) if stored else (new.stats.last_modified, new.progress.last_modified)
+    progress = _progress(new.progress, old.progress, times[1])
+    latest = now.astimezone(UTC).date() + timedelta(days=1)
+    if _is_after(latest, progress):
+        new = structs.replace(new, progress=_up_to(latest, new.progress, stored.payload.progress if stored else None))
+        old = stored.payload if stored else new
+        progress = _progress(new.progress, old.progress, times[1])
+    stats = _stats(new.stats, old.stats, times[0])
+    conflicts = _conflicts(new, old)
+    if knew_all and conflicts:
+        stats, progress, conflicts = _with_newest_streaks(new, old, stats, progress, conflicts)
     payload = Payload(
         user_id=new.user_id,
-        stats=_stats(new.stats, old.stats, new.stats.last_modified if stored is None else now),
+        stats=stats,
         achievements=_achievements(new.achievements, old.achievements),
-        progress=_progress(new.progress, old.progress, new.progress.last_modified if stored is None else now),
+        progress=progress,
         last_modified=now,
     )
-    return Document(payload, _unknown_fields(pushed.unknown_fields, base.unknown_fields)), _conflicts(new, old)
+    unknown_fields = _unknown_fields(pushed.unknown_fields, (stored or pushed).unknown_fields)
+    return Document(payload, unknown_fields), conflicts
 
 
 def level(total_xp: int) -> int:
@@ -177,6 +194,57 @@ def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, i
         return pushed.weekly_goal_week_iso, goals
     leader = max(pushed, stored, key=lambda side: (side.weekly_goal_week_iso is not None, side.weekly_goal_week_iso))
     return leader.weekly_goal_week_iso, leader.weekly_goal_progress
+
+
+def _is_after(latest: date, merged: Progress) -> bool:
+    """Whether merged progress has a date after `latest`, or a week after its week."""
+    completed, week, history = (
+        merged.daily_challenge_last_completed,
+        merged.weekly_goal_week_iso,
+        merged.daily_challenge_history,
+    )
+    return (
+        (completed is not None and completed > latest)
+        or (week is not None and week > _week(latest))
+        or (len(history) > 0 and history[-1] > latest)
+    )
+
+
+def _up_to(latest: date, progress: Progress, stored: Progress | None) -> Progress:
+    """Pushed progress without what is after `latest`; a streak or a week of the future becomes the stored one."""
+    completed, week = progress.daily_challenge_last_completed, progress.weekly_goal_week_iso
+    changes: dict[str, Any] = {
+        "daily_challenge_history": [day for day in progress.daily_challenge_history if day <= latest]
+    }
+    if completed is not None and completed > latest:
+        changes["daily_challenge_last_completed"] = None
+        changes["daily_challenge_streak"] = stored.daily_challenge_streak if stored else 0
+    if week is not None and week > _week(latest):
+        changes["weekly_goal_week_iso"], changes["weekly_goal_progress"] = None, {}
+    return structs.replace(progress, **changes)
+
+
+def _week(day: date) -> str:
+    year, week, _ = day.isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
+def _with_newest_streaks(
+    pushed: Payload, stored: Payload, stats: Stats, progress: Progress, conflicts: list[SyncConflict]
+) -> tuple[Stats, Progress, list[SyncConflict]]:
+    """Merged statistics and progress with the pushed streaks, and the conflicts that remain.
+
+    The streak of daily challenges needs a pushed last day that is not earlier than the stored one.
+    """
+    new, old = pushed.stats, stored.stats
+    best = max(stats.win_streak_best, new.win_streak_current, old.win_streak_current)
+    stats = structs.replace(stats, win_streak_current=new.win_streak_current, win_streak_best=best)
+    settled = {"win_streak_current"}
+    day = pushed.progress.daily_challenge_last_completed
+    if day is not None and day == progress.daily_challenge_last_completed:
+        progress = structs.replace(progress, daily_challenge_streak=pushed.progress.daily_challenge_streak)
+        settled.add("daily_challenge_streak")
+    return stats, progress, [conflict for conflict in conflicts if conflict.field not in settled]
 
 
 def _unknown_fields(pushed: UnknownFields, stored: UnknownFields) -> UnknownFields:

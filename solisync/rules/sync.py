@@ -15,12 +15,15 @@ from ..errors import BadRequest
 from .shapes import MAX_BODY, NIL, U32, U64, U64_MAX, Checked, Time
 
 NEVER = U64_MAX  # fastest_win_seconds of a player who never won
-NEVER_AS_DOUBLE = 18_446_744_073_709_552_000  # NEVER as JavaScript spells it
+# Spellings of NEVER in languages whose numbers are doubles, such as 18446744073709552000 in JavaScript
+NEVER_ROUNDED = range(18_446_744_073_709_000_000, 18_446_744_073_710_000_001)
+MODE_TIMES = ("classic_fastest_win_seconds", "zen_fastest_win_seconds", "challenge_fastest_win_seconds")
 HISTORY_DAYS = 365
 PAYLOAD_MAX_BYTES = MAX_BODY
 
 Key = Annotated[str, Meta(min_length=1, max_length=64)]
 Unknown = dict[str, Raw]
+ModeTime = Annotated[U64, Meta(description="0 means never", extra_json_schema={"maximum": NEVER_ROUNDED[-1]})]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -34,23 +37,26 @@ class Stats(Checked, frozen=True, kw_only=True):
     win_streak_best: U32
     avg_time_seconds: U64
     fastest_win_seconds: Annotated[
-        U64, Meta(description=f"{NEVER} means never", extra_json_schema={"maximum": NEVER_AS_DOUBLE})
+        U64, Meta(description=f"{NEVER} means never", extra_json_schema={"maximum": NEVER_ROUNDED[-1]})
     ]
     lifetime_score: U64
     best_single_score: U32
     draw_one_wins: U32
     draw_three_wins: U32
     classic_best_score: U32 = 0
-    classic_fastest_win_seconds: U64 = 0
+    classic_fastest_win_seconds: ModeTime = 0
     zen_best_score: U32 = 0
-    zen_fastest_win_seconds: U64 = 0
+    zen_fastest_win_seconds: ModeTime = 0
     challenge_best_score: U32 = 0
-    challenge_fastest_win_seconds: U64 = 0
+    challenge_fastest_win_seconds: ModeTime = 0
     last_modified: Time
 
     def __post_init__(self) -> None:
-        if NEVER < self.fastest_win_seconds <= NEVER_AS_DOUBLE:
+        if self.fastest_win_seconds in NEVER_ROUNDED:
             structs.force_setattr(self, "fastest_win_seconds", NEVER)
+        for name in MODE_TIMES:
+            if getattr(self, name) in NEVER_ROUNDED:
+                structs.force_setattr(self, name, 0)
         super().__post_init__()
 
 

@@ -115,7 +115,7 @@ GRANTED = {"reward_granted": True}
         ({"stats__games_won": float(2**32)}, "$.stats.games_won"),
         ({"stats__games_won": -1.0}, "$.stats.games_won"),
         ({"stats__games_won": 1e300}, "$.stats.games_won"),
-        ({"stats__fastest_win_seconds": 18446744073709552001}, "$.stats"),
+        ({"stats__fastest_win_seconds": 18446744073710000001}, "$.stats"),
         ({"stats__avg_time_seconds": 18446744073709552000}, "$.stats"),
         ({"stats__fastest_win_seconds": 2e19}, "$.stats"),
         ({"progress__unlocked_card_backs": [0.5]}, "$.progress.unlocked_card_backs[0]"),
@@ -187,18 +187,66 @@ async def test_a_result_that_is_too_large_is_refused_and_nothing_stored(server):
     assert await pull(server, client) == first.json["merged"]
 
 
-@pytest.mark.parametrize(
-    "never", [b"18446744073709552000", b"1.8446744073709552e19", b"18446744073709552000.0", b"18446744073709551616"]
-)
+NEVER_SPELLINGS = [
+    b"18446744073709552000",
+    b"1.8446744073709552e19",
+    b"18446744073709552000.0",
+    b"18446744073709551616",
+    b"18446744073709000000",
+    b"18446744073710000000",
+    b"null",
+]
+
+
+@pytest.mark.parametrize("never", NEVER_SPELLINGS)
 async def test_never_may_be_spelled_as_a_double(server, never):
-    """What clients make of 2^64-1 whose numbers are doubles is stored, and answered, as 2^64-1."""
+    """A number near 2^64-1 and null, which JavaScript writes, mean never: 2^64-1, or 0 in the times of the modes."""
     client = await server.player("ann")
-    body = encode(progress_of()).replace(b"18446744073709551615", never)
-    assert body.count(never) == 1
-    answer = await push(server, client, body)
+    mine = progress_of(
+        stats__classic_fastest_win_seconds=U64, stats__zen_fastest_win_seconds=U64, stats__zen_best_score=7
+    )
+    answer = await push(server, client, encode(mine).replace(b"18446744073709551615", never))
     assert answer.status == 200, answer
-    assert answer.json["merged"]["stats"]["fastest_win_seconds"] == U64
+    stats = answer.json["merged"]["stats"]
+    assert (stats["fastest_win_seconds"], stats["zen_best_score"]) == (U64, 7)
+    assert (stats["classic_fastest_win_seconds"], stats["zen_fastest_win_seconds"]) == (0, 0)
     assert b":18446744073709551615," in answer.content
+
+
+@pytest.mark.parametrize("number", [b"18446744073710000001", b"1.9e19"])
+async def test_time_beyond_never_is_refused(server, number):
+    """A greater number is no rounded 2^64-1."""
+    client = await server.player("ann")
+    body = encode(progress_of()).replace(b"18446744073709551615", number)
+    assert (await push(server, client, body)).status == 400
+
+
+async def test_streak_of_a_single_device_falls_when_a_game_is_lost(server):
+    """A device that pulls, wins twice and loses gets its streak back each time, without a conflict."""
+    client = await server.player("ann")
+    await pull(server, client)
+    for won, played, streak in [(1, 1, 1), (2, 2, 2), (2, 3, 0), (3, 4, 1)]:
+        mine = progress_of(
+            stats__games_won=won, stats__games_played=played, stats__win_streak_current=streak, stats__win_streak_best=2
+        )
+        answer = await push(server, client, mine)
+        assert (answer.json["merged"]["stats"]["win_streak_current"], answer.json["conflicts"]) == (streak, [])
+
+
+async def test_push_ignores_days_of_the_future(server):
+    """A clock that is years ahead doesn't fail the push, and leaves no date in the progress."""
+    client = await server.player("ann")
+    mine = progress_of(
+        progress__daily_challenge_last_completed="2099-01-01",
+        progress__daily_challenge_streak=4,
+        progress__daily_challenge_history=["2026-01-01", "2099-01-01"],
+        progress__weekly_goal_week_iso="2099-W01",
+    )
+    answer = await push(server, client, mine)
+    progress = answer.json["merged"]["progress"]
+    assert answer.status == 200, answer
+    assert progress["daily_challenge_last_completed"] is progress["weekly_goal_week_iso"] is None
+    assert (progress["daily_challenge_streak"], progress["daily_challenge_history"]) == (0, ["2026-01-01"])
 
 
 def as_doubles(value):

@@ -136,19 +136,21 @@ class _Merged(NamedTuple):
 def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
     stored = None if saved.payload is None else read_stored(saved.payload)
     check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
-    merged, conflicts = merge(pushed, stored, now)
     before = NO_GAMES if stored is None else counts_of(stored.payload)
+    told = saved.counts or before
     mine = counts_of(pushed.payload)
-    basis, counts = add(mine, before, saved.known)
-    if basis is Basis.COUNTED:
-        merged = with_counts(merged, counts)
+    total = add(mine, before, saved.known)
+    merged, conflicts = merge(pushed, stored, now, knew_all=total.knew(told))
+    if total.basis is Basis.COUNTED:
+        merged = with_counts(merged, total.counts)
     check_bounds(merged, stored)
     payload = merged.encode()
     if len(payload) > PAYLOAD_MAX_BYTES:
         raise BadRequest("sync_too_large", "sync payload too large")
-    answer = counts_of(merged.payload).with_most_draws(saved.counts or before)
-    known = saved.known.after(mine, answer, basis)
-    return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, basis, is_news(merged, stored))
+    answer = counts_of(merged.payload).with_most_draws(told)
+    known = saved.known.after(mine, answer, total.basis)
+    news = is_news(merged, stored)
+    return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, total.basis, news)
 
 
 def _answer(
