@@ -17,7 +17,6 @@ import bcrypt
 import psycopg2
 
 from solisync.access.tokens import Tokens, access_expiry, refresh_expiry
-from solisync.rules.boards import boards_of
 from solisync.rules.counting import counts_of
 from solisync.rules.documents import read_stored
 from solisync.rules.sessions import RefreshRecord
@@ -141,7 +140,6 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
     document = _compact(payload(world.document_bytes))
     counts = counts_of(read_stored(document.encode()).payload).encode()
     body = replay(world.replay_bytes)
-    boards = ",".join(boards_of(mode="Classic", draw_mode="DrawOne", seed=None, received_at=now))
     expiry, ends = access_expiry(issued_at()), refresh_expiry(issued_at())
     yield (
         "users (id, username, password_hash, created_at, access_expiries)",
@@ -176,9 +174,9 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
         ),
     )
     yield (
-        "verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, boards)",
+        "verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine)",
         (
-            f"{identity('replay', number)}\tverified\toriginal\t0\t1240\t120\t{now}\t1\t{{{boards}}}\n"
+            f"{identity('replay', number)}\tverified\toriginal\t0\t1240\t120\t{now}\t1\n"
             for number in range(world.replays)
         ),
     )

@@ -20,7 +20,7 @@ from ..postgres.transaction import Transaction
 from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
-from ..rules.boards import boards_of, days_of
+from ..rules.boards import days_of
 from ..storage import boards, checks, rechecks
 from ..storage.checks import Claim, ClaimedReplay
 from .messages import Answer
@@ -200,15 +200,11 @@ class Checking:
             await self._patiently(lambda: self._database.autocommit(checks.search, claim))
             self._wake(search=True)
         else:
-            standing = boards_of(
-                mode=replay.mode, draw_mode=replay.draw_mode, seed=replay.seed, received_at=replay.received_at
-            )
+            days = None
+            if answer.verdict.status is Status.VERIFIED:
+                days = days_of(mode=replay.mode, seed=replay.seed, received_at=replay.received_at) or None
             await self._store(
-                claim,
-                answer.verdict,
-                engine=answer.engine,
-                timeline_digest=answer.timeline_digest,
-                days=days_of(standing) if answer.verdict.status is Status.VERIFIED else None,
+                claim, answer.verdict, engine=answer.engine, timeline_digest=answer.timeline_digest, days=days
             )
 
     async def _wait(

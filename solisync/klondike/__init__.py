@@ -4,6 +4,7 @@
 `python -m solisync.klondike` does the same by hand; docs/verification.md says what a verdict means.
 """
 
+from .deal import SEED_PATTERN, read_seed
 from .drawing import draw_game
 from .recording import DRAW_MODES, MODES, Pile, Reason, RecordedMove, UnreadableError, read_recording
 from .scoring import PREFERRED
@@ -15,6 +16,7 @@ __all__ = [
     "ENGINE_VERSION",
     "MODES",
     "PREFERRED",
+    "SEED_PATTERN",
     "Pile",
     "Reason",
     "RecordedMove",
@@ -27,4 +29,5 @@ __all__ = [
     "draw_game",
     "make_timeline",
     "read_recording",
+    "read_seed",
 ]

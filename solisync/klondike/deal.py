@@ -3,6 +3,7 @@
 A card is its id, 0..51: suit = id // 13 (clubs, diamonds, hearts, spades), rank = id % 13 + 1.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import count
 from struct import unpack
@@ -11,6 +12,7 @@ from .rules import COLUMNS, FACE_DOWN, Board
 
 CARDS = 52
 SEED_MAX = 2**64 - 1
+SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # of a seed as text; `read_seed` checks the upper bound
 
 _U32 = 2**32 - 1
 _CONSTANTS = unpack("<4I", b"expand 32-byte k")
@@ -27,6 +29,13 @@ def deal(seed: int) -> Board:
         column, deck = deck[:height], deck[height:]
         columns.append(bytes([*(card + FACE_DOWN for card in column[:-1]), column[-1]]))
     return (b"", b"", b"", b"", *columns, bytes(deck), b"")
+
+
+def read_seed(value: object) -> int | None:
+    """The seed, given as an integer or as text without a sign, zeros or spaces in front; None for anything else."""
+    if isinstance(value, str) and re.fullmatch(SEED_PATTERN, value):
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= SEED_MAX else None
 
 
 def shuffled_deck(seed: int) -> list[int]:

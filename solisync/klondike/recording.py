@@ -1,7 +1,6 @@
 """A replay as uploaded: JSON text that may hold anything, read into a `Recording`, or refused as unreadable."""
 
 import json
-import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Literal, NoReturn
@@ -9,13 +8,11 @@ from typing import Annotated, Literal, NoReturn
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from .deal import SEED_MAX
+from .deal import read_seed
 from .rules import COLUMNS, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move
 
 _DIGITS_MAX = 100
-_SEED_TEXT = re.compile("0|[1-9][0-9]{0,19}")
 _EXACT_MAX = 2**53  # a double holds every integer up to it
-
 
 MODES = ("Classic", "Zen", "Challenge", "TimeAttack", "Difficulty")
 DRAW_MODES = ("DrawOne", "DrawThree")
@@ -130,7 +127,7 @@ def read_recording(body: bytes) -> Recording:
         raise UnreadableError(Reason.SHAPE) from None
     if not isinstance(fields, dict):
         raise UnreadableError(Reason.SHAPE)
-    seed = _seed(fields.get("seed"))
+    seed = read_seed(fields.get("seed"))
     if seed is None:
         raise UnreadableError(Reason.NO_SEED)
     if not fields.get("moves"):
@@ -168,12 +165,6 @@ def _integer(digits: str) -> int | float:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _seed(value: object) -> int | None:
-    if isinstance(value, str) and _SEED_TEXT.fullmatch(value):
-        value = int(value)
-    return value if type(value) is int and 0 <= value <= SEED_MAX else None
 
 
 def _whole(score: float) -> int | None:

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from ..errors import BadRequest, Unauthorized
 from .sessions import REFRESH_LIFETIME
+from .shapes import Id
 
 USERNAME_LENGTH = range(3, 33)
 PASSWORD_MIN_BYTES = 8
@@ -46,7 +47,7 @@ class TokenPair(Struct, frozen=True):
 class Me(Struct, frozen=True):
     """A player's own profile."""
 
-    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    id: Id
     username: str
     avatar_url: Annotated[str | None, Meta(description="/avatars/<id>.<ext>, null until an avatar is uploaded")]
 

@@ -14,7 +14,7 @@ from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest
 from .json_body import read_json
-from .shapes import NO_OFFSET, Checked, SpelledTime, Time, canonical_uuid
+from .shapes import NO_OFFSET, Checked, Id, SpelledTime, Time, canonical_uuid
 from .surrogates import without_lone_surrogates
 
 EVENTS_MAX = 50
@@ -31,7 +31,7 @@ _NO_TEXT = "must not contain U+0000 or half of a surrogate pair"
 class AnalyticsEvent(Checked, frozen=True, kw_only=True):
     """An event of a game; the client makes the id, and the server stores each id once."""
 
-    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    id: Id
     # "$" alone would accept a line end after the name
     event_type: Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,63}$(?!\n)", examples=["game_won"])]
     # a factory, because msgspec can't put a default of type Raw into a JSON Schema

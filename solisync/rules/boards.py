@@ -1,22 +1,20 @@
-"""Boards of verified replays: which there are, on which a replay stands, and positions in them.
+"""Boards of verified replays: which there are, and what a query may ask of them.
 
 See docs/protocol.md "Boards", docs/verification.md "Boards".
 """
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from struct import Struct as Packing
 from typing import Annotated, Any, Literal, NamedTuple
-from uuid import UUID
 
 from msgspec import Meta, Raw, Struct
 
 from ..errors import BadRequest, NotFound
-from ..klondike import DRAW_MODES
+from ..klondike import DRAW_MODES, read_seed
 from .challenge import daily_challenge
-from .shapes import EPOCH, Time, read_seed
+from .queries import choice, position_of, position_text, whole_number
+from .shapes import Id, Time
 
 OWN = "own"
 """All that a player has verified in mode Classic, unlisted replays too; nobody is ranked there."""
@@ -29,12 +27,11 @@ RANKS = 10_000
 DrawMode = Literal[DRAW_MODES]  # type: ignore[valid-type]
 PageLimit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"{LIMIT_DEFAULT} when absent")]
 
-_BYTES = Packing(">iq16s")
-_PATTERN = "^[A-Za-z0-9_-]{38}$"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_MICROSECOND = timedelta(microseconds=1)
 
-PlaceText = Annotated[str, Meta(pattern=_PATTERN, description="`next` of the page before; absent for the first page")]
+PlaceText = Annotated[
+    str, Meta(pattern="^[A-Za-z0-9_-]{38}$", description="`next` of the page before; absent for the first page")
+]
 AroundText = Annotated[Literal["me"], Meta(description="one's own entry and those around it; without the other two")]
 
 
@@ -50,7 +47,7 @@ class BoardEntry(Struct, frozen=True, kw_only=True):
     mode: str
     draw_mode: str
     deal: Annotated[str | None, Meta(description="the seed as text")]
-    replay_id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    replay_id: Id
     received_at: Time
     own: bool
 
@@ -88,9 +85,8 @@ class Place(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The place as clients see it: 28 bytes in base64url (RFC 4648 §5), without padding."""
-        packed = _BYTES.pack(self.deficit, (self.received_at - EPOCH) // _MICROSECOND, UUID(self.replay_id).bytes)
-        return urlsafe_b64encode(packed).rstrip(b"=").decode("ascii")
+        """The place as clients see it."""
+        return position_text("i", *self)
 
 
 class Window(NamedTuple):
@@ -103,11 +99,8 @@ class Window(NamedTuple):
 
 def classic_board(draw_mode: list[str]) -> str:
     """The board of mode Classic, given all values of `draw_mode` in the query; raises BadRequest."""
-    if not draw_mode:
-        return "classic"
-    if len(draw_mode) > 1 or draw_mode[0] not in DRAW_MODES:
-        raise BadRequest("bad_query", f"draw_mode must be one of {', '.join(DRAW_MODES)}")
-    return f"classic/{draw_mode[0]}"
+    wanted = choice(draw_mode, "draw_mode", DRAW_MODES)
+    return "classic" if wanted is None else f"classic/{wanted}"
 
 
 def daily_board(day: str) -> tuple[str, date]:
@@ -132,24 +125,17 @@ def deal_board(seed: str, draw_mode: str) -> str:
     return f"deal/{seed}/{draw_mode}"
 
 
-def boards_of(*, mode: str, draw_mode: str, seed: int | None, received_at: datetime) -> list[str]:
-    """The names of all boards to which a verified replay belongs, once it is listed."""
-    boards = ["classic", f"classic/{draw_mode}", OWN] if mode == "Classic" else []
-    if mode == "Zen" or seed is None:
-        return boards
-    boards.append(f"deal/{seed}/{draw_mode}")
+def days_of(*, mode: str, seed: int | None, received_at: datetime) -> list[str]:
+    """The boards of days on which a verified replay stands; the database decides on the others (`place_replay`)."""
     received_on = received_at.astimezone(UTC).date()
     day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # an import may bring the year 1, or 9999
-    for day in dict.fromkeys((received_on, day_before)):
-        since = received_at - datetime.combine(day, time(), UTC)
-        if since < timedelta(hours=DAILY_HOURS) and daily_challenge(day).seed == seed:
-            boards.append(f"daily/{day}")
-    return boards
-
-
-def days_of(boards: Sequence[str]) -> list[str] | None:
-    """Those of these boards that are stored with a verdict: of days. None without; others follow from the replay."""
-    return [board for board in boards if board.startswith("daily/")] or None
+    return [
+        f"daily/{day}"
+        for day in dict.fromkeys((received_on, day_before))
+        if mode != "Zen"
+        and daily_challenge(day).seed == seed
+        and received_at - datetime.combine(day, time(), UTC) < timedelta(hours=DAILY_HOURS)
+    ]
 
 
 def window(limit: list[str], after: list[str], around: list[str]) -> Window:
@@ -158,7 +144,10 @@ def window(limit: list[str], after: list[str], around: list[str]) -> Window:
         if around != ["me"] or limit or after:
             raise BadRequest("bad_query", "around must be me, without limit and after")
         return Window(limit=2 * NEIGHBOURS + 1, around_me=True)
-    return Window(limit=_limit(limit), after=_place(after))
+    return Window(
+        limit=whole_number(limit, "limit", 1, LIMIT_MAX, default=LIMIT_DEFAULT),
+        after=position_of(after, "after", _place, "i"),
+    )
 
 
 def page(found: Sequence[Ranked], limit: int) -> BoardPage:
@@ -175,24 +164,8 @@ def _place_of(entry: BoardEntry) -> Place:
     return Place(-entry.score, entry.received_at, entry.replay_id)
 
 
-def _limit(values: list[str]) -> int:
-    if not values:
-        return LIMIT_DEFAULT
-    if len(values) == 1 and re.fullmatch(r"[1-9]\d?|100", values[0], re.ASCII):
-        return int(values[0])
-    raise BadRequest("bad_query", f"limit must be a whole number from 1 to {LIMIT_MAX}")
-
-
-def _place(values: list[str]) -> Place | None:
-    if not values:
-        return None
-    if len(values) == 1 and re.fullmatch(_PATTERN, values[0]):
-        deficit, microseconds, uuid = _BYTES.unpack(urlsafe_b64decode(values[0] + "=="))
-        try:
-            place = Place(deficit, EPOCH + timedelta(microseconds=microseconds), str(UUID(bytes=uuid)))
-        except OverflowError:
-            place = None  # no time of the years 1 to 9999
-        # in SQL the least integer can't be written, because -2147483648::int is the negative of what is none
-        if place is not None and place.text == values[0] and deficit > -(2**31):
-            return place
-    raise BadRequest("bad_query", "after must be what an earlier page gave as next")
+def _place(deficit: int, received_at: datetime, replay_id: str) -> Place:
+    # in SQL the least integer can't be written, because -2147483648::int is the negative of what is none
+    if deficit == -(2**31):
+        raise ValueError
+    return Place(deficit, received_at, replay_id)

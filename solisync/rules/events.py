@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from ..errors import BadRequest
 from .replays import VerdictStatus
-from .shapes import Time
+from .shapes import Id, Time
 
 BOARDS_MAX = 3
 RETRY_MS = (1_000, 10_000)  # when a client opens its stream again: chosen at random in this range
@@ -46,7 +46,7 @@ class ProgressEvent(Struct, frozen=True):
 class VerdictEvent(Struct, frozen=True):
     """A replay of the player got its verdict, or another one."""
 
-    replay_id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    replay_id: Id
     status: VerdictStatus
 
 

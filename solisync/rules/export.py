@@ -15,9 +15,9 @@ from msgspec import Meta, Raw, Struct, structs
 from .accounts import avatar_url
 from .avatars import media_type
 from .recovery import CodesLeft
+from .shapes import Id
 from .sync import Payload
 
-Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 RawObject = Annotated[Raw, Meta(extra_json_schema={"type": "object", "additionalProperties": True})]
 RawCounts = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": {"type": "integer", "minimum": 0}})]
 

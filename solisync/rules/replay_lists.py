@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest
-from .list_position import ListPosition
+from .queries import ListPosition, choice
 from .replays import Moment, VerdictStatus, shown_moment
-from .shapes import U64, Time
+from .shapes import U64, Id, Time
 
 RECENT_DEFAULT = 20
 RECENT_MAX = 50
@@ -23,7 +23,7 @@ Verified = Annotated[
 class Recent(Struct, frozen=True):
     """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
 
-    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    id: Id
     username: str
     seed: U64 | None
     deal: Annotated[str | None, Meta(description="the seed as text, which no client rounds")]
@@ -77,9 +77,7 @@ def recent_count(values: list[str]) -> int:
 
 def verified_only(values: list[str]) -> bool:
     """Whether to list verified replays alone, given all values of `verdict` in the query; raises BadRequest."""
-    if values and values != ["verified"]:
-        raise BadRequest("bad_query", "verdict must be verified")
-    return bool(values)
+    return choice(values, "verdict", ("verified",)) is not None
 
 
 def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:

@@ -16,10 +16,10 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct
 
 from ..errors import BadRequest
-from ..klondike import DRAW_MODES, MODES, Reason, Status
+from ..klondike import DRAW_MODES, MODES, Reason, Status, read_seed
 from .json_body import read_json
 from .leaderboard import BEST_MAX, NO_BESTS, Bests
-from .shapes import U64_MAX, SpelledTime, Time, canonical_uuid, read_seed
+from .shapes import Id, SpelledTime, Time, canonical_uuid
 from .surrogates import without_surrogates
 
 Fields = dict[str, Raw]
@@ -84,7 +84,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 class Uploaded(Struct, frozen=True):
     """Where a replay is found from now on."""
 
-    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    id: Id
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -188,12 +188,9 @@ def _value(spelling: str) -> float | Decimal:
 
 def _seed(fields: Fields) -> int | None:
     try:
-        seed = msgspec.json.decode(fields["seed"], type=int | str)
+        return read_seed(msgspec.json.decode(fields["seed"], type=int | str))
     except (KeyError, msgspec.ValidationError):
         return None
-    if isinstance(seed, str):
-        return read_seed(seed)
-    return seed if 0 <= seed <= U64_MAX else None
 
 
 def _moment(fields: Fields) -> str:

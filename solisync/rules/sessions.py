@@ -8,6 +8,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from .shapes import Id
+
 ACCESS_LIFETIME = timedelta(hours=24)
 REFRESH_LIFETIME = timedelta(days=30)
 USER_AGENT_LENGTH = 200
@@ -16,7 +18,7 @@ USER_AGENT_LENGTH = 200
 class Session(Struct, frozen=True):
     """A login that lives on through refreshes. `used_at` is when it was begun or last refreshed."""
 
-    id: Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+    id: Id
     begun_at: datetime
     used_at: datetime
     expires_at: Annotated[datetime, Meta(description="unless it is refreshed before")]

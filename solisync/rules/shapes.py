@@ -20,7 +20,6 @@ NIL = str(UUID(int=0))
 U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
 # msgspec's own bounds end at int64, so `Checked` checks the upper one
 U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
-SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # of a seed as text; `read_seed` checks the upper bound
 Time = Annotated[datetime, Meta(tz=True)]
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 
@@ -106,12 +105,6 @@ def _utc(name: str, value: datetime) -> datetime:
         return value.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"`{name}` lies outside of the years 1 to 9999") from None
-
-
-def read_seed(text: str) -> int | None:
-    """The seed in its only spelling as text, without a sign, zeros or spaces in front; None for any other text."""
-    seed = int(text) if re.fullmatch(SEED_PATTERN, text) else None
-    return seed if seed is None or seed <= U64_MAX else None
 
 
 def canonical_uuid(text: str) -> str | None:

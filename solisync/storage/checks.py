@@ -21,11 +21,10 @@ OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrat
 
 @dataclass(frozen=True, slots=True)
 class ClaimedReplay:
-    """A replay to check, the facts that decide on which boards it stands."""
+    """A replay to check, and the facts that decide on which boards of days it stands."""
 
     body: bytes
     mode: str
-    draw_mode: str
     seed: int | None
     received_at: datetime
 
@@ -55,9 +54,7 @@ class QueueLengths:
 
 READ = Query(
     "read_claimed_replay",
-    """
-    SELECT body, mode, draw_mode, seed, received_at FROM replays WHERE id = $1::uuid
-    """,
+    "SELECT body, mode, seed, received_at FROM replays WHERE id = $1::uuid",
     row=converted(ClaimedReplay, body=str.encode, seed=int),
 )
 

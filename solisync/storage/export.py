@@ -23,7 +23,7 @@ from ..rules.export import (
     StoredAvatar,
     StoredReplay,
 )
-from ..rules.list_position import ListPosition
+from ..rules.queries import ListPosition
 from ..rules.recovery import CodesLeft
 from . import paging
 from .rows import converted, nested

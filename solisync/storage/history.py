@@ -9,7 +9,7 @@ from ..postgres.declared import count, many, maybe
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..process.audit import Happened
-from ..rules.list_position import ListPosition
+from ..rules.queries import ListPosition
 from .paging import END, LAST_NUMBER
 
 

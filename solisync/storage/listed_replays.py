@@ -7,7 +7,7 @@ from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
-from ..rules.list_position import ListPosition
+from ..rules.queries import ListPosition
 from .paging import END
 
 AMONG = 4_000  # the newest replays, or a player's

@@ -6,7 +6,7 @@ from operator import attrgetter
 from ..postgres.declared import maybe
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.list_position import ListPosition
+from ..rules.queries import ListPosition
 from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from . import paging
 from .replays import NUMBERS, SHOWN

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 
-from ..rules.list_position import ListPosition
+from ..rules.queries import ListPosition
 
 PAGE = 1_000
 

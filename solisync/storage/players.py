@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.list_position import ListPosition
+from ..rules.queries import ListPosition
 from ..rules.shapes import NIL
 from . import paging
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from ..klondike import RecordedMove
+from ..klondike import SEED_PATTERN, RecordedMove
 from ..rules.replays import Replay
-from ..rules.shapes import SEED_PATTERN, U64_MAX
+from ..rules.shapes import U64_MAX
 
 Seed = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=SEED_PATTERN)]
 Place = Annotated[int, Meta(ge=0)]

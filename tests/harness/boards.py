@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from solisync.rules.boards import boards_of, days_of
+from solisync.rules.boards import days_of
 from tests.harness.postgres import run_sql
 
 SEED = 1364344767969826  # of the daily challenge of 2026-04-26
@@ -36,13 +36,11 @@ def verified(
 
 def check(dsn, replay_id, score, *, status="verified", ruleset="2026-05-19"):
     """Give a replay a verdict, or another one."""
-    ((mode, draw_mode, seed, received_at),) = run_sql(
-        dsn, "SELECT mode, draw_mode, seed, received_at FROM replays WHERE id = %s", (replay_id,)
+    ((mode, seed, received_at),) = run_sql(
+        dsn, "SELECT mode, seed, received_at FROM replays WHERE id = %s", (replay_id,)
     )
-    boards = boards_of(
-        mode=mode, draw_mode=draw_mode, seed=None if seed is None else int(seed), received_at=received_at
-    )
-    facts = (ruleset, 0, score, 120, days_of(boards)) if status == "verified" else (None, None, None, None, None)
+    days = days_of(mode=mode, seed=None if seed is None else int(seed), received_at=received_at)
+    facts = (ruleset, 0, score, 120, days) if status == "verified" else (None, None, None, None, None)
     run_sql(
         dsn,
         "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, boards, checked_at, engine)"

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from solisync.rules.list_position import ListPosition
+from solisync.rules.queries import ListPosition
 from tests.harness.payloads import replay
 
 NOBODY = {"error": "user not found"}

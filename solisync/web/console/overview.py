@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from twisted.internet.base import ReactorBase
 
@@ -12,14 +12,17 @@ from ... import __version__
 from ...acts.table import ACTS
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
+from ...rules.queries import choice
 from ...storage import acts, admins, checks, counts, history, listed_replays, schema
 from ...storage.acts import EXPORT
 from ...storage.history import Change
 from . import replay_lists
 from .pages_of_lists import OLDER, cut, page_size, row_number
-from .parameters import chosen, one_text, user
+from .parameters import one_text, user
 from .route import get
 from .shapes import Admins, Overview, RecordedActs, Review
+
+Kind = Literal["names", "avatars", "players", "entries", "replays"]
 
 _id, _event = attrgetter("id"), attrgetter("event")
 
@@ -56,11 +59,11 @@ class Overviews:
     @get(
         "/review",
         summary="What is new of what others see",
-        query={"kind": Literal["names", "avatars", "players", "entries", "replays"], **OLDER},
+        query={"kind": Kind, **OLDER},
     )
     async def review(self, kind: list[str], before: list[str], limit: list[str]) -> Review:
         """What players have lately done that others see."""
-        match chosen(kind, "kind", ("names", "avatars", "players", "entries", "replays")):
+        match choice(kind, "kind", get_args(Kind)):
             case "avatars":
                 return await self.database.autocommit(_changed, "avatar changed", row_number(before), page_size(limit))
             case "players":
@@ -82,7 +85,7 @@ class Overviews:
         """The record, page by page."""
         size, names = page_size(limit), [*(each.name for each in ACTS), EXPORT]
         wanted: dict[str, Any] = {
-            "act": chosen(act, "act", names),
+            "act": choice(act, "act", names),
             "actor": one_text(actor, "actor") or None,
             "user_id": user(player, "player"),
             "before": row_number(before),

@@ -5,8 +5,8 @@ from typing import Annotated, TypeVar
 
 from msgspec import Meta
 
+from ...rules.queries import whole_number
 from ...storage.paging import LAST_NUMBER
-from .parameters import number
 
 SHOWN = 50
 MOST = 100
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 def page_size(limit: list[str]) -> int:
     """How many rows a page is to have; raises BadRequest."""
-    return number(limit, "limit", 1, MOST) if limit else SHOWN
+    return whole_number(limit, "limit", 1, MOST, default=SHOWN)
 
 
 def row_number(before: list[str]) -> int:
     """The number of the row before which a page begins; raises BadRequest."""
-    return number(before, "before", 1, LAST_NUMBER) if before else LAST_NUMBER
+    return whole_number(before, "before", 1, LAST_NUMBER, default=LAST_NUMBER)
 
 
 def cut(rows: list[T], size: int, place: Callable[[T], object], end: object = None) -> tuple[list[T], str | None]:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from msgspec import Meta
 from twisted.internet.base import ReactorBase
@@ -18,7 +18,7 @@ from ...rules.accounts import avatar_url
 from ...rules.avatars import media_type
 from ...rules.documents import read_stored
 from ...rules.export import filename
-from ...rules.list_position import ListPosition, read_position
+from ...rules.queries import ListPosition, choice, read_position
 from ...rules.shapes import canonical_uuid, is_id
 from ...storage import accounts, acts, avatars, export, history, players, restrictions, sessions
 from ...storage.accounts import Summary
@@ -30,10 +30,13 @@ from ..wire.reply import Reply
 from . import histories, replay_lists
 from .dear import DearQuestions
 from .pages_of_lists import OLDER, Place, Size, cut, page_size
-from .parameters import chosen, one_text, user
+from .parameters import one_text, user
 from .replay_lists import CHOSEN_REPLAYS
 from .route import NO_PLAYER, get
 from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
+
+Where = Literal["name", "part", "display_name", "address"]
+State = Literal["suspended", "locked"]
 
 PART_SECONDS = 2.0  # after which a search for a part of a name ends, wherever it has come to
 
@@ -54,8 +57,8 @@ class PlayerViews:
         summary="Find players by name, id, address or state",
         query={
             "q": Annotated[str, Meta(max_length=100, description="what to look for")],
-            "where": Literal["name", "part", "display_name", "address"],
-            "state": Literal["suspended", "locked"],
+            "where": Where,
+            "state": State,
             "after": Place,
             "limit": Size,
         },
@@ -64,14 +67,14 @@ class PlayerViews:
         self, q: list[str], where: list[str], state: list[str], after: list[str], limit: list[str]
     ) -> FoundPlayers:
         """Players by the beginning of the name, by a part of a name, by address, or by what operators have done."""
-        text, kept_out = one_text(q, "q"), chosen(state, "state", ("suspended", "locked"))
+        text, kept_out = one_text(q, "q"), choice(state, "state", get_args(State))
         size = page_size(limit)
         if kept_out is not None:
             place = read_position(after, "after")
             restricted = await self.database.autocommit(players.restricted, kept_out, most=size + 1, before=place)
             since = attrgetter(f"{kept_out}_since")
             return FoundPlayers(*cut(restricted, size, lambda each: ListPosition(since(each), each.id).text))
-        match chosen(where, "where", ("name", "part", "display_name", "address")):
+        match choice(where, "where", get_args(Where)):
             case "address":
                 return await self._find_visitors(text, read_position(after, "after"), size)
             case "part" if text:

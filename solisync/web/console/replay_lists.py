@@ -1,17 +1,16 @@
 """Lists of replays, those of all and those of a player, page by page."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from ...postgres.transaction import Statements
-from ...rules.list_position import ListPosition, read_position
+from ...rules.queries import ListPosition, choice, read_position
+from ...rules.replays import VerdictStatus
 from ...storage import listed_replays
 from .pages_of_lists import OLDER, cut, page_size
-from .parameters import chosen, flag
+from .parameters import flag
 from .shapes import FoundReplays
 
-Verdict = Literal["pending", "verified", "refuted", "undecided", "unreadable"]
-VERDICTS = get_args(Verdict)
-CHOSEN_REPLAYS = {"verdict": Verdict, "held": bool, **OLDER}
+CHOSEN_REPLAYS = {"verdict": VerdictStatus, "held": bool, **OLDER}
 
 
 class Wanted(NamedTuple):
@@ -25,8 +24,8 @@ class Wanted(NamedTuple):
 
 def read(verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> Wanted:
     """What a query asks for; raises BadRequest."""
-    chosen_verdict = chosen(verdict, "verdict", VERDICTS)
-    return Wanted(chosen_verdict, flag(held, "held"), read_position(before, "before"), page_size(limit))
+    status = choice(verdict, "verdict", get_args(VerdictStatus))
+    return Wanted(status, flag(held, "held"), read_position(before, "before"), page_size(limit))
 
 
 async def page(statements: Statements, wanted: Wanted, user_id: str | None = None) -> FoundReplays:

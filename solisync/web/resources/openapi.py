@@ -8,9 +8,9 @@ import msgspec
 
 from ... import __version__
 from ...errors import Code
-from ...klondike import DRAW_MODES
+from ...klondike import DRAW_MODES, SEED_PATTERN
 from ...rules.avatars import FORMATS
-from ...rules.shapes import SEED_PATTERN, ErrorBody
+from ...rules.shapes import ErrorBody
 from ..route import Content, EventStream, Json, Route, Upload, get
 from ..schemas import schema, schemas
 from ..wire.error_codes import STATUS

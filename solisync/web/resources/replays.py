@@ -11,7 +11,7 @@ from ...events.notices import BoardsChanged, ReplayStored, boards_changed
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.audit import Event, audit
-from ...rules.list_position import PositionText, read_position
+from ...rules.queries import PositionText, read_position
 from ...rules.replay_lists import (
     Count,
     Listed,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
-from solisync.rules.list_position import ListPosition, read_position
+from solisync.rules.queries import ListPosition, read_position
 
 moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999), timezones=st.just(UTC))
 

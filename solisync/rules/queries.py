@@ -1,0 +1,85 @@
+"""Parameters of queries that several lists have: a limit, a choice, a position. Each may occur once.
+
+A position is opaque text, which stays valid when the row is gone: the order and the id of the last row shown, as bytes
+in base64url (RFC 4648 §5). The bytes are integers, then 8 of microseconds since 1970, signed and big-endian, then 16 of
+the UUID. So each position has one spelling.
+"""
+
+import re
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Annotated, Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from msgspec import Meta
+
+from ..errors import BadRequest
+from .shapes import EPOCH
+
+T = TypeVar("T")
+
+_NUMBER = re.compile(r"0|[1-9]\d{0,18}", re.ASCII)
+_MICROSECOND = timedelta(microseconds=1)
+
+PositionText = Annotated[
+    str, Meta(pattern="^[A-Za-z0-9_-]{32}$", description="`next` of the page before; absent for the first page")
+]
+
+
+class ListPosition(NamedTuple):
+    """A place between two rows of a list that is ordered by time and id."""
+
+    time: datetime
+    id: str
+
+    @property
+    def text(self) -> str:
+        """The position as clients see it."""
+        return position_text("", *self)
+
+
+def position_text(integers: str, *order: Any) -> str:
+    """The text of a position: integers of these formats of struct, the time, and the id."""
+    *numbers, time, row_id = order
+    packed = struct.pack(f">{integers}q16s", *numbers, (time - EPOCH) // _MICROSECOND, UUID(row_id).bytes)
+    return urlsafe_b64encode(packed).rstrip(b"=").decode("ascii")
+
+
+def position_of(values: list[str], name: str, make: Callable[..., T], integers: str = "") -> T | None:
+    """What `make` makes of the order in the text of a position; None for the first page, else raises BadRequest."""
+    if not values:
+        return None
+    if len(values) == 1:
+        with suppress(ValueError, OverflowError, struct.error):  # no base64, another length, a time after the year 9999
+            packed = urlsafe_b64decode(values[0] + "=" * (-len(values[0]) % 4))
+            *numbers, microseconds, uuid = struct.unpack(f">{integers}q16s", packed)
+            order = (*numbers, EPOCH + timedelta(microseconds=microseconds), str(UUID(bytes=uuid)))
+            if position_text(integers, *order) == values[0]:
+                return make(*order)
+    raise BadRequest("bad_query", f"{name} must be what an earlier page gave as next")
+
+
+def read_position(values: list[str], name: str) -> ListPosition | None:
+    """The position in the query; None for the first page. Raises BadRequest for any other text."""
+    return position_of(values, name, ListPosition)
+
+
+def whole_number(values: list[str], name: str, least: int, most: int, *, default: int) -> int:
+    """The number of a parameter, `default` without any; raises BadRequest for one out of this range."""
+    if not values:
+        return default
+    if len(values) == 1 and _NUMBER.fullmatch(values[0]) and least <= int(values[0]) <= most:
+        return int(values[0])
+    raise BadRequest("bad_query", f"{name} must be a whole number from {least} to {most}")
+
+
+def choice(values: list[str], name: str, choices: Sequence[str]) -> str | None:
+    """The one of the choices that a parameter names, or None; raises BadRequest for anything else."""
+    if not values:
+        return None
+    if len(values) > 1 or values[0] not in choices:
+        raise BadRequest("bad_query", f"{name} must be {'one of ' * (len(choices) > 1)}{', '.join(choices)}")
+    return values[0]
