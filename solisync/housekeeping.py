@@ -111,14 +111,14 @@ class Housekeeping:
         """Prune one batch after the other, until one is not full."""
 
         async def work() -> None:
-            while await self._database.autocommit(prune) == self._batch:
+            while await self._database.run(prune) == self._batch:
                 pass
 
         return work
 
     async def _lift_suspensions(self) -> None:
         """End those that are over; one that can't be ended keeps no other from it."""
-        for player in await self._database.autocommit(restrictions.expired, most=self._batch):
+        for player in await self._database.run(restrictions.expired, most=self._batch):
             try:
                 await self._acting.perform(UNSUSPEND, player, only_ended=True)
             except NotFound:
@@ -128,10 +128,10 @@ class Housekeeping:
 
     async def _prune_links(self) -> None:
         await self._all(lambda run: recovery.prune(run, most=self._batch))()
-        self._links_open(await self._database.autocommit(recovery.count_open))
+        self._links_open(await self._database.run(recovery.count_open))
 
     async def _prune_admins(self) -> None:
-        await self._database.autocommit(admins.prune)
+        await self._database.run(admins.prune)
 
     async def _prune_answers(self) -> None:
-        await self._database.autocommit(sync.prune, start=str(uuid4()), most=self._batch)
+        await self._database.run(sync.prune, start=str(uuid4()), most=self._batch)

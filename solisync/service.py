@@ -122,7 +122,7 @@ def make_service(
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
-    recent = CoalescingCache(lambda verified: database.autocommit(replays.recent, verified), reactor=reactor)
+    recent = CoalescingCache(lambda verified: database.run(replays.recent, verified), reactor=reactor)
     live = Live(settings, reactor, database=database, metrics=metrics, now=now, times=times)
     timelines = Timelines(database=database, reactor=reactor, metrics=metrics)
     history = History(

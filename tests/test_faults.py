@@ -81,7 +81,7 @@ async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, ho
     database = Database(reactor=reactor, size=4, statements=(PID,))
     database.open(own_postgres.dsn)
     try:
-        await database.autocommit(lambda transaction: transaction.run(PID))
+        await database.run(lambda transaction: transaction.run(PID))
         old = stop_server(own_postgres, how)
         back = await deferToThread(wait_for_server, own_postgres, old)
         while True:

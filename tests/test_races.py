@@ -93,7 +93,7 @@ async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn,
             )
             assert outcomes[1]  # whose password it was
             statuses.update([("refresh", outcomes[0][0]), ("login", outcomes[2][0])])
-            assert await database.autocommit(lambda transaction: transaction.run(LEFT, name)) == [(0,)]
+            assert await database.run(lambda transaction: transaction.run(LEFT, name)) == [(0,)]
 
     async def reset(name, password_hash):
         await deferLater(reactor, random.uniform(0, 0.03))
@@ -176,7 +176,7 @@ async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, 
     statuses, pruned = await gatherResults(
         [
             started(at_once(30, job, order)),
-            gatherResults([started(database.autocommit(sessions.prune, soon, most=100)) for _ in range(50)]),
+            gatherResults([started(database.run(sessions.prune, soon, most=100)) for _ in range(50)]),
         ]
     )
     assert set(statuses) == {200}
@@ -194,5 +194,5 @@ async def test_a_refresh_on_a_node_whose_clock_is_ahead_prunes_nothing_that_is_a
     spent = Tokens(SECRET.encode()).read_refresh(token, ahead).jti
     record = Tokens(SECRET.encode()).record(ahead, None)
     hit = Hit(new_address(), 10, 60)
-    assert await database.autocommit(sessions.rotate, user, record, spent=spent, now=ahead, hit=hit) != (None, None)
+    assert await database.run(sessions.rotate, user, record, spent=spent, now=ahead, hit=hit) != (None, None)
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens WHERE user_id = %s", (other,)) == [(2,)]

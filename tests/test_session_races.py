@@ -103,13 +103,13 @@ async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
 
     async def refresh():
         hit = Hit(str(uuid4()), 1, 60)
-        return await database.autocommit(sessions.rotate, player, record(), spent=jti, now=now, hit=hit)
+        return await database.run(sessions.rotate, player, record(), spent=jti, now=now, hit=hit)
 
     run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 1, wanted))
     with pytest.raises(Unavailable):
         await refresh()
     for _ in range(4):
-        assert await database.autocommit(sessions.begin, player, record(), verified_hash=hashed)
+        assert await database.run(sessions.begin, player, record(), verified_hash=hashed)
     run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 2, wanted))
     assert await refresh() == (None, wanted - sessions.TOKENS_MAX + 1)
 

@@ -67,7 +67,7 @@ class RateLimiter:
     async def admit(self, limit: Limit, client: str) -> None:
         """Count a request of `client`, a bucket of an origin; raises TooMany without counting it."""
         self.check(limit, client)
-        self.settle(limit, client, await self._database.autocommit(rate_limits.hit, limit.hit(client)))
+        self.settle(limit, client, await self._database.run(rate_limits.hit, limit.hit(client)))
 
     def check(self, limit: Limit, client: str) -> None:
         """Raise TooMany if this process remembers that `client` has to wait."""

@@ -131,7 +131,7 @@ async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:
     try:
         return await acting.perform(RENAME, user_id, username=username)
     except DatabaseError:
-        owner = await acting.database.autocommit(accounts.find, None, username.strip())
+        owner = await acting.database.run(accounts.find, None, username.strip())
         if owner is not None and owner.id != user_id:
             raise Conflict("username_taken", "username already taken") from None
         raise

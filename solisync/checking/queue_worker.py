@@ -164,7 +164,7 @@ class Checking:
 
     async def _work(self, process: CheckerProcess, *, search: bool) -> None:
         """Check what is in one of the queues, one after the other, until the process ends."""
-        claim_next = partial(self._database.autocommit, checks.claim, search=search, seconds=self._times.claim)
+        claim_next = partial(self._database.run, checks.claim, search=search, seconds=self._times.claim)
         while not process.ended.called and not self._stopping:
             added = self._added[search]
             claim = await self._patiently(claim_next)
@@ -179,7 +179,7 @@ class Checking:
     async def _read(self, claim: Claim) -> ClaimedReplay | None:
         """The replay of a claim; None if it is gone or can't be read, so that the claim lapses and counts."""
         try:
-            return await self._database.autocommit(checks.read, claim)
+            return await self._database.run(checks.read, claim)
         except Exception as error:  # a damaged row too: it must not keep others from being checked
             self._log.error("can't read a replay to check: {error!r}", error=error)
             return None
@@ -193,11 +193,11 @@ class Checking:
         if answer is None:
             if self._stopping or process.retired:
                 with suppress(DatabaseError, Unavailable):
-                    await self._database.autocommit(checks.release, claim)
+                    await self._database.run(checks.release, claim)
             return  # else the claim lapses, and the replay is somebody's once more
         self._metrics.check_cpu.inc(answer.cpu_seconds)
         if answer.verdict.status is Status.PENDING:
-            await self._patiently(lambda: self._database.autocommit(checks.search, claim))
+            await self._patiently(lambda: self._database.run(checks.search, claim))
             self._wake(search=True)
         else:
             days = None
@@ -219,7 +219,7 @@ class Checking:
                 if self._reactor.seconds() > deadline:
                     process.kill()
             with suppress(DatabaseError, Unavailable):
-                until = await self._database.autocommit(checks.renew, claim, seconds=self._times.claim)
+                until = await self._database.run(checks.renew, claim, seconds=self._times.claim)
                 claim = replace(claim, until=until or claim.until)
 
     async def _store(
@@ -257,7 +257,7 @@ class Checking:
     async def _look_after_queues(self) -> None:
         """Measure the queues, and put old replays into them when they are empty."""
         while not self._stopping:
-            waiting = await self._patiently(lambda: self._database.autocommit(checks.waiting))
+            waiting = await self._patiently(lambda: self._database.run(checks.waiting))
             soon = False
             if waiting is not None:
                 self._metrics.checks(waiting.literal, waiting.search, waiting.old, waiting.oldest_seconds)
@@ -266,8 +266,8 @@ class Checking:
 
     async def _refill(self) -> bool:
         """Put old replays into the empty queues; whether there were any."""
-        sweep = partial(self._database.autocommit, rechecks.sweep, most=PAGE)
-        outdated = partial(self._database.autocommit, rechecks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
+        sweep = partial(self._database.run, rechecks.sweep, most=PAGE)
+        outdated = partial(self._database.run, rechecks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
         while (added := await self._patiently(sweep)) == 0 and not self._stopping:
             pass  # a page of which each replay has a verdict
         return bool(added or await self._patiently(outdated))

@@ -107,7 +107,7 @@ class Timelines:
         return (outcome,)
 
     async def _make(self, replay_id: str) -> KeptTimeline:
-        source = await self._database.autocommit(verdicts.playback_source, replay_id)
+        source = await self._database.run(verdicts.playback_source, replay_id)
         if source is None:
             raise NotFound("replay_not_found")
         timeline = await self._play(source)

@@ -26,7 +26,7 @@ async def add(task: Task) -> None:
     """Add an admin."""
     name = check_admin_name(task.chosen.name)
     async with task.database() as database:
-        added = await database.autocommit(admins.add, name)
+        added = await database.run(admins.add, name)
     text = f"'{name}' is an admin now" if added else f"'{name}' is an admin already"
     task.output.say(f"{text}; `solisync admins code {name}` makes a code to sign in with", name=name, added=added)
 
@@ -34,7 +34,7 @@ async def add(task: Task) -> None:
 async def remove(task: Task) -> None:
     """Remove an admin, and end their sessions."""
     async with task.database() as database:
-        if not await database.autocommit(admins.remove, task.chosen.name):
+        if not await database.run(admins.remove, task.chosen.name):
             raise _no_such_admin(task.chosen.name)
     task.output.say(f"'{task.chosen.name}' is no admin any more; their sessions have ended", name=task.chosen.name)
 
@@ -53,7 +53,7 @@ async def code(task: Task) -> None:
     digits = read_code(made, CODE_DIGITS)
     assert digits is not None
     async with task.database() as database:
-        expires_at = await database.autocommit(admins.put_code, task.chosen.name, digest(digits))
+        expires_at = await database.run(admins.put_code, task.chosen.name, digest(digits))
     if expires_at is None:
         raise _no_such_admin(task.chosen.name)
     task.output.say(made, name=task.chosen.name, code=made, expires_at=expires_at)
@@ -76,7 +76,7 @@ async def sessions(task: Task) -> None:
     if ended_id is not None and session_id is None:
         raise NotFound("session_not_found")
     async with task.database() as database:
-        ended = await database.autocommit(admins.end, name, session_id)
+        ended = await database.run(admins.end, name, session_id)
     if ended_id is not None and not ended:
         raise NotFound("session_not_found")
     task.output.say(f"ended {ended} session{'' if ended == 1 else 's'} of '{name}'", name=name, ended=ended)

@@ -26,7 +26,7 @@ async def show_list(task: Task) -> None:
 async def hide(task: Task) -> None:
     """Hide a player's entry; the bests in it are kept."""
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         done = await acting.perform(shown.HIDE, found.id, lock=task.chosen.lock)
         display_name, locked = done.result
         lasting = "and the profile is locked" if locked else "until the player opts in again"
@@ -37,7 +37,7 @@ async def hide(task: Task) -> None:
 async def show(task: Task) -> None:
     """Show a player's entry again."""
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         done = await acting.perform(shown.SHOW, found.id)
         text = f"the entry '{done.result}' of '{found.username}' can be seen"
         task.output.say(text, username=found.username, visible=True, changed=done.changed)
@@ -46,7 +46,7 @@ async def show(task: Task) -> None:
 async def name(task: Task) -> None:
     """Give a player's entry another display name."""
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         done = await acting.perform(shown.NAME, found.id, display_name=task.chosen.name)
         text = f"the entry of '{found.username}' is called '{done.result}' now"
         task.output.say(text, username=found.username, display_name=done.result, changed=done.changed)

@@ -10,7 +10,7 @@ from .task import Task, player
 async def link(task: Task) -> None:
     """Make a reset link, and with --lock-out keep everybody out of the account who hasn't got it."""
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
         unknown = await hashing.hash_of_nothing() if task.chosen.lock_out else None
         token = new_reset_token()

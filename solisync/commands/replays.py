@@ -59,7 +59,7 @@ async def check(task: Task) -> None:
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
     async with task.acting() as acting:
         if not wanted:
-            await acting.database.autocommit(rechecks.sweep_again, again=again)
+            await acting.database.run(rechecks.sweep_again, again=again)
             acting.log_for_all("check of all replays")
             which = "all replays" if again else "all replays that have no verdict"
             task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)

@@ -65,7 +65,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
     hashing = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=1)
     async with database(settings, reactor) as opened:
         name = username_to_look_up(username)
-        if name is None or not await opened.autocommit(accounts.is_taken, name):
+        if name is None or not await opened.run(accounts.is_taken, name):
             raise no_such_player(username)
         password_hash = await hashing.hash(password)
         user_id = await opened.transact(_replace, name, password_hash)

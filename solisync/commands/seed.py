@@ -26,7 +26,7 @@ async def fill(task: Task) -> None:
     count, replays = task.chosen.players, task.chosen.replays
     password = _password(task)
     async with task.database() as database:
-        present = await database.autocommit(seed.present)
+        present = await database.run(seed.present)
         if present.players > OWN_PLAYERS_MAX and not task.chosen.force:
             raise FatalError(
                 f"solisync: this database has {present.players:,} players of its own: take an empty one, or say --force"
@@ -45,7 +45,7 @@ async def fill(task: Task) -> None:
             except Interrupted:
                 raise
             except DatabaseError:
-                last = (await database.autocommit(seed.present)).last_made
+                last = (await database.run(seed.present)).last_made
                 if last < first:
                     raise
                 first = last + 1  # another run has made players with these names

@@ -40,7 +40,7 @@ async def revoke(task: Task) -> None:
                 acting.log_for_all("end_sessions of everybody")
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
-            found = await acting.database.autocommit(player, task.chosen.user)
+            found = await acting.database.run(player, task.chosen.user)
             done = await acting.perform(players.END_SESSIONS, found.id, access=access)
             text = f"ended {_sessions(done.result)} of '{found.username}'"
             text += "; access tokens are refused within a second" if access else ""
@@ -51,7 +51,7 @@ async def _revoke_everyone(task: Task, database: Database) -> int:
     """End most sessions in small batches, then the rest under a lock, which is brief so: all players wait for it."""
     total, deleted = 0, BATCH
     while deleted == BATCH:
-        deleted = await database.autocommit(sessions.revoke_some, most=BATCH)
+        deleted = await database.run(sessions.revoke_some, most=BATCH)
         total += deleted
         task.progress.report(f"{total:,} sessions ended")
     task.progress.clear()

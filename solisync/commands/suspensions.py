@@ -19,7 +19,7 @@ async def suspend(task: Task) -> None:
     async with task.acting() as acting:
         for text in dict.fromkeys(task.chosen.users):
             try:
-                found = await acting.database.autocommit(player, text)
+                found = await acting.database.run(player, text)
                 done = await acting.perform(players.SUSPEND, found.id, until=until, message=message)
             except NotFound:
                 missing.append(text)
@@ -47,7 +47,7 @@ async def unlock(task: Task) -> None:
 
 async def _perform(task: Task, act: Act, changed: str, unchanged: str) -> None:
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         done = await acting.perform(act, found.id)
         text = f"'{found.username}' {changed if done.changed else unchanged}"
         task.output.say(text, id=found.id, username=found.username, changed=done.changed)

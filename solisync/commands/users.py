@@ -60,7 +60,7 @@ async def rename(task: Task) -> None:
     """Change a player's username, by the rules of registering."""
     username = check_username(task.chosen.username)
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         done = await acts.perform_rename(acting, found.id, username)
         former = done.before or username
         task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
@@ -69,7 +69,7 @@ async def rename(task: Task) -> None:
 async def delete(task: Task) -> None:
     """Delete a player, as DELETE /api/account does."""
     async with task.acting() as acting:
-        found = await acting.database.autocommit(player, task.chosen.user)
+        found = await acting.database.run(player, task.chosen.user)
         await acting.perform(acts.DELETE, found.id)
         task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 

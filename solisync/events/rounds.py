@@ -132,9 +132,7 @@ class Rounds:
         """End those of these streams whose sessions have ended."""
         self._looking = True
         try:
-            ended = await self._database.autocommit(
-                streams.ended, [(stream.player, stream.session_id) for stream in some]
-            )
+            ended = await self._database.run(streams.ended, [(stream.player, stream.session_id) for stream in some])
         except (DatabaseError, Unavailable) as error:
             self._faults.note("database", f"the sessions of streams can't be looked up, still trying: {error}")
             self.suspect(stream for stream in some if stream.open)
@@ -149,7 +147,7 @@ class Rounds:
         self._comparing = True
         known = [(stream, stream.revision) for stream in some]
         try:
-            stored = await self._database.autocommit(streams.revisions, [stream.player for stream in some])
+            stored = await self._database.run(streams.revisions, [stream.player for stream in some])
         except (DatabaseError, Unavailable) as error:
             self._faults.note("database", f"the revisions of streams can't be looked up, still trying: {error}")
             self._unsure.update((stream, None) for stream in some if stream.open)

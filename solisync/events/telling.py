@@ -20,7 +20,7 @@ def telling(database: Database) -> Publish:
 
     def publish(*notices: Notice) -> None:
         messages = encode_messages(token_urlsafe(6), 0, map(encode_notice, notices))
-        sending = detached(database.autocommit(streams.notify, messages))
+        sending = detached(database.run(streams.notify, messages))
         sending.addErrback(lambda failure: _log.warn("could not tell the service: {error}", error=failure.value))
 
     return publish

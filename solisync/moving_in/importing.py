@@ -137,7 +137,7 @@ class Import:
 
     async def _apply(self, rows: Sequence[T], look: Look[T, R], store: Store[T, R]) -> R:
         if self._dry:
-            return await self._database.autocommit(look, rows)
+            return await self._database.run(look, rows)
         return await self._database.transact(store, rows)
 
     async def _look_at_progress(self, statements: Statements, progress: Sequence[OriginalProgress]) -> set[str]:
@@ -163,7 +163,7 @@ class Import:
     async def _warn_of_hidden(self, entries: Sequence[Any]) -> None:
         hidden = [entry.user_id for entry in entries if not entry.visible]
         if hidden:
-            for user_id in sorted(await self._database.autocommit(players.visible, hidden)):
+            for user_id in sorted(await self._database.run(players.visible, hidden)):
                 self._tally.warn("leaderboard", user_id, "is hidden there, and stays visible here")
 
     async def _avatars(self) -> None:
@@ -203,7 +203,7 @@ class Import:
         spent, after = 0, NIL
         if not self._original.has("refresh_tokens"):
             return
-        while live := await self._database.autocommit(records.live_tokens, after):
+        while live := await self._database.run(records.live_tokens, after):
             after = max(live)
             gone = live.keys() - await self._original.read(self._original.has_tokens, live.keys())
             if gone and not self._dry:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Read(Protocol):
-    """Runs work that is a single statement, as Database.autocommit does."""
+    """Runs work without a transaction, as Database.run does."""
 
     def __call__(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> Awaitable[T]: ...
 

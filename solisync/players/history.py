@@ -98,7 +98,7 @@ class History:
             batch = [Occurrence(each, now - first, times) for each, (first, times) in taken.items()]
             self._being_stored += len(batch)
             try:
-                await self._database.autocommit(history.store, batch)
+                await self._database.run(history.store, batch)
             except Unavailable:
                 for each, (first, times) in taken.items():  # some may have happened again
                     self._waiting[each] = first, times + self._waiting.get(each, (first, 0))[1]

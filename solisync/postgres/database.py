@@ -1,8 +1,8 @@
-"""`transact` and `autocommit`: work on the database, over a pool of connections, run again where that is safe.
+"""`transact` and `run`: work on the database, over a pool of connections, run again where that is safe.
 
 When a client hangs up, Twisted cancels its handler. Work that has begun runs to its end all the same, because
 txpostgres would pass the connection on in the middle of a transaction. If the work succeeds, the handler gets its
-result, so that it can publish what has been committed; the next call of `transact` or `autocommit` raises
+result, so that it can publish what has been committed; the next call of `transact` or `run` raises
 CancelledError. If the work fails, the handler gets CancelledError immediately.
 """
 
@@ -21,7 +21,7 @@ from .connection import Connection
 from .pool import Pool
 from .statement import Statement
 from .times import TIMES, PoolTimes
-from .transaction import Statements, Transaction, Work, autocommitted, in_transaction
+from .transaction import Statements, Transaction, Work, in_transaction, without_transaction
 
 ATTEMPTS = 3
 
@@ -79,11 +79,15 @@ class Database:
         """
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
-    def autocommit(
+    def run(
         self, work: Callable[Concatenate[Statements, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
     ) -> Coroutine[Any, Any, T]:
-        """Like `transact`, for work that is a single statement: PostgreSQL commits it by itself, in one round trip."""
-        return self._run(autocommitted, lambda statements: work(statements, *arguments, **options))
+        """Run `work(statements, …)`: each statement commits by itself, so that a single one takes one round trip.
+
+        After a deadlock or a timeout, `transact` says when the work is run again; then its earlier statements are
+        committed already. Raises what `transact` raises; if the connection is lost, the outcome is always unknown.
+        """
+        return self._run(without_transaction, lambda statements: work(statements, *arguments, **options))
 
     async def _run(self, attempt: Attempt[S, T], work: Work[S, T]) -> T:
         if _cancelled.get():

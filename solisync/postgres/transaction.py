@@ -1,4 +1,4 @@
-"""Statements on one connection, and the two ways to run work: inside BEGIN and COMMIT, or committed by itself."""
+"""Statements on one connection, and the two ways to run work: in a transaction, or each statement by itself."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -98,8 +98,8 @@ async def in_transaction(connection: Connection, work: Work[Transaction, T]) -> 
     return result
 
 
-async def autocommitted(connection: Connection, work: Work[Statements, T]) -> T:
-    """Run `work`, a single statement, which PostgreSQL commits by itself."""
+async def without_transaction(connection: Connection, work: Work[Statements, T]) -> T:
+    """Run `work`; each of its statements commits by itself."""
     try:
         return await work(Statements(connection))
     except ConnectionLost as error:

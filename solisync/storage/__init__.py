@@ -1,8 +1,8 @@
 """SQL and nothing else: a function for each statement, or for several that belong together; a module for each resource.
 
-A function that needs BEGIN takes a Transaction; any other takes Statements, so that `autocommit` can run it too. One
-whose statements end a transaction returns them as steps for `Transaction.commit_with`, and so the commit is visible
-where `transact` is. What only commands and the console run is not prepared on the connections of the service.
+A function that needs BEGIN takes a Transaction; any other takes Statements, so that `Database.run` accepts it too. A
+function whose statements end a transaction returns them as steps for `Transaction.commit_with`, and so the commit is
+visible where `transact` is. What only commands and the console run is not prepared on the connections of the service.
 """
 
 from importlib import import_module

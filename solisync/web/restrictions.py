@@ -63,7 +63,7 @@ class Restrictions:
 
     async def _load(self) -> None:
         began = self._reactor.seconds()
-        found = await self._database.autocommit(restrictions.load, self._known.number)
+        found = await self._database.run(restrictions.load, self._known.number)
         if found.suspended is not None:
             told = map(suspension_text, found.untils or (), found.messages or ())
             suspended = dict(zip(found.suspended, told, strict=True))

@@ -30,9 +30,9 @@ class Counted:
         self._database = database
         self.asked = 0
 
-    async def autocommit(self, *arguments, **options):
+    async def run(self, *arguments, **options):
         self.asked += 1
-        return await self._database.autocommit(*arguments, **options)
+        return await self._database.run(*arguments, **options)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
         " FROM generate_series(1, 2500) AS n",
     )
     await wait(limiter)
-    assert await database.autocommit(rate_limits.prune, windows={"auth": 60}, most=100) == 100
+    assert await database.run(rate_limits.prune, windows={"auth": 60}, most=100) == 100
     await make_housekeeping(database, reactor, limits=(AUTH,)).prune()
     assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
 

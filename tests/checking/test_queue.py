@@ -39,7 +39,7 @@ class Queue:
         self.database = database
 
     async def claim(self, *, search=False, seconds=30.0):
-        return await self.database.autocommit(checks.claim, search=search, seconds=seconds)
+        return await self.database.run(checks.claim, search=search, seconds=seconds)
 
     async def claim_all(self, **which):
         """The ids of all that wait, in their order."""
@@ -57,7 +57,7 @@ class Queue:
         return (await self.database.transact(boards.changed_by, claim.user_id, settle))[0]
 
     async def run(self, function, *arguments, **options):
-        return await self.database.autocommit(function, *arguments, **options)
+        return await self.database.run(function, *arguments, **options)
 
 
 def verdicts(server):

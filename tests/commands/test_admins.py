@@ -26,7 +26,7 @@ async def begin(reactor, server, code, *, secret=b"secret", name="ann", at_once=
         given = {"client": "unix", "user_agent": "a browser"}
         begun = [
             Deferred.fromCoroutine(
-                acting.database.autocommit(admins.begin, name, code, secret=secret + bytes([number]), **given)
+                acting.database.run(admins.begin, name, code, secret=secret + bytes([number]), **given)
             )
             for number in range(at_once)
         ]
@@ -92,12 +92,12 @@ async def test_a_session_ends_by_itself(administrate, server, reactor, column, a
     await begin(reactor, server, await code_of(administrate))
     await code_of(administrate)
     async with operator(reactor, server.dsn) as acting:
-        assert (await acting.database.autocommit(admins.find, b"secret\0")).admin == "ann"
-        await acting.database.autocommit(admins.prune)
+        assert (await acting.database.run(admins.find, b"secret\0")).admin == "ann"
+        await acting.database.run(admins.prune)
         run_sql(server.dsn, f"UPDATE admin_sessions SET {column} = now() - interval '{age}'")
-        assert await acting.database.autocommit(admins.find, b"secret\0") is None
+        assert await acting.database.run(admins.find, b"secret\0") is None
         run_sql(server.dsn, "UPDATE admin_codes SET expires_at = now()")
-        await acting.database.autocommit(admins.prune)
+        await acting.database.run(admins.prune)
     for table in ("admin_sessions", "admin_codes"):
         assert server.sql(f"SELECT count(*) FROM {table}") == [(0,)]
 
@@ -109,8 +109,8 @@ async def test_the_last_use_is_written_once_a_minute(administrate, server, react
     used = "SELECT used_at > now() - interval '30 s', xmin::text FROM admin_sessions"
     server.sql("UPDATE admin_sessions SET used_at = now() - interval '2 minutes'")
     async with operator(reactor, server.dsn) as acting:
-        await acting.database.autocommit(admins.find, b"secret\0")
+        await acting.database.run(admins.find, b"secret\0")
         ((recent, version),) = server.sql(used)
-        await acting.database.autocommit(admins.find, b"secret\0")
+        await acting.database.run(admins.find, b"secret\0")
     assert recent
     assert server.sql(used) == [(True, version)]

@@ -124,7 +124,7 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, sh
             spent, tokens[player] = tokens[player], jti
             record = RefreshRecord(jti, now + LIVE, access_expiry=turns, user_agent=None)
             hit = Hit(jti, 10, 60)
-            if await database.autocommit(sessions.rotate, player, record, spent=spent, now=now, hit=hit) == (
+            if await database.run(sessions.rotate, player, record, spent=spent, now=now, hit=hit) == (
                 None,
                 None,
             ):

@@ -212,7 +212,7 @@ async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
     """What it has committed is so all the same; what it has begun to tell is told before its database closes."""
     database = Database(reactor=reactor, size=1, statements=())
     database.open(shared_dsn)
-    await database.autocommit(schema.number)
+    await database.run(schema.number)
     with capturedLogs() as logged:
         telling(database)(SessionsEnded(None))
         await database.close(PATIENCE)

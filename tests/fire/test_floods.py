@@ -137,7 +137,7 @@ async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
 class Refusing:
     """A database that has no room for anybody."""
 
-    async def autocommit(self, *_arguments, **_options):
+    async def run(self, *_arguments, **_options):
         return 30.0
 
 

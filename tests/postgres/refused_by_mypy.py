@@ -10,7 +10,7 @@ async def commit(statements: Statements) -> None:
 
 
 async def begin(database: Database, statements: Statements) -> None:
-    await database.autocommit(sync.load, "player", None)  # type: ignore[arg-type]
+    await database.run(sync.load, "player", None)  # type: ignore[arg-type]
     await replays.room(statements, "player", None)  # type: ignore[arg-type]
     await database.transact(sync.load, "player", None)
     await database.transact(sync.read, "player")

@@ -34,7 +34,7 @@ async def test_commits_that_hang_take_few_sessions(make_database, primary, react
     work = []
     most = 0
     while database.pool.abandoned < MOST or len(work) < 60:
-        work.append(started(database.autocommit(add, len(work))))
+        work.append(started(database.run(add, len(work))))
         await deferLater(reactor, 0.1)
         most = max(most, len(backends(primary.dsn)))
     assert SIZE < most <= MOST + 1  # one more is made now and then, to see whether the server is still the same
@@ -44,7 +44,7 @@ async def test_commits_that_hang_take_few_sessions(make_database, primary, react
     assert "outcome unknown, no answer within 0.5 s" in {str(failure.value) for _, failure in outcomes}
     primary.wait_for_standby("")
     await until(reactor, lambda: database.pool.abandoned == 0 and len(backends(primary.dsn)) == SIZE)
-    await database.autocommit(add, -1)
+    await database.run(add, -1)
     assert -1 in notes(primary.dsn)
     assert len(notes(primary.dsn)) == MOST + 1
 
@@ -58,7 +58,7 @@ async def test_they_count_for_one_server_only(make_database, reactor, new_cluste
         database = make_database(SIZE, to=all_hosts(frozen, other, wanted="any"), times=PoolTimes(work=0.3))
         await until(reactor, lambda: database.pool.idle == SIZE)
         frozen.freeze()
-        outcomes = await DeferredList([started(database.autocommit(add, n)) for n in range(SIZE)], consumeErrors=True)
+        outcomes = await DeferredList([started(database.run(add, n)) for n in range(SIZE)], consumeErrors=True)
         assert not any(succeeded for succeeded, _ in outcomes)
         assert database.pool.abandoned == SIZE
         await deferToThread(other.start)
@@ -70,11 +70,11 @@ async def test_they_count_for_one_server_only(make_database, reactor, new_cluste
 async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor):
     """A statement that was only slow leaves nothing behind; its borrower was told in time."""
     database = make_database(times=PoolTimes(work=0.2))
-    slow = await database.autocommit(pid)
+    slow = await database.run(pid)
     with pytest.raises(DatabaseError):
-        await database.autocommit(sleep, 2)
+        await database.run(sleep, 2)
     assert database.pool.abandoned == 1
-    assert await database.autocommit(pid) != slow
+    assert await database.run(pid) != slow
     await until(reactor, lambda: database.pool.abandoned == 0 and slow not in dict(backends(dsn)))
     assert database.pool.replaced == 1
 
@@ -83,6 +83,6 @@ async def test_abandoned_connections_are_closed_with_the_pool(make_database, dsn
     """An end doesn't wait for them."""
     database = make_database(times=PoolTimes(work=0.2))
     with pytest.raises(DatabaseError):
-        await database.autocommit(sleep, 3)
+        await database.run(sleep, 3)
     await database.close(0)
     assert database.pool.abandoned == 0

@@ -24,9 +24,7 @@ from tests.postgres.notes import SHOW, add, backends, notes, pid, started, termi
 
 async def test_every_connection_bounds_idle_transactions(make_database):
     """A node that vanishes in the middle of a transaction keeps its locks for seconds only."""
-    show = await make_database().autocommit(
-        lambda transaction: transaction.run(SHOW, "idle_in_transaction_session_timeout")
-    )
+    show = await make_database().run(lambda transaction: transaction.run(SHOW, "idle_in_transaction_session_timeout"))
     assert show == [("10s",)]
 
 
@@ -198,7 +196,7 @@ async def test_parameters_are_taken_literally(make_database, prepared, text):
     """Nothing in a parameter is syntax, prepared or not."""
     echo = Statement("echo", "SELECT $1::text, '%', 7 % $2::int, $1::text")
     database = make_database(statements=(echo,) if prepared else ())
-    assert await database.autocommit(lambda transaction: transaction.run(echo, text, 4)) == [(text, "%", 3, text)]
+    assert await database.run(lambda transaction: transaction.run(echo, text, 4)) == [(text, "%", 3, text)]
 
 
 @pytest.mark.parametrize("prepared", [True, False])
@@ -206,13 +204,13 @@ async def test_a_statement_without_parameters_may_contain_a_percent_sign(make_da
     """The per cent sign is the modulo operator and a wildcard, prepared or not."""
     modulo = Statement("modulo", "SELECT 7 % 4, 'abc' LIKE 'a%'")
     database = make_database(statements=(modulo,) if prepared else ())
-    assert await database.autocommit(lambda transaction: transaction.run(modulo)) == [(3, True)]
+    assert await database.run(lambda transaction: transaction.run(modulo)) == [(3, True)]
 
 
 async def test_a_parameter_that_can_not_be_sent_harms_nobody(make_database, dsn, reactor):
     """U+0000 and lone surrogates fail before anything is sent; the transaction is rolled back."""
     database = make_database()
-    before = await database.autocommit(pid)
+    before = await database.run(pid)
 
     async def bad(transaction, text):
         await add(transaction, 1)
@@ -222,12 +220,12 @@ async def test_a_parameter_that_can_not_be_sent_harms_nobody(make_database, dsn,
         with pytest.raises(ValueError):
             await database.transact(bad, text)
         with pytest.raises(ValueError):
-            await database.autocommit(lambda transaction, text=text: transaction.run(SHOW, text))
-    assert await database.autocommit(pid) == before
+            await database.run(lambda transaction, text=text: transaction.run(SHOW, text))
+    assert await database.run(pid) == before
     assert notes(dsn) == []
     terminate(dsn, before)
     await until(reactor, lambda: before not in dict(backends(dsn)))
-    assert await database.autocommit(pid) != before
+    assert await database.run(pid) != before
 
 
 SAMPLES = {

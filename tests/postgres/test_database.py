@@ -1,4 +1,4 @@
-"""transact and autocommit on a real PostgreSQL: what is promised when work, the database or clients fail."""
+"""transact and run on a real PostgreSQL: what is promised when work, the database or clients fail."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ from tests.postgres.notes import (
 async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
     """Two transactions that lock two rows in opposite order both commit; one of them needed another attempt."""
     database = make_database(size=2)
-    await gatherResults([started(database.autocommit(add, n)) for n in (1, 2)])
+    await gatherResults([started(database.run(add, n)) for n in (1, 2)])
     both = Deferred()
     attempts, locked = [], set()
 
@@ -57,7 +57,7 @@ async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
     assert len(attempts) >= 3
 
 
-@pytest.mark.parametrize("method", ["transact", "autocommit"])
+@pytest.mark.parametrize("method", ["transact", "run"])
 @pytest.mark.parametrize(("code", "times"), [("40P01", 3), ("40001", 3), ("23505", 1), ("55P03", 2), ("57014", 2)])
 async def test_only_what_may_go_better_is_run_again(make_database, reactor, code, times, method):
     """Deadlocks and serialization failures twice more, timeouts once, after a pause, and then the error is reported."""
@@ -89,7 +89,7 @@ async def test_a_transaction_whose_connection_dies_is_run_again(make_database, d
     assert len(set(attempts)) == 2
 
 
-@pytest.mark.parametrize("method", ["transact", "autocommit", "commit_with"])
+@pytest.mark.parametrize("method", ["transact", "run", "commit_with"])
 async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor, method):
     """A connection that dies under a COMMIT, or under a statement that commits itself, is an error."""
     attempts = []
@@ -99,9 +99,9 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
         await (transaction.commit_with((ADD, SLOW)) if method == "commit_with" else add(transaction, SLOW))
 
     database = make_database()
-    number = await database.autocommit(pid)
+    number = await database.run(pid)
     with Holding(dsn):
-        outcome = started((database.autocommit if method == "autocommit" else database.transact)(slow))
+        outcome = started((database.run if method == "run" else database.transact)(slow))
         await until(reactor, lambda: [waiter.pid for waiter in lock_waiters(dsn)] == [number])
         terminate(dsn, number)
         with pytest.raises(DatabaseError, match="outcome unknown"):
@@ -131,10 +131,10 @@ async def test_a_result_type_may_change_again_and_again(make_database, dsn):
     database = make_database(size=4, statements=(everything, PID))
     try:
         for number in range(5):
-            await gatherResults([started(database.autocommit(pid)) for _ in range(4)])
+            await gatherResults([started(database.run(pid)) for _ in range(4)])
             run_sql(dsn, f"ALTER TABLE notes ADD COLUMN again{number} int")
             for _ in range(4):
-                assert await database.autocommit(lambda transaction: transaction.run(everything)) == []
+                assert await database.run(lambda transaction: transaction.run(everything)) == []
     finally:
         for number in range(5):
             run_sql(dsn, f"ALTER TABLE notes DROP COLUMN IF EXISTS again{number}")
@@ -151,39 +151,39 @@ async def test_a_server_that_has_always_been_read_only_is_not_connected_to_again
     database = make_database(to=f"{dsn} options='-c default_transaction_read_only=on'")
     with pytest.raises(DatabaseError):
         await database.transact(fail)
-    assert attempts == [await database.autocommit(pid)]
+    assert attempts == [await database.run(pid)]
 
 
 async def test_a_value_that_python_has_not_is_an_error(make_database):
     """A row that can't be read is not left out; and the connection is as good as before."""
     database = make_database()
-    number = await database.autocommit(pid)
-    for method in (database.autocommit, database.transact):
+    number = await database.run(pid)
+    for method in (database.run, database.transact):
         with pytest.raises(ValueError, match="year"):
             await method(lambda transaction: transaction.run(FAR))
-        assert await database.autocommit(pid) == number
+        assert await database.run(pid) == number
 
 
-@pytest.mark.parametrize("method", ["transact", "autocommit"])
+@pytest.mark.parametrize("method", ["transact", "run"])
 @pytest.mark.parametrize("moment", [0, 0.001, 0.003, 0.01, 0.05, 0.1, 0.15])
 async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, dsn, reactor, moment, method):
     """Whenever the client hangs up after work began, the work commits, and its caller gets the result."""
 
     async def slowly(transaction):
-        await add(transaction, SLOW)  # commits by itself in `autocommit`
+        await add(transaction, SLOW)  # commits by itself in `run`
         if method == "transact":
             await add(transaction, 1)
         return "done"
 
     database = make_database()
-    number = await database.autocommit(pid)
+    number = await database.run(pid)
     with Holding(dsn):
         caller = started(getattr(database, method)(slowly))
         await deferLater(reactor, moment)
         assert not caller.called
         caller.cancel()
     assert await caller == "done"
-    assert await database.autocommit(pid) == number
+    assert await database.run(pid) == number
     assert backends(dsn) == [(number, "idle")]
     assert notes(dsn) == ([1, SLOW] if method == "transact" else [SLOW])
 
@@ -200,7 +200,7 @@ async def test_a_cancelled_caller_begins_no_other_work(make_database, dsn, react
             await database.transact(add, 2)  # what cleans up is not cancelled again
 
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     with Holding(dsn):
         caller = started(two_works())
         await until(reactor, lambda: lock_waiters(dsn))
@@ -218,7 +218,7 @@ async def test_detached_work_of_a_cancelled_caller_goes_on(make_database, dsn, r
         return await detached(database.transact(add, 1))
 
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     with Holding(dsn):
         caller = started(shares())
         await until(reactor, lambda: lock_waiters(dsn))
@@ -238,7 +238,7 @@ async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_dat
         await transaction.run(FAIL, "40P01")
 
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     with Holding(dsn):
         caller = started(database.transact(abort))
         await until(reactor, lambda: lock_waiters(dsn))
@@ -246,14 +246,14 @@ async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_dat
     with pytest.raises(CancelledError):
         await caller
     assert (len(attempts_made), notes(dsn)) == (1, [])
-    assert await database.autocommit(pid)
+    assert await database.run(pid)
 
 
 async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, reactor):
     """Whoever hangs up in the queue for a connection leaves it, and the others keep their turn."""
     database = make_database()
-    await database.autocommit(pid)
-    busy = started(database.autocommit(sleep, 0.1))
+    await database.run(pid)
+    busy = started(database.run(sleep, 0.1))
     waiting = [started(database.transact(add, number)) for number in range(3)]
     waiting[1].cancel()
     with pytest.raises(CancelledError):
@@ -277,7 +277,7 @@ async def test_a_caller_that_goes_between_two_attempts_gets_no_other(make_databa
     with pytest.raises(CancelledError):
         await caller
     assert len(attempts) == 1
-    assert await database.autocommit(pid)
+    assert await database.run(pid)
 
 
 async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, reactor):
@@ -288,24 +288,24 @@ async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, rea
         await started(sleep(transaction, 0.3)).addTimeout(0, reactor)  # before the answer of the server can be read
 
     database = make_database()
-    old = await database.autocommit(pid)
+    old = await database.run(pid)
     await started(database.transact(impatient))
-    assert await database.autocommit(pid) == old
+    assert await database.run(pid) == old
     assert notes(dsn) == [1]
 
 
 async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn):
     """A server that neither answers nor hangs up costs its borrower a bounded time, then its connection is replaced."""
     database = make_database(times=PoolTimes(work=0.2))
-    for method in ("autocommit", "transact"):
-        frozen = await database.autocommit(pid)
+    for method in ("run", "transact"):
+        frozen = await database.run(pid)
         os.kill(frozen, signal.SIGSTOP)
         began = time.monotonic()
         try:
             with pytest.raises(DatabaseError):
                 await getattr(database, method)(add, 1)
             assert 0.2 <= time.monotonic() - began < 10 * 0.2
-            assert await database.autocommit(pid) != frozen
+            assert await database.run(pid) != frozen
         finally:
             os.kill(frozen, signal.SIGCONT)
 
@@ -313,14 +313,14 @@ async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn):
 async def test_closing_lets_running_work_end_and_declines_the_rest(make_database, dsn):
     """What runs commits; what waits, and what comes later, is declined."""
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     with Holding(dsn):
         running, queued = (started(database.transact(add, n)) for n in (SLOW, 2))
         closing = started(database.close(5))
         with pytest.raises(Unavailable):
             await queued
         with pytest.raises(Unavailable):
-            await database.autocommit(pid)
+            await database.run(pid)
     await running
     await closing
     assert notes(dsn) == [SLOW]
@@ -335,7 +335,7 @@ async def test_closing_cuts_what_does_not_end(make_database, dsn):
         await transaction.run(WAIT)
 
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     with Holding(dsn):
         running = started(database.transact(slowly))
         await database.close(0.05)

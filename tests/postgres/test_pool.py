@@ -23,19 +23,19 @@ from tests.postgres.notes import FAIL, PID, SCHEMA, SLOW, Holding, add, backends
 async def test_an_idle_connection_that_died_is_replaced(make_database, dsn, reactor):
     """The pool notices by itself, without anybody's asking for a connection."""
     database = make_database()
-    old = await database.autocommit(pid)
+    old = await database.run(pid)
     terminate(dsn, old)
     await until(reactor, lambda: old not in dict(backends(dsn)) and len(backends(dsn)) == 1)
-    assert await database.autocommit(pid) != old
+    assert await database.run(pid) != old
 
 
 async def test_nobody_meets_a_connection_that_died_this_very_moment(make_database, dsn):
     """A connection is looked at when it is lent, even before the reactor could see that the server hung up."""
     database = make_database(size=2)
-    old = await database.autocommit(pid)
+    old = await database.run(pid)
     terminate(dsn, old)
     wait_for(lambda: old not in dict(backends(dsn)))  # the reactor does not run meanwhile
-    assert await database.autocommit(pid) != old
+    assert await database.run(pid) != old
 
 
 @pytest.mark.parametrize("trouble", ["outdated", "silent"])
@@ -45,14 +45,14 @@ async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor
     await until(reactor, lambda: database.pool.idle == 4)
     before = set(dict(backends(dsn)))
     with Holding(dsn):
-        busy = started(database.autocommit(add, SLOW))
+        busy = started(database.run(add, SLOW))
         if trouble == "outdated":
             with pytest.raises(DatabaseError):
-                await database.autocommit(lambda transaction: transaction.run(FAIL, "25006"))
+                await database.run(lambda transaction: transaction.run(FAIL, "25006"))
         else:
             database.pool.times = PoolTimes(settled=0, work=0.1)
             with pytest.raises(DatabaseError):
-                await database.autocommit(sleep, 1)
+                await database.run(sleep, 1)
         await until(reactor, lambda: len(before & set(dict(backends(dsn)))) <= 1 + (trouble == "silent"))
         assert not busy.called
     await busy
@@ -85,16 +85,16 @@ async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
 async def test_the_wait_for_a_connection_is_bounded(make_database):
     """Work that finds no connection in time is declined; what runs is not disturbed."""
     database = make_database(times=PoolTimes(borrow=0.2))
-    await database.autocommit(pid)
+    await database.run(pid)
     release = Deferred()
 
     async def hold(_):
         await release
 
-    busy = started(database.autocommit(hold))
+    busy = started(database.run(hold))
     began = time.monotonic()
     with pytest.raises(Unavailable):
-        await database.autocommit(pid)
+        await database.run(pid)
     assert 0.2 <= time.monotonic() - began < 10 * 0.2
     release.callback(None)
     await busy
@@ -104,16 +104,16 @@ async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
     """BORROWERS may wait; the next one is declined at once, and those who wait are served in order."""
     monkeypatch.setattr(pool, "BORROWERS", 2)
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     served = []
 
     async def serve(transaction, number):
         served.append(number)
         await sleep(transaction, 0.05)
 
-    running = [started(database.autocommit(serve, number)) for number in range(3)]
+    running = [started(database.run(serve, number)) for number in range(3)]
     with pytest.raises(Unavailable):
-        await database.autocommit(serve, 3)
+        await database.run(serve, 3)
     await gatherResults(running)
     assert served == [0, 1, 2]
 
@@ -125,12 +125,12 @@ async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database
         raise KeyError("bug")
 
     database = make_database()
-    number = await database.autocommit(pid)
-    busy = started(database.autocommit(sleep, 0.1))
+    number = await database.run(pid)
+    busy = started(database.run(sleep, 0.1))
     crowd = DeferredList([started(database.transact(fail)) for _ in range(pool.BORROWERS)], consumeErrors=True)
     await busy
     assert all(failure.check(KeyError) for _, failure in await crowd)
-    assert await database.autocommit(pid) == number
+    assert await database.run(pid) == number
 
 
 async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn):
@@ -138,10 +138,10 @@ async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn):
     database = Database(reactor=reactor, size=1, statements=(PID,), times=PoolTimes(borrow=0.2))
     began = time.monotonic()
     with pytest.raises(Unavailable):
-        await database.autocommit(pid)
+        await database.run(pid)
     assert time.monotonic() - began < 10 * 0.2
     database.pool.times = PoolTimes(borrow=PATIENCE)
-    waiting = started(database.autocommit(pid))
+    waiting = started(database.run(pid))
     database.open(dsn)
     assert await waiting
     await database.close(0)
@@ -152,14 +152,14 @@ async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, react
     late = dsn + "_late"
     database = make_database(to=late)
     with pytest.raises(Unavailable):
-        await database.autocommit(pid)
+        await database.run(pid)
     run_sql(dsn, f"CREATE DATABASE {late.split('dbname=')[1]}")
     began = time.monotonic()
     with pytest.raises(DatabaseError, match="notes"):  # STATEMENTS can't be prepared there, so:
-        await make_database(to=late, statements=()).autocommit(add, 1)
+        await make_database(to=late, statements=()).run(add, 1)
     assert time.monotonic() - began < 10 * TIMES.reconnect
     run_sql(late, SCHEMA)
-    await database.autocommit(pid)
+    await database.run(pid)
     await database.close(0)
     run_sql(dsn, f"DROP DATABASE {late.split('dbname=')[1]} WITH (FORCE)")
 
@@ -171,12 +171,12 @@ async def test_a_connection_is_handed_on_without_its_givers_context(make_databas
 
     async def first():
         who.set("first")
-        await database.autocommit(sleep, 0.1)
+        await database.run(sleep, 0.1)
 
     database = make_database()
-    await database.autocommit(pid)
+    await database.run(pid)
     busy = started(first())
-    waiting = started(database.autocommit(pid)).addCallback(lambda _: seen.append(who.get()))
+    waiting = started(database.run(pid)).addCallback(lambda _: seen.append(who.get()))
     await gatherResults([busy, waiting])
     assert seen == [None]
 
@@ -204,7 +204,7 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
     (await Connection.open(reactor, both, times=times)).close()
     began = time.monotonic()
     database = make_database(8, to=both, times=times)
-    assert await database.autocommit(pid)
+    assert await database.run(pid)
     await until(reactor, lambda: database.pool.idle == 8)
     assert time.monotonic() - began < 8 * 0.5
 
@@ -219,6 +219,6 @@ async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypat
         return await working(*arguments, **options)
 
     monkeypatch.setattr(Connection, "open", fail_twice)
-    assert await make_database(times=PoolTimes(reconnect=0.01)).autocommit(pid)
+    assert await make_database(times=PoolTimes(reconnect=0.01)).run(pid)
     assert len(no_lost_failures) == 2
     no_lost_failures.clear()

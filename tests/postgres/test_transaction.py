@@ -45,14 +45,14 @@ async def test_any_exception_rolls_back(make_database, dsn, error):
     database = make_database()
     with pytest.raises(type(error)):
         await database.transact(fail)
-    await database.autocommit(add, 2)
+    await database.run(add, 2)
     assert notes(dsn) == [2]
 
 
 async def test_a_single_statement_is_atomic(make_database, dsn):
     """A single statement that fails half way leaves nothing."""
     with pytest.raises(DatabaseError, match="division by zero"):
-        await make_database().autocommit(lambda transaction: transaction.run(ADD_AND_DIVIDE, 1))
+        await make_database().run(lambda transaction: transaction.run(ADD_AND_DIVIDE, 1))
     assert notes(dsn) == []
 
 
@@ -91,7 +91,7 @@ async def test_a_commit_whose_last_statement_fails_rolls_back(make_database, dsn
     database = make_database()
     with pytest.raises(DatabaseError):
         await database.transact(work)
-    await database.autocommit(add, 3)
+    await database.run(add, 3)
     assert notes(dsn) == [3]
 
 
@@ -126,9 +126,9 @@ async def test_a_lost_connection_that_work_swallows_does_not_commit(make_databas
 async def test_a_statement_that_waits_too_long_is_an_error(make_database, dsn, setting, expected):
     """Sleeping and waiting for a lock end at the server's timeout; the connection stays in use."""
     database = make_database()
-    before = await database.autocommit(pid)
-    assert await database.autocommit(lambda transaction: transaction.run(SHOW, setting)) == [(expected,)]
-    await database.autocommit(add, 1)
+    before = await database.run(pid)
+    assert await database.run(lambda transaction: transaction.run(SHOW, setting)) == [(expected,)]
+    await database.run(add, 1)
     holder = connect(dsn)
     holder.cursor().execute("BEGIN; SELECT n FROM notes FOR UPDATE")
 
@@ -139,4 +139,4 @@ async def test_a_statement_that_waits_too_long_is_an_error(make_database, dsn, s
     with pytest.raises(DatabaseError, match="timeout"):
         await database.transact(wait)
     holder.close()
-    assert await database.autocommit(pid) == before
+    assert await database.run(pid) == before

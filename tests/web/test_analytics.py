@@ -327,7 +327,7 @@ async def test_old_events_and_their_names_are_pruned_in_batches(server, database
     server.sql(
         "INSERT INTO analytics_names (name, seen_on) VALUES ('gone', current_date - 9), ('old', current_date - 6)"
     )
-    assert await database.autocommit(analytics.prune, datetime.now(UTC), days=7, most=100) == 100
+    assert await database.run(analytics.prune, datetime.now(UTC), days=7, most=100) == 100
     await keeper(database, reactor, None).prune()
     assert stored(server) == 153
     await keeper(database, reactor, 7).prune()
@@ -352,10 +352,10 @@ async def test_pruning_waits_for_nobody(server, database):
 
     async def hold_one(transaction):
         await transaction.run(HOLD)
-        return await database.autocommit(analytics.prune, soon, days=0, most=10)
+        return await database.run(analytics.prune, soon, days=0, most=10)
 
     assert await database.transact(hold_one) == 2
-    assert await database.autocommit(analytics.prune, soon, days=0, most=10) == 1
+    assert await database.run(analytics.prune, soon, days=0, most=10) == 1
 
 
 # Any body.

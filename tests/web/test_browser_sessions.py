@@ -269,13 +269,13 @@ async def test_a_refresh_that_is_known_to_be_over_the_limit_costs_no_statement(s
     for _ in range(10):
         last = await browser.refresh()
     database = server.service._database
-    original = database.autocommit
+    original = database.run
 
-    async def autocommit(work, *arguments, **more):
+    async def run(work, *arguments, **more):
         asked.add(work.__name__)
         return await original(work, *arguments, **more)
 
-    monkeypatch.setattr(database, "autocommit", autocommit)
+    monkeypatch.setattr(database, "run", run)
     answers = [last, await browser.refresh()]
     answers.append(await server.ask("POST", "/api/auth/refresh", body=b"nonsense", address=browser.address))
     assert [answer.status for answer in answers] == [429] * 3
@@ -303,19 +303,19 @@ async def test_a_database_that_fails_costs_no_session(reactor, shared_dsn):
     try:
         browser = await registered(running)
         database = running.service._database
-        original = database.autocommit
+        original = database.run
         for failing in range(2):  # whose cookie it is; then the limit and the rotation
             left = [True] * failing + [False]
 
-            async def autocommit(work, *arguments, works=left, **more):
+            async def run(work, *arguments, works=left, **more):
                 if works and not works.pop(0):
                     raise Unavailable
                 return await original(work, *arguments, **more)
 
             before = browser.token
-            database.autocommit = autocommit
+            database.run = run
             answer = await browser.refresh()
-            database.autocommit = original
+            database.run = original
             assert (answer.status, "set-cookie" in answer.headers, left) == (503, False, [])
             assert browser.token == before
             assert (await browser.refresh()).status == 200

@@ -113,7 +113,7 @@ class Counting:
     def __init__(self):
         self.probes = []
 
-    def autocommit(self, work):
+    def run(self, work):
         self.probes.append(Deferred())
         return self.probes[-1]
 

@@ -380,8 +380,8 @@ async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
         replay_id = await upload(running, await running.player("Ann"))
         database = running.service._database
         calls = []
-        original = database.autocommit
-        database.autocommit = lambda work, *arguments, **more: calls.append(work) or original(work, *arguments, **more)
+        original = database.run
+        database.run = lambda work, *arguments, **more: calls.append(work) or original(work, *arguments, **more)
         for path in (*STATIC.keys() - {"/daily"}, "/web/style.css", "/replays/x", "/daily/x"):
             await running.ask("GET", path)
         assert calls == []
@@ -518,7 +518,7 @@ hostile = texts() | st.lists(st.sampled_from(MARKUP), max_size=3).map("".join)
 
 def replay_page(shown, *, gzip):
     """The reply with the page of a replay that is stored like this."""
-    database = SimpleNamespace(autocommit=lambda *_: _done(shown))
+    database = SimpleNamespace(run=lambda *_: _done(shown))
     pages = Pages(
         database=database,
         now=lambda: datetime(2026, 4, 26, 12, tzinfo=UTC),

@@ -29,13 +29,13 @@ def clock():
 
 @pytest.fixture
 def restrictions(asked, clock):
-    async def autocommit(work, known):
+    async def run(work, known):
         asked.known.append(known)
         answer = asked.answers.pop(0)
         return await answer if isinstance(answer, Deferred) else answer
 
     asked.counts = []
-    return Restrictions(database=SimpleNamespace(autocommit=autocommit), reactor=clock, on_change=asked.counts.append)
+    return Restrictions(database=SimpleNamespace(run=run), reactor=clock, on_change=asked.counts.append)
 
 
 async def test_the_database_is_asked_once_a_second_and_what_is_known_is_not_loaded_again(asked, clock, restrictions):

@@ -34,7 +34,7 @@ class AdminsApp(App):
         super().__init__(routes, observer=None, **common)
         self._database = database
         self._hosts = hosts
-        self._sessions = LiveSecrets(partial(database.autocommit, admins.live_sessions), reactor=common["reactor"])
+        self._sessions = LiveSecrets(partial(database.run, admins.live_sessions), reactor=common["reactor"])
         self._late_answers = LateAnswers(reactor=common["reactor"])
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
@@ -90,7 +90,7 @@ class AdminsApp(App):
         secret = digest(token)
         if not await self._sessions.knows(secret):
             raise Unauthorized
-        request.admin = await self._database.autocommit(admins.find, secret)
+        request.admin = await self._database.run(admins.find, secret)
         if request.admin is None:
             self._sessions.forget(secret)
             raise Unauthorized

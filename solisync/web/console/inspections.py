@@ -52,7 +52,7 @@ class Inspections:
     @get("/service/migrations", summary="The migrations that the database has")
     async def migrations(self) -> Migrations:
         """Every migration that the database has."""
-        return Migrations(await self._database.autocommit(schema.applied))
+        return Migrations(await self._database.run(schema.applied))
 
     @get("/service/settings", summary="The settings, without secrets")
     async def settings(self) -> SettingValues:

@@ -44,7 +44,7 @@ class Overviews:
     @get("/service")
     async def service(self) -> Overview:
         """The version, the queues, and about how much there is."""
-        return await self.database.autocommit(self._service)
+        return await self.database.run(self._service)
 
     async def _service(self, statements: Statements) -> Overview:
         return Overview(
@@ -65,18 +65,18 @@ class Overviews:
         """What players have lately done that others see."""
         match choice(kind, "kind", get_args(Kind)):
             case "avatars":
-                return await self.database.autocommit(_changed, "avatar changed", row_number(before), page_size(limit))
+                return await self.database.run(_changed, "avatar changed", row_number(before), page_size(limit))
             case "players":
                 wanted, size = {"before": row_number(before)}, page_size(limit)
-                registered = await self.database.autocommit(history.registered, most=size + 1, **wanted)
+                registered = await self.database.run(history.registered, most=size + 1, **wanted)
                 players, following = cut(registered, size, _event)
                 return Review(players=players, next=following)
             case "entries":
-                return Review(entries=await self.database.autocommit(listed_replays.unproved))
+                return Review(entries=await self.database.run(listed_replays.unproved))
             case "replays":
-                newest = await self.database.autocommit(replay_lists.page, replay_lists.read([], [], before, limit))
+                newest = await self.database.run(replay_lists.page, replay_lists.read([], [], before, limit))
                 return Review(replays=newest.replays, next=newest.next)
-        return await self.database.autocommit(_changed, "opted in", row_number(before), page_size(limit))
+        return await self.database.run(_changed, "opted in", row_number(before), page_size(limit))
 
     @get("/acts", summary="What operators have done", query={"act": str, "actor": str, "player": str, **OLDER})
     async def acts(
@@ -90,12 +90,12 @@ class Overviews:
             "user_id": user(player, "player"),
             "before": row_number(before),
         }
-        return RecordedActs(*cut(await self.database.autocommit(acts.page, most=size + 1, **wanted), size, _id))
+        return RecordedActs(*cut(await self.database.run(acts.page, most=size + 1, **wanted), size, _id))
 
     @get("/admins")
     async def admins(self) -> Admins:
         """Everybody who may sign in."""
-        return Admins(await self.database.autocommit(admins.listed))
+        return Admins(await self.database.run(admins.listed))
 
 
 async def _changed(statements: Statements, event: Change, before: int, size: int) -> Review:

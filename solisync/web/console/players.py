@@ -71,7 +71,7 @@ class PlayerViews:
         size = page_size(limit)
         if kept_out is not None:
             place = read_position(after, "after")
-            restricted = await self.database.autocommit(players.restricted, kept_out, most=size + 1, before=place)
+            restricted = await self.database.run(players.restricted, kept_out, most=size + 1, before=place)
             since = attrgetter(f"{kept_out}_since")
             return FoundPlayers(*cut(restricted, size, lambda each: ListPosition(since(each), each.id).text))
         match choice(where, "where", get_args(Where)):
@@ -83,15 +83,15 @@ class PlayerViews:
                 return await self._find_part(text, True, user(after, "after"), size)
         name = one_text(after, "after")
         user_id = canonical_uuid(text)
-        by_id = await self.database.autocommit(players.by_ids, [user_id]) if user_id else []
-        found = by_id or await self.database.autocommit(players.by_beginning, text, most=size + 1, after=name)
+        by_id = await self.database.run(players.by_ids, [user_id]) if user_id else []
+        found = by_id or await self.database.run(players.by_beginning, text, most=size + 1, after=name)
         return FoundPlayers(*cut(found, size, attrgetter("username")))
 
     async def _find_visitors(self, text: str, before: ListPosition | None, size: int) -> FoundPlayers:
         address = parse_address(text)
         if address is None:
             raise BadRequest("bad_query", "q must be an address")
-        found = await self.database.autocommit(history.of_client, bucket(address), most=size + 1, before=before)
+        found = await self.database.run(history.of_client, bucket(address), most=size + 1, before=before)
         visitors, following = cut(found, size, lambda each: ListPosition(each.last_at, each.id).text)
         return FoundPlayers([], following, visitors)
 
@@ -100,17 +100,17 @@ class PlayerViews:
             wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
             return await players.by_part(statements, self.reactor, text, seconds=PART_SECONDS, **wanted)
 
-        return FoundPlayers(*await self.dear.ask(self.database.autocommit, find))
+        return FoundPlayers(*await self.dear.ask(self.database.run, find))
 
     @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
         """A player in numbers."""
-        return await self.database.autocommit(facts, _known(user_id))
+        return await self.database.run(facts, _known(user_id))
 
     @get("/players/{user_id}/sessions", name="player_sessions", errors=NO_PLAYER)
     async def sessions(self, user_id: str) -> PlayerSessions:
         """The sessions of a player."""
-        found = await self.database.autocommit(sessions.listed, _known(user_id))
+        found = await self.database.run(sessions.listed, _known(user_id))
         if found is None:
             raise NotFound("user_not_found")
         return PlayerSessions(found)
@@ -127,7 +127,7 @@ class PlayerViews:
     ) -> FoundReplays:
         """The newest replays of a player."""
         wanted = replay_lists.read(verdict, held, before, limit)
-        return await self.database.autocommit(replay_lists.page, wanted, _known(user_id))
+        return await self.database.run(replay_lists.page, wanted, _known(user_id))
 
     @get(
         "/players/{user_id}/avatar",
@@ -138,11 +138,11 @@ class PlayerViews:
     )
     async def avatar(self, user_id: str) -> Reply:
         """The avatar of a player, whoever may see it otherwise."""
-        profile = await self.database.autocommit(accounts.profile, _known(user_id))
+        profile = await self.database.run(accounts.profile, _known(user_id))
         extension = None if profile is None else profile.avatar_extension
         if extension is None:
             raise NotFound("avatar_not_found")
-        image = await self.database.autocommit(avatars.avatar, user_id, extension, suspended_too=True)
+        image = await self.database.run(avatars.avatar, user_id, extension, suspended_too=True)
         if image is None:
             raise NotFound("avatar_not_found")
         policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
@@ -158,9 +158,9 @@ class PlayerViews:
     async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
         """What has happened to a player."""
         size, place = page_size(limit), histories.read_place(before)
-        if await self.database.autocommit(accounts.find, _known(user_id), None) is None:
+        if await self.database.run(accounts.find, _known(user_id), None) is None:
             raise NotFound("user_not_found")
-        entries, following = await self.database.autocommit(histories.of_player, user_id, most=size, before=place)
+        entries, following = await self.database.run(histories.of_player, user_id, most=size, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
 
     @get(
@@ -168,13 +168,13 @@ class PlayerViews:
     )
     async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
         """All that is stored about a player, as players get it themselves."""
-        start = await self.database.autocommit(export.begin, _known(user_id))
+        start = await self.database.run(export.begin, _known(user_id))
         if start is None:
             raise NotFound("user_not_found")
         if not head_only:
-            await self.database.autocommit(acts.record_export, user_id, by=actor)
+            await self.database.run(acts.record_export, user_id, by=actor)
             audit("exported", user_id=user_id)
-        pieces = _nothing() if head_only else export_document(self.database.autocommit, start)
+        pieces = _nothing() if head_only else export_document(self.database.run, start)
         disposition = f'attachment; filename="{filename(start.account.username)}"'
         return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
 

@@ -29,17 +29,17 @@ class ReplayViews:
     @get("/replays", name="find_replays", summary="Replays, the newest first", query=CHOSEN_REPLAYS)
     async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
         """Replays of everybody, the newest first."""
-        return await self.database.autocommit(replay_lists.page, replay_lists.read(verdict, held, before, limit))
+        return await self.database.run(replay_lists.page, replay_lists.read(verdict, held, before, limit))
 
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:
         """A replay with its verdict."""
-        return await self.database.autocommit(_facts, _known(replay_id))
+        return await self.database.run(_facts, _known(replay_id))
 
     @get("/replays/{replay_id}/body", name="replay_body", summary="A replay as it was uploaded", errors=NO_REPLAY)
     async def body(self, replay_id: str) -> Reply:
         """The replay as it was uploaded."""
-        body = await self.database.autocommit(replays.fetch, _known(replay_id))
+        body = await self.database.run(replays.fetch, _known(replay_id))
         if body is None:
             raise NotFound("replay_not_found")
         return Reply(body=body)
@@ -47,7 +47,7 @@ class ReplayViews:
     @get("/replays/{replay_id}/timeline", name="replay_timeline", errors=(*NO_REPLAY, "not_playable"))
     async def timeline(self, replay_id: str) -> Reply:
         """Each step of a verified replay."""
-        found = await self.database.autocommit(verdicts.timeline_tag, _known(replay_id))
+        found = await self.database.run(verdicts.timeline_tag, _known(replay_id))
         if found is None:
             raise NotFound("replay_not_found")
         if found.etag is None:

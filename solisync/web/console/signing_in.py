@@ -35,7 +35,7 @@ class SigningIn:
     def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
         self._database = database
         self._reactor = reactor
-        self._codes = LiveSecrets(partial(database.autocommit, admins.live_codes), reactor=reactor)
+        self._codes = LiveSecrets(partial(database.run, admins.live_codes), reactor=reactor)
         self._refused: Counter[str] = Counter()
 
     @post(
@@ -54,7 +54,7 @@ class SigningIn:
         if await self._codes.knows(code):
             self._codes.forget(code)  # a code that is sent repeatedly costs one statement for each loading
             secret = new_session_secret()
-            session = await self._database.autocommit(
+            session = await self._database.run(
                 admins.begin, *code, secret=digest(secret), client=address, user_agent=user_agent
             )
             if session is not None:
@@ -81,13 +81,13 @@ class SigningIn:
     async def end(self, admin_cookie: SessionCookie) -> Reply:
         """End the session of the cookie, if it is one."""
         if admin_cookie.token is not None:
-            await self._database.autocommit(admins.end_by_secret, digest(admin_cookie.token))
+            await self._database.run(admins.end_by_secret, digest(admin_cookie.token))
         return Reply.of(Ok()).with_headers({"Set-Cookie": admin_cookie.cleared})
 
     @get("/me", summary="Who is signed in, and their sessions")
     async def myself(self, admin: AdminSession) -> Myself:
         """Who asks, and their live sessions."""
-        sessions = await self._database.autocommit(admins.sessions, admin.admin)
+        sessions = await self._database.run(admins.sessions, admin.admin)
         return Myself(admin.admin, admin.expires_at, admin.id, sessions)
 
     @delete(
@@ -99,6 +99,6 @@ class SigningIn:
     async def end_one(self, session_id: str, admin: AdminSession) -> Ok:
         """End one of the admin's own sessions."""
         known = canonical_uuid(session_id)
-        if known is None or not await self._database.autocommit(admins.end, admin.admin, known):
+        if known is None or not await self._database.run(admins.end, admin.admin, known):
             raise NotFound("session_not_found")
         return Ok()

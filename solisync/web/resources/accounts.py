@@ -52,12 +52,12 @@ class Accounts:
         username = check_username(body.username)
         password = check_new_password(body.password)
         self.passwords.require_room()
-        if await self.database.autocommit(accounts.is_taken, username):  # before the costly part; the insert decides
+        if await self.database.run(accounts.is_taken, username):  # before the costly part; the insert decides
             raise Conflict("username_taken", "username already taken")
         password_hash = await self.passwords.hash(password)
         user_id, now = self.new_id(), self.now()
         record = self.tokens.record(now, user_agent)
-        created = await self.database.autocommit(
+        created = await self.database.run(
             accounts.register,
             user_id=user_id,
             username=username,
@@ -73,7 +73,7 @@ class Accounts:
     @get("/api/me", summary="Show one's own profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:
         """The player's profile."""
-        profile = await self.database.autocommit(accounts.profile, player)
+        profile = await self.database.run(accounts.profile, player)
         if profile is None:
             raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)

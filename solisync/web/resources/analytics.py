@@ -37,7 +37,7 @@ class Analytics:
         batch = validate(body, now)
         stored = 0
         if batch.events:
-            stored = await self.database.autocommit(
+            stored = await self.database.run(
                 analytics.store,
                 session_id=batch.session_id,
                 name=batch.name,

@@ -39,7 +39,7 @@ class Avatars:
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar by this image."""
         extension = check_avatar(content_type, content)
-        replaced = await self._database.autocommit(avatars.replace, player, extension, content)
+        replaced = await self._database.run(avatars.replace, player, extension, content)
         if replaced is None:
             raise NotFound("user_not_found")
         if replaced.locked:
@@ -57,7 +57,7 @@ class Avatars:
     )
     async def delete(self, *, player: str) -> Ok:
         """Take the player's avatar away; that there is none is no error."""
-        removed = await self._database.autocommit(avatars.remove, player)
+        removed = await self._database.run(avatars.remove, player)
         if removed is None:
             raise NotFound("user_not_found")
         if removed:
@@ -82,10 +82,10 @@ class Avatars:
         if content_type is None or not is_id(user_id):
             raise NotFound("avatar_not_found")
         if if_none_match is not None:
-            etag = await self._database.autocommit(avatars.etag, user_id, extension)
+            etag = await self._database.run(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
                 return Reply.not_modified(self._headers(etag))
-        avatar = await self._database.autocommit(avatars.avatar, user_id, extension)
+        avatar = await self._database.run(avatars.avatar, user_id, extension)
         if avatar is None:
             raise NotFound("avatar_not_found")
         return Reply(body=avatar.image, content_type=content_type, headers=self._headers(avatar.etag))

@@ -55,7 +55,7 @@ class Boards:
     async def daily(self, *, player: str, day: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
         """The board of a day's deal."""
         board, begins = daily_board(day)
-        if not await self.database.autocommit(boards.has_begun, begins):
+        if not await self.database.run(boards.has_begun, begins):
             raise no_such_day()
         return await self._show(board, player, limit, after, around)
 
@@ -74,4 +74,4 @@ class Boards:
 
     async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
         wanted = window(limit, after, around)
-        return page(await self.database.autocommit(boards.show, board, player, wanted), wanted.limit)
+        return page(await self.database.run(boards.show, board, player, wanted), wanted.limit)

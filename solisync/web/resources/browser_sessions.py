@@ -162,7 +162,7 @@ class BrowserSessions:
         return await self._username(claims.user_id)
 
     async def _username(self, player: str) -> str:
-        profile = await self.database.autocommit(accounts.profile, player)
+        profile = await self.database.run(accounts.profile, player)
         return profile.username or "" if profile else ""
 
 

@@ -34,15 +34,15 @@ class Export:
     async def export(self, *, player: str, head_only: bool) -> Reply:
         """The document as a download. What is small is read at once, the rest as the client takes it."""
         if head_only:
-            profile = await self.database.autocommit(accounts.profile, player)
+            profile = await self.database.run(accounts.profile, player)
             if profile is None:
                 raise NotFound("user_not_found")
             return _download(profile.username, _nothing())
-        start = await self.database.autocommit(export.begin, player)
+        start = await self.database.run(export.begin, player)
         if start is None:
             raise NotFound("user_not_found")
         audit("exported", user_id=player)
-        return _download(start.account.username, export_document(self.database.autocommit, start))
+        return _download(start.account.username, export_document(self.database.run, start))
 
 
 def _download(username: str | None, pieces: AsyncGenerator[bytes, None]) -> Reply:

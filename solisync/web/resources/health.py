@@ -64,7 +64,7 @@ class Health:
 
     async def _commits(self) -> bool:
         try:
-            return await self._database.autocommit(schema.lock_latest) >= self._schema_number
+            return await self._database.run(schema.lock_latest) >= self._schema_number
         except (DatabaseError, Unavailable):
             return False
         except Exception:

@@ -123,7 +123,7 @@ class Pages:
     @_page_at("/replays/{replay_id}", "replay_page", "A replay, to watch", "replay_not_found")
     async def replay(self, *, replay_id: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a replay, with what previews of its link show."""
-        found = await self._database.autocommit(pages.replay, replay_id) if is_id(replay_id) else None
+        found = await self._database.run(pages.replay, replay_id) if is_id(replay_id) else None
         if found is None:
             return self._missing("replay_not_found", gzip)
         robots = "" if found.replay.listed else NO_INDEX
@@ -150,7 +150,7 @@ class Pages:
             board, begins = daily_board(day)
         except NotFound as error:
             return self._missing(error.code, gzip)
-        known = await self._database.autocommit(pages.day_board, board, begins)
+        known = await self._database.run(pages.day_board, board, begins)
         if not known.begun:
             return self._missing("day_not_found", gzip)
         shown = day_data(daily_challenge(begins))
@@ -166,7 +166,7 @@ class Pages:
     @_page_at("/players/{username}", "player_page", "The replays of a player", "user_not_found")
     async def player(self, *, username: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a player who has a listed replay, with the newest of them."""
-        found = await self._database.autocommit(pages.player, username)
+        found = await self._database.run(pages.player, username)
         if found is None:
             return self._missing("user_not_found", gzip)
         html = self._html(

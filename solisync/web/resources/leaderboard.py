@@ -52,7 +52,7 @@ class Leaderboard:
     )
     async def own(self, *, player: str) -> OwnEntry:
         """The player's own entry, visible or not."""
-        entry = await self.database.autocommit(leaderboard.own, player)
+        entry = await self.database.run(leaderboard.own, player)
         if entry is None:
             raise NotFound("user_not_found")
         return entry
@@ -115,4 +115,4 @@ class Leaderboard:
 
 async def load_board(database: Database) -> Reply:
     """The list, encoded."""
-    return Reply.of(await database.autocommit(leaderboard.top))
+    return Reply.of(await database.run(leaderboard.top))

@@ -44,7 +44,7 @@ class LiveEvents:
         self.openings.count(player)
         stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
         try:
-            start = _live(await self.database.autocommit(streams.start, player, access_expiry))
+            start = _live(await self.database.run(streams.start, player, access_expiry))
             admitted = self.live_streams.admit(stream, start)
         except BaseException:
             self.live_streams.forget(stream)

@@ -99,9 +99,7 @@ class NewPasswords:
             raise _wrong(player)
         codes = new_codes()
         digests = [digest(code.replace("-", "")) for code in codes]
-        made_at = await self.database.autocommit(
-            recovery.replace_codes, player, digests, verified_hash=stored.password_hash
-        )
+        made_at = await self.database.run(recovery.replace_codes, player, digests, verified_hash=stored.password_hash)
         if made_at is None:
             raise _refused()
         audit("recovery codes made", user_id=player)
@@ -116,7 +114,7 @@ class NewPasswords:
     )
     async def codes_left(self, *, player: str) -> CodesLeft:
         """How many recovery codes the player has, and when they were made."""
-        left = await self.database.autocommit(recovery.codes_left, player)
+        left = await self.database.run(recovery.codes_left, player)
         if left is None:
             raise NotFound("user_not_found")
         return left
@@ -166,7 +164,7 @@ class NewPasswords:
     async def _stored(self, player: str, current: bytes) -> Credentials:
         """What is stored of a player; raises NotFound, and Unauthorized for a password that is longer than any."""
         self.passwords.require_room()
-        stored = await self.database.autocommit(accounts.credentials_of, player)
+        stored = await self.database.run(accounts.credentials_of, player)
         if stored is None:
             raise NotFound("user_not_found")
         if len(current) > PASSWORD_MAX_BYTES:

@@ -92,7 +92,7 @@ class Replays:
     async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
         """A page of a player's listed replays, newest first; a player without any is not found."""
         count, position = recent_count(limit), read_position(before, "before")
-        page = await self.database.autocommit(own_replays.listed_page, username, position)
+        page = await self.database.run(own_replays.listed_page, username, position)
         if not page and (position is None or not await self._has_listed(username)):
             raise _no_such_player()
         return player_page(page, count)
@@ -109,9 +109,9 @@ class Replays:
         if not is_id(replay_id):
             raise _no_such_replay()
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
-        if matches(if_none_match, headers["ETag"]) and await self.database.autocommit(replays.exists, replay_id):
+        if matches(if_none_match, headers["ETag"]) and await self.database.run(replays.exists, replay_id):
             return Reply.not_modified(headers)
-        body = await self.database.autocommit(replays.fetch, replay_id)
+        body = await self.database.run(replays.fetch, replay_id)
         if body is None:
             raise _no_such_replay()
         return Reply(body=body, headers=headers)
@@ -127,7 +127,7 @@ class Replays:
     async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
         """A page of the player's own replays, newest first, unlisted ones included."""
         count, position = recent_count(limit), read_position(before, "before")
-        return own_page(_exists(await self.database.autocommit(own_replays.page, player, position)), count)
+        return own_page(_exists(await self.database.run(own_replays.page, player, position)), count)
 
     @delete(
         "/api/replays/{replay_id}",
@@ -174,7 +174,7 @@ class Replays:
         return Ok()
 
     async def _has_listed(self, username: str) -> bool:
-        return bool(await self.database.autocommit(own_replays.listed_page, username, None))
+        return bool(await self.database.run(own_replays.listed_page, username, None))
 
     def _conclude(self, event: Event, player: str, changed: tuple[str, ...], *, listed: bool) -> None:
         """Tell what a commit has changed: these boards, and public lists if the replay is or was `listed`."""

@@ -56,7 +56,7 @@ class Sessions:
         username = username_to_look_up(body.username)
         password = body.password.encode()
         self.passwords.require_room()
-        stored = await self.database.autocommit(accounts.credentials, username) if username is not None else None
+        stored = await self.database.run(accounts.credentials, username) if username is not None else None
         if len(password) > PASSWORD_MAX_BYTES:
             password, stored = b"", None
         against, cut = (stored.password_hash, stored.password_cut) if stored else (None, False)
@@ -83,7 +83,7 @@ class Sessions:
             audit("refresh refused", reason="no valid refresh token")
             raise
         record = self.tokens.record(now, user_agent)
-        expiry = await self.database.autocommit(self._rotate, claims, record, now, client)
+        expiry = await self.database.run(self._rotate, claims, record, now, client)
         if expiry is None:
             raise Unauthorized
         return self.tokens.pair(claims.user_id, record, expiry)
@@ -92,7 +92,7 @@ class Sessions:
     async def logout(self, *, body: RefreshRequest) -> Ok:
         """End the session of a refresh token; a token that was spent ends nothing."""
         claims = self.tokens.read_refresh(body.refresh_token, self.now())
-        if await self.database.autocommit(sessions.log_out, claims.user_id, claims.jti):
+        if await self.database.run(sessions.log_out, claims.user_id, claims.jti):
             audit("logged out", user_id=claims.user_id)
             self.bus.publish(SessionsEnded(claims.user_id))
         return Ok()
@@ -107,7 +107,7 @@ class Sessions:
     )
     async def list(self, *, player: str, access_expiry: int) -> Reply:
         """The player's live sessions, last used first."""
-        found = await self.database.autocommit(sessions.listed, player, access_expiry)
+        found = await self.database.run(sessions.listed, player, access_expiry)
         if found is None:
             raise NotFound("user_not_found")
         return Reply.of(found)
@@ -121,7 +121,7 @@ class Sessions:
     )
     async def end(self, *, player: str, session_id: str) -> Ok:
         """End one of the player's sessions. Its access token lives on until it expires."""
-        ended = await self.database.autocommit(sessions.end, player, session_id if is_id(session_id) else None)
+        ended = await self.database.run(sessions.end, player, session_id if is_id(session_id) else None)
         if ended is None:
             raise NotFound("user_not_found")
         if not ended:
@@ -139,7 +139,7 @@ class Sessions:
     )
     async def end_all(self, *, player: str) -> Ok:
         """End all of the player's sessions."""
-        count = await self.database.autocommit(sessions.end_all, player)
+        count = await self.database.run(sessions.end_all, player)
         if count is None:
             raise NotFound("user_not_found")
         if count:
@@ -154,7 +154,7 @@ class Sessions:
             begun = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
             return begun or await restrictions.suspension(statements, stored.user_id)
 
-        begun = await self.database.autocommit(begin)
+        begun = await self.database.run(begin)
         if begun is None:
             self._attempted("wrong", stored.user_id)
             raise Unauthorized("invalid_credentials", "invalid credentials")

@@ -60,7 +60,7 @@ class Sync:
 
         The session is told what is stored either way: who has it has been told before, or has pushed it.
         """
-        pulled = await self.database.autocommit(sync.pull, player, access_expiry)
+        pulled = await self.database.run(sync.pull, player, access_expiry)
         if pulled is None:
             raise NotFound("user_not_found")
         now = self.now()
@@ -68,7 +68,7 @@ class Sync:
             return _answer(default_document(player, now).encode(), now, [])
         if pulled.foreign:
             counts = counts_of(read_stored(pulled.payload).payload)
-            await self.database.autocommit(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
+            await self.database.run(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
         tag = f'"{revision(pulled.payload)}"'
         headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
         if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):

@@ -42,7 +42,7 @@ class Verdicts:
     )
     async def show(self, *, replay_id: str) -> Reply:
         """The verdict on a replay."""
-        found = await self.database.autocommit(verdicts.verdict, replay_id) if is_id(replay_id) else None
+        found = await self.database.run(verdicts.verdict, replay_id) if is_id(replay_id) else None
         if found is None:
             raise NotFound("replay_not_found")
         return Reply.of(found).with_headers(REVALIDATED)
@@ -55,7 +55,7 @@ class Verdicts:
     )
     async def timeline(self, *, address: str, replay_id: str, if_none_match: str | None) -> Reply:
         """Each step of a verified replay."""
-        found = await self.database.autocommit(verdicts.timeline_tag, replay_id) if is_id(replay_id) else None
+        found = await self.database.run(verdicts.timeline_tag, replay_id) if is_id(replay_id) else None
         if found is None:
             raise NotFound("replay_not_found")
         if found.etag is None:
