@@ -5,12 +5,9 @@ from pathlib import Path
 
 from twisted.internet.base import ReactorBase
 
-from ..diagnosis import capacity as capacity_checks
+from ..diagnosis import Finding, fine, note, ports, wrong
 from ..diagnosis import database as database_checks
 from ..diagnosis import host as host_checks
-from ..diagnosis import live as live_checks
-from ..diagnosis import ports
-from ..diagnosis.findings import Finding, fine, note, wrong
 from ..embedded.server import EmbeddedPostgres
 from ..errors import FatalError, SettingsError
 from ..settings.settings import ServingSettings
@@ -64,7 +61,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
     else:
         for finding in (await ports.players(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
-    for finding in (*host_checks.auth_limit(settings), *live_checks.streams(settings)):
+    for finding in (*host_checks.auth_limit(settings), *host_checks.streams(settings)):
         yield finding
     if "admin-listen" in inherited:
         yield note("console", "systemd passes its socket, so it was not looked at")
@@ -83,7 +80,7 @@ async def _of_database(settings: ServingSettings, reactor: ReactorBase) -> list[
             embedded.check_cluster()
         except FatalError:
             text = f"there is none in {settings.data_dir}: the first start of the service makes it"
-            return [note("database", text), capacity_checks.disk(settings.data_dir, 0)]
+            return [note("database", text), database_checks.disk(settings.data_dir, 0)]
     return await database_checks.examine(settings, reactor, running.connection(settings, reactor))
 
 

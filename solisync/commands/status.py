@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from .. import __version__
-from ..postgres import introspection
+from ..diagnosis import introspection
 from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Statements
 from ..rules.texts import bytes_shown

@@ -1,25 +1,35 @@
-"""Checks of the database: server, clock, schema, the rights of the role, and what is left."""
+"""Checks of the database: server, clock, schema, rights of the role, the bus, standbys, disk and sizes of tables."""
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_hex
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, TimeoutError
 
 from ..errors import DatabaseError, FatalError
-from ..postgres import introspection
 from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Statements
-from ..settings.settings import ServingSettings
+from ..rules.texts import bytes_shown
+from ..settings.settings import OTHER_CONNECTIONS, ServingSettings
 from ..storage import schema
-from . import capacity as capacity_checks
-from . import live as live_checks
-from .findings import Finding, fine, note, wrong
+from . import Finding, fine, introspection, note, wrong
+from .introspection import Replication, ServerFacts, Sizes
 
 OLDEST = 14
 CLOCK_SECONDS = 2.0
+HEARD_SECONDS = 2.0
+GIB = 2**30
+FREE_MIN = 2**30
+FREE_SHARE = 0.1  # of the database, which needs room for the log, for indexes that are built anew, and to grow
+BACKED_UP_MAX = 2 * 2**40  # what a backup and a restore often manage in the time there is for them
+ANALYTICS_MAX = 10 * GIB
+TRANSACTIONS_MAX = 1_000_000_000  # half of those after which PostgreSQL takes no more writes
+LAG_SECONDS, LAG_BYTES = 10.0, 64 * 2**20
 
 
 async def examine(
@@ -54,9 +64,9 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
     if connection.server.pooled:
         yield _pooler(connection.server.lacking, settings.prepared_statements)
     if not server.read_only:
-        yield await live_checks.bus(settings, reactor, connection)
+        yield await bus(settings, reactor, connection)
     if settings.database_url is not None and not connection.server.pooled:
-        for finding in capacity_checks.connections(settings, server):
+        for finding in connections(settings, server):
             yield finding
     yield _schema(await schema.number(Statements(connection)))
     unusable = await introspection.unusable_tables(connection)
@@ -67,20 +77,12 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
     else:
         yield fine("rights", "this role may do all that is needed")
     if not server.read_only:
-        for finding in capacity_checks.replication(await introspection.replication(connection)):
+        for finding in replication(await introspection.replication(connection)):
             yield finding
     sizes = await introspection.sizes(connection)
-    yield capacity_checks.disk(await _data_dir(settings, connection), sizes.total)
-    for finding in capacity_checks.tables(sizes, settings.analytics_days):
+    yield disk(await _data_dir(settings, connection), sizes.total)
+    for finding in tables(sizes, settings.analytics_days):
         yield finding
-
-
-async def _data_dir(settings: ServingSettings, connection: Connection) -> Path | None:
-    """The directory of the database if it is on this machine and this role may know."""
-    if settings.database_url is None:
-        return settings.data_dir
-    directory = await introspection.data_directory(connection)
-    return None if directory is None else Path(directory)
 
 
 def clock(ahead: timedelta, behind: timedelta) -> Finding:
@@ -102,6 +104,49 @@ def _pooler(lacking: str, prepared_statements: bool) -> Finding:
     return fine("pooler", "there is one before the database; statements are not prepared, and the role has its limits")
 
 
+async def bus(settings: ServingSettings, reactor: ReactorBase, connection: Connection) -> Finding:
+    """Check that a process hears what it says, where it would listen; `connection` is one to the database."""
+    advice = "set SOLISYNC_BUS_DATABASE_URL to the server without the pooler, see docs/high-availability.md#pgbouncer"
+    try:
+        if settings.bus_database_url is not None:
+            with closing(await Connection.open(reactor, settings.bus_database_url)) as own:
+                await _hear_oneself(own, reactor)
+        elif connection.server.pooled and not settings.prepared_statements:
+            return note("bus", "processes can't hear each other through this pooler", advice)
+        else:
+            await _hear_oneself(connection, reactor)
+    except TimeoutError:
+        return wrong("bus", "processes don't hear each other: LISTEN has no effect", advice)
+    except DatabaseError as error:
+        return wrong("bus", f"processes can't hear each other: {error}", "see that SOLISYNC_BUS_DATABASE_URL is right")
+    return fine("bus", "processes hear each other")
+
+
+async def _hear_oneself(connection: Connection, reactor: ReactorBase) -> None:
+    """Listen, and say something; raises TimeoutError when that is not heard."""
+    channel, heard = f"solisync_doctor_{token_hex(4)}", Deferred[str]()
+    await connection.listen(channel, heard.callback)
+    await connection.execute(f"NOTIFY {channel}")
+    await heard.addTimeout(HEARD_SECONDS, reactor)
+
+
+def connections(settings: ServingSettings, server: ServerFacts) -> Iterator[Finding]:
+    """Check that the server allows the connections of a node with these settings (docs/high-availability.md)."""
+    node = settings.node_connections
+    if server.connections < node + OTHER_CONNECTIONS:
+        yield wrong(
+            "database",
+            f"it allows {server.connections} connections; a node may take {node}, and others {OTHER_CONNECTIONS}",
+            "raise max_connections, or lower SOLISYNC_DATABASE_CONNECTIONS or SOLISYNC_WORKERS",
+        )
+    if server.connection_limit is not None and server.connection_limit < node:
+        yield wrong(
+            "database",
+            f"its CONNECTION LIMIT is {server.connection_limit}, and a node may take {node} connections",
+            "raise the limit by ALTER ROLE or ALTER DATABASE",
+        )
+
+
 def _schema(number: int) -> Finding:
     latest = load_migrations()[-1].number
     if number < latest:
@@ -109,3 +154,70 @@ def _schema(number: int) -> Finding:
     if number > latest:
         return note("schema", f"it is at {number}, newer than this version's {latest}", "upgrade this node soon")
     return fine("schema", f"it is at {number}, up to date")
+
+
+def replication(found: Replication) -> Iterator[Finding]:
+    """Check that commits wait for a standby that is there, and that no standby is far behind."""
+    if found.hidden:
+        yield note("standbys", "this role may not look at them", "GRANT pg_monitor to it")
+        return
+    if found.waits_for and not any(standby.synchronous for standby in found.standbys):
+        text = f"commits wait for {found.waits_for}, and no such standby is connected: nothing can be written"
+        yield wrong("standbys", text, "start it, or set synchronous_standby_names to those that there are")
+    elif found.standbys and not found.waits_for:
+        yield note(
+            "standbys",
+            "commits wait for none of them: what was acknowledged last is lost with the primary",
+            "set synchronous_standby_names, or Patroni's synchronous_mode: docs/high-availability.md",
+        )
+    elif found.standbys:
+        names = ", ".join(standby.name for standby in found.standbys if standby.synchronous)
+        yield fine("standbys", f"{len(found.standbys)} connected; commits wait for {names}")
+    for standby in found.standbys:
+        if standby.behind > timedelta(seconds=LAG_SECONDS) or standby.behind_bytes > LAG_BYTES:
+            text = f"{standby.name} is {bytes_shown(standby.behind_bytes)}"
+            text += f" and {standby.behind.total_seconds():.0f} s behind the primary"
+            yield wrong("standbys", text, "look at its disk and its network: a failover to it would take as long")
+
+
+async def _data_dir(settings: ServingSettings, connection: Connection) -> Path | None:
+    """The directory of the database if it is on this machine and this role may know."""
+    if settings.database_url is None:
+        return settings.data_dir
+    directory = await introspection.data_directory(connection)
+    return None if directory is None else Path(directory)
+
+
+def disk(data_dir: Path | None, database_bytes: int) -> Finding:
+    """Check the free space for a database, in a directory if it can be seen from here; it may be yet to come."""
+    shown = f"the database takes {bytes_shown(database_bytes)}"
+    if data_dir is None:
+        return fine("disk", f"{shown}; how much is free can be seen on the server's own machine alone")
+    place = data_dir
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    text = f"{bytes_shown(free)} are free for {data_dir}; {shown}"
+    enough = free >= max(FREE_MIN, database_bytes * FREE_SHARE)
+    return fine("disk", text) if enough else wrong("disk", text, "make room, or move it")
+
+
+def tables(sizes: Sizes, analytics_days: int | None) -> Iterator[Finding]:
+    """Check what grows without bound, and how many transactions are left until old rows must be frozen."""
+    largest = ", ".join(f"{name} {bytes_shown(size)}" for name, size in sizes.largest)
+    problem = False
+    if sizes.total > BACKED_UP_MAX:
+        yield wrong(
+            "tables", f"{bytes_shown(sizes.total)} altogether: {largest}", "see docs/scaling.md for what comes next"
+        )
+        problem = True
+    if dict(sizes.largest).get("analytics_events", 0) > ANALYTICS_MAX and analytics_days is None:
+        text = f"analytics events take {bytes_shown(dict(sizes.largest)['analytics_events'])} and are kept for ever"
+        yield note("tables", text, "set SOLISYNC_ANALYTICS_DAYS")
+        problem = True
+    if sizes.oldest_transaction > TRANSACTIONS_MAX:
+        text = f"rows of {sizes.oldest_transaction:,} transactions ago are not frozen"
+        yield wrong("tables", text, "let autovacuum run, or VACUUM FREEZE: PostgreSQL stops writing at 2,000,000,000")
+        problem = True
+    if not problem:
+        yield fine("tables", f"the largest: {largest}")

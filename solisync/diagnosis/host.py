@@ -1,6 +1,7 @@
-"""Checks of the settings: variables, secret, proxies, limits, who reaches the console."""
+"""Checks of the settings: variables, secret, proxies, limits, open files, who reaches the console."""
 
 import math
+import resource
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,10 +10,11 @@ from pathlib import Path
 from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, UNIXServerEndpoint, serverFromString
 
 from ..access.rate_limit import AUTH
+from ..process.open_files import room_for_streams
 from ..rules.browser_sessions import is_loopback
 from ..settings.misspelt import unknown_variables
 from ..settings.settings import ServingSettings
-from .findings import Finding, fine, note, wrong
+from . import Finding, fine, note, wrong
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern
 EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of all addresses, or more
@@ -81,6 +83,18 @@ def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
             f" {AUTH.most} in {AUTH.seconds}: passwords are guessed that much faster",
             "unset SOLISYNC_AUTH_LIMIT unless many players share an address",
         )
+
+
+def streams(settings: ServingSettings) -> Iterator[Finding]:
+    """Check that a process may have as many open files as its streams need."""
+    if settings.streams:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = room_for_streams(settings.streams, hard)
+        if most < settings.streams:
+            text = f"{hard:,} open files are enough for {most:,} streams, not for {settings.streams:,}"
+            yield note("streams", text, "raise LimitNOFILE= of the unit or ulimit -Hn, or lower SOLISYNC_STREAMS")
+        else:
+            yield fine("streams", f"up to {most:,} in each process")
 
 
 def console(settings: ServingSettings) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from .. import __version__
 from ..errors import FatalError
 from ..process.listening import listen
 from ..settings.settings import ServingSettings
-from .findings import Finding, fine, note, wrong
+from . import Finding, fine, note, wrong
 
 ASK_SECONDS = 3.0
 IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter for a unix socket

@@ -16,7 +16,6 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import ConnectionFailed, FatalError
-from . import introspection
 from .connection import Connection
 from .times import MIGRATION_TIMES, MigrationTimes
 
@@ -30,6 +29,8 @@ BEGIN = """
     SELECT set_config(name, '0', true) FROM pg_settings
     WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
 """
+
+_SERVER = "SELECT current_setting('server_encoding'), current_setting('transaction_read_only')::bool"
 
 _log = Logger()
 
@@ -55,13 +56,13 @@ async def migrating(
 
 
 async def _check(holder: Connection) -> None:
-    server = await introspection.server(holder)
-    if server.encoding != "UTF8":
+    ((encoding, read_only),) = await holder.execute(_SERVER)
+    if encoding != "UTF8":
         raise FatalError(
-            f"solisync: the encoding of this database is {server.encoding}, which can't store the names of all players:"
+            f"solisync: the encoding of this database is {encoding}, which can't store the names of all players:"
             " make a database with ENCODING 'UTF8' TEMPLATE template0, and move data with solisync backup and restore"
         )
-    if server.read_only:
+    if read_only:
         raise ConnectionFailed(f"{holder.server.name} takes no writes: it is a standby, or set to be read-only")
 
 

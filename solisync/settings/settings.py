@@ -13,7 +13,7 @@ from typing import Any, Self
 from ..access.client_address import Networks
 from ..access.rate_limit import Limit
 from ..errors import SettingsError
-from ..postgres.dsn_check import missing_root_certificate
+from ..postgres.dsn import missing_root_certificate
 from ..postgres.pool import SESSIONS_PER_CONNECTION
 from . import env_file
 from .table import TABLE, Setting

@@ -16,7 +16,7 @@ from twisted.internet.endpoints import serverFromString
 from ..access.client_address import Networks
 from ..access.rate_limit import AUTH, Limit
 from ..access.tokens import can_sign
-from ..postgres.dsn_check import check_dsn
+from ..postgres.dsn import check_dsn
 from ..process.logs import FORMATS
 
 SECRET_MIN_BYTES = 32

@@ -17,9 +17,9 @@ from twisted.internet.task import deferLater
 from solisync.commands.backup import programs, rotation
 from solisync.commands.backup.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
+from solisync.diagnosis import introspection
 from solisync.embedded.programs import find_binaries
 from solisync.errors import FatalError
-from solisync.postgres import introspection
 from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import Settings

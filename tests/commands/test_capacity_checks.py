@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from solisync.diagnosis import capacity as capacity_checks
-from solisync.postgres.introspection import Replication, Sizes, Standby
+from solisync.diagnosis import database as database_checks
+from solisync.diagnosis.introspection import Replication, Sizes, Standby
 
 GIB, TIB = 2**30, 2**40
 
@@ -32,14 +32,14 @@ def standby(*, synchronous=True, seconds=0.0, size=0):
 )
 def test_standbys(waits_for, standbys, levels, says):
     """One that commits wait for is there, and none is 10 s or 64 MiB behind."""
-    found = list(capacity_checks.replication(Replication(waits_for, standbys, hidden=False)))
+    found = list(database_checks.replication(Replication(waits_for, standbys, hidden=False)))
     assert [finding.level for finding in found] == levels
     assert says in " ".join(finding.text for finding in found)
 
 
 def test_standbys_that_a_role_may_not_see_are_noted():
     """With what it takes to see them."""
-    (found,) = capacity_checks.replication(Replication("two", [], hidden=True))
+    (found,) = database_checks.replication(Replication("two", [], hidden=True))
     assert (found.level, found.advice) == ("note", "GRANT pg_monitor to it")
 
 
@@ -50,12 +50,12 @@ def test_standbys_that_a_role_may_not_see_are_noted():
 def test_a_disk_has_a_gib_of_room_or_a_tenth_of_the_database(monkeypatch, place, free, size, level):
     """Whichever is more."""
     monkeypatch.setattr(shutil, "disk_usage", lambda where: SimpleNamespace(free=free))
-    assert capacity_checks.disk(place, size).level == level
+    assert database_checks.disk(place, size).level == level
 
 
 def test_a_disk_elsewhere_can_not_be_looked_at():
     """The size of the database is told all the same."""
-    found = capacity_checks.disk(None, GIB)
+    found = database_checks.disk(None, GIB)
     assert (found.level, found.text.partition(";")[0]) == ("ok", "the database takes 1.0 GiB")
 
 
@@ -72,4 +72,4 @@ def test_a_disk_elsewhere_can_not_be_looked_at():
 def test_what_grows_without_bound(total, events, days, transactions, levels):
     """A database that no backup copes with, analytics that are kept for ever, rows that are never frozen."""
     sizes = Sizes(total, transactions, [("analytics_events", events), ("users", 1)])
-    assert [finding.level for finding in capacity_checks.tables(sizes, days)] == levels
+    assert [finding.level for finding in database_checks.tables(sizes, days)] == levels

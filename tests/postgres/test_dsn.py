@@ -1,4 +1,4 @@
-"""Hosts and addresses in a DSN."""
+"""A DSN: refused if libpq could never connect with it, and split into hosts and addresses."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ from twisted.internet.task import deferLater
 
 from solisync.errors import ConnectionFailed
 from solisync.postgres.connection import Connection
-from solisync.postgres.dsn import each_address, each_host
+from solisync.postgres.dsn import check_dsn, each_address, each_host, missing_root_certificate
 from tests.harness.constants import PATIENCE
 from tests.postgres.notes import started
 
@@ -85,3 +85,81 @@ def test_a_dsn_is_taken_apart_by_host(dsn, hosts):
     """Each host with its own port and address; a list that does not fit is left for libpq to refuse."""
     parse = psycopg2.extensions.parse_dsn
     assert [parse(host) for host in each_host(dsn)] == [parse(host) for host in hosts]
+
+
+GOOD = [
+    "dbname=players",
+    "host=db1,db2 port=5432,5433",
+    "host=db1,db2 hostaddr=192.0.2.1,192.0.2.2 port=5432",
+    "host=@abstract",
+    "host=db1 gssencmode=require",
+    "host=db1 user=u password='a b@/%'",
+    "postgresql://u:p%40%2F%25:?#[@db1/d",
+    "postgres://u@db1:1,db2:2/d?target_session_attrs=read-write&connect_timeout=3&keepalives_idle=10",
+    "postgresql://u:p@[::1]:5433/d?sslmode=verify-full",
+    "postgresql:///d?host=/run/postgresql",
+    "postgresql://%2Frun%2Fpostgresql/d",
+]
+BAD = {
+    "host=db1 sslmode=canary": "has no valid sslmode",
+    "host=db1 port=canary": "has no valid port",
+    "host=db1,db2 port=5432,canary": "has no valid port",
+    "host=db1 port=70000": "has no valid port",
+    "target_session_attrs=canary": "has no valid target_session_attrs",
+    "connect_timeout=canary": "has no valid connect_timeout",
+    "keepalives_idle=canary": "has no valid keepalives_idle",
+    "ssl_min_protocol_version=canary": "has no valid ssl_min_protocol_version",
+    "service=canary": "names a service that no service file defines",
+    "host=db1,db2 port=1,2,3": "can't work: could not match 3 port numbers to 2 hosts",
+    "sslmode=require sslrootcert=system": "can't work: weak sslmode",
+    "host=u:canary@db1": "has an @ in the name of a host",
+    "canary": "is neither a postgresql:// URI nor a libpq keyword=value string",
+    "postgresql://u:50%canary@db1/d": "has a % that begins no valid escape: write it as %25",
+    "postgresql://u:50%-canary@db1/d": "has a % that begins no valid escape: write it as %25",
+    "postgresql://u:50%00canary@db1/d": "has a % that begins no valid escape: write it as %25",
+    "postgresql://u:p@canary@db1/d": "has a character that is not escaped: write % as %25, @ as %40 and / as %2F",
+    "postgresql://u:p@canary:x@db1/d": "has a character that is not escaped",
+    "postgresql://u:p?x@canary@db1/d": "has an @ in the name of a host",
+    "postgresql://u:12/canary@db1/d": "has a character that is not escaped",
+    "postgresql://u:canary/p@db1/d": "has a character that is not escaped",
+    "postgresql://u:12/x?canary@db1/d": "is no URI that libpq can read: look at its options",
+    "postgresql://u:p@db1/d?canary=1": "is no URI that libpq can read: look at its options",
+    "postgresql://u:p@db1:canary/d": "has no valid port",
+}
+
+
+@pytest.mark.parametrize("dsn", GOOD)
+def test_dsn_that_libpq_can_use_is_accepted(dsn):
+    """Nothing that works is refused, whatever the server is like."""
+    check_dsn(dsn)
+
+
+@pytest.mark.parametrize("dsn", BAD)
+def test_dsn_that_can_never_work_is_refused_without_its_values(dsn):
+    """The problem names the option or the escape, and nothing that may be a part of the password."""
+    with pytest.raises(ValueError) as refused:
+        check_dsn(dsn)
+    assert str(refused.value).startswith(BAD[dsn])
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("dsn", "environ", "missing"),
+    [
+        ("host=db1 sslmode=verify-full sslrootcert={place}/none", {}, "{place}/none"),
+        ("host=db1 sslmode=verify-ca", {}, "{place}/.postgresql/root.crt"),
+        ("host=db1 sslmode=verify-ca", {"PGSSLROOTCERT": "{place}/none"}, "{place}/none"),
+        ("hostaddr=192.0.2.1", {"PGSSLMODE": "verify-full"}, "{place}/.postgresql/root.crt"),
+        ("host=db1 sslmode=verify-full sslrootcert={place}/there", {}, None),
+        ("host=db1 sslmode=verify-full sslrootcert=system", {}, None),
+        ("host=db1 sslmode=require sslrootcert={place}/none", {}, None),
+        ("host=/run/postgresql sslmode=verify-full", {}, None),
+        ("dbname=d sslmode=verify-full", {}, None),
+    ],
+)
+def test_missing_root_certificate_is_found(place, monkeypatch, dsn, environ, missing):
+    """A DSN that verifies the server over TLS needs the file of the authority, where libpq would look for it."""
+    monkeypatch.setenv("HOME", str(place))
+    (place / "there").touch()
+    given = {name: value.format(place=place) for name, value in environ.items()}
+    assert missing_root_certificate(dsn.format(place=place), given) == (missing and missing.format(place=place))

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from twisted.internet.task import LoopingCall
 
+from ...diagnosis import introspection
 from ...errors import FatalError
-from ...postgres import introspection
 from ...postgres.connection import Connection
 from ...postgres.migrate import apply, load_migrations
 from ...postgres.migration_lock import migrating

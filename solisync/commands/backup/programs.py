@@ -18,9 +18,9 @@ from pathlib import Path
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError
 
+from ...diagnosis import introspection
 from ...embedded.programs import ENVIRONMENT, find_binaries
 from ...errors import FatalError
-from ...postgres import introspection
 from ...postgres.connection import Connection
 from ...postgres.dsn import without_password
 from ...process.child import Child

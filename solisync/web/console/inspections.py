@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from twisted.internet.base import ReactorBase
 
+from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
-from ...diagnosis import host, live
-from ...diagnosis.findings import Finding
 from ...postgres.database import Database
 from ...settings.settings import ServingSettings
 from ...settings.table import TABLE, Setting
@@ -45,7 +44,7 @@ class Inspections:
         found = [host.secret("JWT_SECRET", settings.jwt_secret)]
         if settings.jwt_secret_previous is not None:
             found.append(host.secret("JWT_SECRET_PREVIOUS", settings.jwt_secret_previous))
-        for checks in (host.proxies, host.auth_limit, live.streams, host.console):
+        for checks in (host.proxies, host.auth_limit, host.streams, host.console):
             found += checks(settings)
         return found + await database_checks.examine(settings, self._reactor, self._database.connection())
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ...diagnosis.findings import Finding
+from ...diagnosis import Finding
 from ...rules.administration import Admin
 from ...rules.sessions import Session
 from ...storage.acts import RecordedAct

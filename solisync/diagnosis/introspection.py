@@ -7,7 +7,7 @@ version that the schema doesn't fit.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .connection import Connection
+from ..postgres.connection import Connection
 
 _MAJOR = "SELECT current_setting('server_version_num')::int / 10000"
 
