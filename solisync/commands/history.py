@@ -2,7 +2,7 @@
 
 from msgspec.structs import asdict
 
-from ..web.console import histories
+from ..players.facts import history_of
 from .output import Column
 from .task import Task, player
 
@@ -21,7 +21,7 @@ async def show(task: Task) -> None:
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
         write = task.output.table(COLUMNS)
-        entries, _ = await histories.of_player(statements, found.id, most=task.chosen.limit)
+        entries, _ = await history_of(statements, found.id, most=task.chosen.limit)
         for entry in entries:
             line = asdict(entry)
             write(line if task.output.json else line | {"details": _details(line)})

@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from msgspec import structs
+
 from ..acts import replays
 from ..acts.act import Act, Acting, Done
 from ..errors import NotFound
@@ -12,7 +14,7 @@ from ..klondike import UnreadableError, draw_game, read_recording
 from ..rules.shapes import canonical_uuid
 from ..storage import listed_replays, rechecks, verdicts
 from ..storage.listed_replays import SameGame
-from ..storage.verdicts import CheckedReplay
+from ..storage.verdicts import CheckedGame
 from .output import shown
 from .task import Task
 
@@ -79,10 +81,9 @@ async def show(task: Task) -> None:
         found = None if replay_id is None else await verdicts.show(statements, replay_id)
         if found is None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
-        facts = asdict(found)
-        for name in ("body", "undo_places"):
-            del facts[name]
-        same = await listed_replays.same_game(statements, found.id)
+        facts = structs.asdict(found.replay)
+        del facts["user_id"]
+        same = await listed_replays.same_game(statements, found.replay.id)
         facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
         task.output.facts(facts)
         if not task.output.json:
@@ -93,12 +94,12 @@ def _in_words(same: Sequence[SameGame]) -> str | None:
     return ", ".join(f"{each.replay_id} of '{each.username}', {shown(each.received_at)}" for each in same) or None
 
 
-def _draw(task: Task, replay: CheckedReplay) -> None:
+def _draw(task: Task, game: CheckedGame) -> None:
     try:
-        recording = read_recording(replay.body.encode())
+        recording = read_recording(game.body)
     except UnreadableError:
         return
-    for text in draw_game(recording, replay.ruleset, replay.undo_places or ()):
+    for text in draw_game(recording, game.replay.ruleset, game.undo_places):
         task.output.text(f"\n{text}\n")
         if not task.chosen.boards:
             return

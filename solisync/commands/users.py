@@ -6,12 +6,12 @@ from msgspec.structs import asdict
 
 from ..acts import players as acts
 from ..errors import FatalError
+from ..players.facts import facts
 from ..rules.accounts import check_username
 from ..rules.texts import bytes_shown
 from ..storage import players
 from ..storage.paging import FIRST_TIME
 from ..storage.players import ListedPlayer
-from ..web.console.players import facts
 from .output import Column
 from .task import Task, player
 

@@ -24,7 +24,7 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
     here when it is taken: a client may take a minute to read it.
     """
     user_id = start.account.id
-    yield rules.opening(start.exported_at, start.account, start.avatar_extension)
+    yield rules.opening(start.exported_at, start.account)
     yield rules.avatar(await read(storage.avatar, user_id))
     yield rules.BEFORE_PROGRESS
     yield await read(storage.progress, user_id)

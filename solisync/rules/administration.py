@@ -81,6 +81,33 @@ class Myself(Struct, frozen=True):
     sessions: list[AdminSession]
 
 
+class PlayerFacts(Struct, frozen=True):
+    """A player in numbers, and what operators have done."""
+
+    username: str
+    id: str
+    created_at: datetime
+    avatar: str | None
+    avatar_bytes: int | None
+    sessions: int
+    replays: int
+    replay_bytes: int
+    pushed_at: datetime | None
+    progress_bytes: int | None
+    games_played: int | None
+    games_won: int | None
+    level: int | None
+    on_leaderboard: bool | None
+    display_name: str | None
+    best_score: int | None
+    best_time_secs: int | None
+    best_recorded_at: datetime | None
+    suspended_since: datetime | None = None
+    suspended_until: datetime | None = None
+    suspension_message: str | None = None
+    locked_since: datetime | None = None
+
+
 class ActBody(Checked, frozen=True, kw_only=True):
     """Why somebody acts. The reason `other` wants a note."""
 

@@ -6,9 +6,9 @@ See docs/protocol.md "Boards", docs/verification.md "Boards".
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest, NotFound
 from ..klondike import DRAW_MODES, read_seed
@@ -35,7 +35,7 @@ PlaceText = Annotated[
 AroundText = Annotated[Literal["me"], Meta(description="one's own entry and those around it; without the other two")]
 
 
-class BoardEntry(Struct, frozen=True, kw_only=True):
+class BoardEntry(Struct, frozen=True):
     """A line of a board: the best verified replay of a player there."""
 
     rank: Annotated[int | None, Meta(description=f"the place, counted to {RANKS:,}; null below")]
@@ -57,23 +57,6 @@ class BoardPage(Struct, frozen=True):
 
     entries: list[BoardEntry]
     next: Annotated[str | None, Meta(description="for `after`; null at the end, and around oneself")]
-
-
-class Ranked(NamedTuple):
-    """A stored entry, in the order of its board; `ahead` counts the entries before the first that was read."""
-
-    ahead: int
-    display_name: str
-    score: int
-    time_seconds: Raw
-    moves: int
-    undos: int
-    mode: str
-    draw_mode: str
-    deal: str | None
-    replay_id: str
-    received_at: datetime
-    own: bool
 
 
 class Place(NamedTuple):
@@ -150,14 +133,17 @@ def window(limit: list[str], after: list[str], around: list[str]) -> Window:
     )
 
 
-def page(found: Sequence[Ranked], limit: int) -> BoardPage:
-    """The first `limit` of these entries, and where to go on if there are more of them."""
-    entries = [_entry(number, **each._asdict()) for number, each in enumerate(found[:limit], 1)]
+def page(found: Sequence[BoardEntry], limit: int) -> BoardPage:
+    """The first `limit` of these entries, and where to go on if there are more of them.
+
+    The `rank` of each is the number of entries before the first one, as storage returns it; here, it becomes the place.
+    """
+    places = ((entry.rank or 0) + number for number, entry in enumerate(found, 1))
+    entries = [
+        structs.replace(entry, rank=place if place <= RANKS else None)
+        for entry, place in zip(found[:limit], places, strict=False)
+    ]
     return BoardPage(entries, _place_of(entries[-1]).text if len(found) > limit else None)
-
-
-def _entry(number: int, *, ahead: int, **shown: Any) -> BoardEntry:
-    return BoardEntry(rank=ahead + number if ahead + number <= RANKS else None, **shown)
 
 
 def _place_of(entry: BoardEntry) -> Place:

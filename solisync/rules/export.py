@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Meta, Raw, Struct, structs
+from msgspec import Meta, Raw, Struct
 
-from .accounts import avatar_url
 from .avatars import media_type
 from .recovery import CodesLeft
 from .shapes import Id
@@ -30,7 +29,7 @@ END = b"]}\n"
 _encode = msgspec.json.Encoder().encode
 
 
-class ExportedAccount(Struct, frozen=True, kw_only=True):
+class ExportedAccount(Struct, frozen=True):
     """The player's account, without the hash of the password."""
 
     id: Id
@@ -180,9 +179,8 @@ class StoredAvatar(NamedTuple):
     base64: str
 
 
-def opening(exported_at: datetime, account: ExportedAccount, avatar_extension: str | None) -> bytes:
-    """The document up to the avatar; `avatar_url` of the account is set here."""
-    account = structs.replace(account, avatar_url=avatar_url(account.id, avatar_extension))
+def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
+    """The document up to the avatar."""
     return b"".join((b'{"exported_at":', _encode(exported_at), b',\n"account":', _encode(account), b',\n"avatar":'))
 
 

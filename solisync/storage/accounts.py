@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 
 from ..postgres.declared import found, maybe, one
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
+from ..rules.administration import PlayerFacts
 from ..rules.sessions import RefreshRecord
-from .rows import converted
+from .rows import encoded, nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +38,14 @@ class Player:
     username: str
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """All there is about a player, in numbers; `payload` is the merged progress, as JSON."""
+class FactsAndProgress(NamedTuple):
+    """The facts of a player but for those that the progress has, and the merged progress as JSON."""
 
+    facts: PlayerFacts
     payload: bytes | None
-    created_at: datetime
-    avatar: str | None
-    avatar_bytes: int | None
-    sessions: int
-    replays: int
-    replay_bytes: int
-    display_name: str | None
-    best_score: int | None
-    best_time_secs: int | None
-    recorded_at: datetime | None
-    visible: bool | None
 
+
+AVATAR_URL = "'/avatars/' || users.id || '.' || avatar_extension"  # null without an avatar
 
 # The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
@@ -205,22 +198,27 @@ async def find(user_id: str | None, username: str | None) -> Player | None:
 
 
 @maybe(
-    """
-    SELECT payload, created_at, avatar_extension AS avatar,
+    f"""
+    SELECT username, users.id, created_at, {AVATAR_URL} AS avatar,
         (SELECT octet_length(image) FROM avatars WHERE user_id = users.id) AS avatar_bytes,
         (SELECT count(*) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS sessions,
         (SELECT count(*) FROM replays WHERE user_id = users.id) AS replays,
         (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = users.id) AS replay_bytes,
-        display_name, best_score, best_time_secs, recorded_at, visible
+        NULL AS pushed_at, octet_length(payload) AS progress_bytes, NULL AS games_played, NULL AS games_won,
+        NULL AS level, visible AS on_leaderboard, display_name, best_score, best_time_secs,
+        recorded_at AS best_recorded_at, suspensions.since AS suspended_since, until AS suspended_until,
+        message AS suspension_message, profile_locks.since AS locked_since, payload
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    LEFT JOIN suspensions ON suspensions.user_id = users.id
+    LEFT JOIN profile_locks ON profile_locks.user_id = users.id
     WHERE users.id = $1::uuid
-    """,
+    """,  # noqa: S608
     prepared=False,
-    row=converted(Summary, payload=str.encode),
+    row=nested(FactsAndProgress, PlayerFacts, lambda payload: encoded(payload)),
 )
-async def summary(user_id: str) -> Summary | None:
+async def facts(user_id: str) -> FactsAndProgress | None:
     """What there is about a player; None when they are gone."""
 
 

@@ -9,7 +9,7 @@ from msgspec import Raw
 from ..postgres.declared import one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements, Transaction
-from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, Place, Ranked, Window
+from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, Place, Window
 from ..rules.shapes import NIL
 from .accounts import LOCK
 from .leaderboard import VERIFIED
@@ -20,7 +20,7 @@ T = TypeVar("T")
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
 
 _SHOWN = """
-    SELECT ahead, display_name, -deficit AS score, time_seconds, moves, undos, mode, draw_mode, seed AS deal,
+    SELECT ahead AS rank, display_name, -deficit AS score, time_seconds, moves, undos, mode, draw_mode, seed AS deal,
         entry.replay_id, entry.received_at, entry.user_id = $2::uuid AS own
 """
 _JOINED = """
@@ -55,7 +55,7 @@ PAGE = Query(
     ) AS places
     {_JOINED}
     """,  # noqa: S608
-    row=converted(Ranked, time_seconds=Raw),
+    row=converted(BoardEntry, time_seconds=Raw),
 )
 
 AROUND = Query(
@@ -90,7 +90,7 @@ AROUND = Query(
     FROM (SELECT * FROM before UNION ALL SELECT * FROM mine UNION ALL SELECT * FROM after) AS entry CROSS JOIN places
     {_JOINED}
     """,  # noqa: S608
-    row=converted(Ranked, time_seconds=Raw),
+    row=converted(BoardEntry, time_seconds=Raw),
 )
 
 # What the boards that streams can name show of a player, by the names that streams have for them.
@@ -111,7 +111,7 @@ SEEN = Query(
 )
 
 
-async def show(statements: Statements, board: str, player: str, window: Window) -> list[Ranked]:
+async def show(statements: Statements, board: str, player: str, window: Window) -> list[BoardEntry]:
     """The entries in a window of a board, and one more if there is; none around a player who has none."""
     if window.around_me:
         return await statements.many(AROUND, board, player)

@@ -26,7 +26,8 @@ from ..rules.export import (
 from ..rules.queries import ListPosition
 from ..rules.recovery import CodesLeft
 from . import paging
-from .rows import converted, nested
+from .accounts import AVATAR_URL
+from .rows import converted, nested, optional
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
@@ -42,8 +43,7 @@ class ExportStart:
     """All about a player that is small; replays and events, those of these `names`, are exported up to `until`."""
 
     exported_at: datetime
-    account: ExportedAccount  # without the `avatar_url`, which depends on `avatar_extension`
-    avatar_extension: str | None
+    account: ExportedAccount
     leaderboard: ExportedEntry | None
     sessions: list[ExportedSession]
     codes: CodesLeft
@@ -51,49 +51,16 @@ class ExportStart:
     until: datetime
 
 
-def _start(
-    exported_at: datetime,
-    id: str,
-    username: str,
-    created_at: datetime,
-    avatar_extension: str | None,
-    access_expiries: list[int] | None,
-    used_bytes: int | None,
-    revision: int | None,
-    counted: str | None,
-    display_name: str | None,
-    best_score: int | None,
-    best_time_secs: int | None,
-    recorded_at: datetime,
-    visible: bool,
-    session_ids: list[str] | None,
+def _sessions(
+    ids: list[str] | None,
     begun: list[datetime] | None,
     used: list[datetime] | None,
     expiries: list[datetime] | None,
     agents: list[str | None] | None,
     access: list[int | None] | None,
-    codes_left: int,
-    codes_made_at: datetime | None,
-    names: list[int] | None,
-    until: datetime,
-) -> ExportStart:
-    account = ExportedAccount(
-        id=id,
-        username=username,
-        created_at=created_at,
-        avatar_url=None,
-        access_expiries=access_expiries,
-        replay_bytes=used_bytes,
-        progress_revision=revision,
-        progress_counted=None if counted is None else Raw(counted),
-    )
-    entry = (
-        None if display_name is None else ExportedEntry(display_name, best_score, best_time_secs, recorded_at, visible)
-    )
-    columns = (session_ids, begun, used, expiries, agents, access)
-    sessions = [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
-    codes = CodesLeft(codes_left, codes_made_at)
-    return ExportStart(exported_at, account, avatar_extension, entry, sessions, codes, names or [], until)
+) -> list[ExportedSession]:
+    columns = (ids, begun, used, expiries, agents, access)
+    return [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
 
 
 def _bytes(text: str | None, encoded: str | None) -> bytes:
@@ -179,10 +146,11 @@ class Page(NamedTuple, Generic[T]):
 # Names are those that DELETE of solisync.storage.accounts erases. Replays and events up to `until` are exported: clocks
 # of nodes may be ahead of the database's, and nothing that was stored before is to be missing for that.
 @maybe(
-    """
-    SELECT now AS exported_at, users.id, username, created_at, avatar_extension, access_expiries, used_bytes, revision,
-        counted, display_name, best_score, best_time_secs, recorded_at, visible,
-        session.ids AS session_ids, session.begun, session.used, session.expiries, session.agents, session.access,
+    f"""
+    SELECT now AS exported_at, users.id, username, created_at, {AVATAR_URL} AS avatar_url, access_expiries,
+        used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
+        display_name, best_score, best_time_secs, recorded_at, visible,
+        session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
         codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
             now,
             (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
@@ -210,14 +178,23 @@ class Page(NamedTuple, Generic[T]):
     CROSS JOIN LATERAL (
         SELECT array_agg(analytics_names.id) AS ids
         FROM analytics_names, (
-            SELECT CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS id
+            SELECT CASE WHEN username ~ '^[0-9A-Fa-f]{{32}}$' THEN username::uuid END AS id
         ) AS alias
         WHERE name IN (users.id::text, username)
            OR name = alias.id::text AND NOT EXISTS (SELECT FROM users AS other WHERE other.id = alias.id)
     ) AS named
     WHERE users.id = $1::uuid
-    """,
-    row=_start,
+    """,  # noqa: S608
+    row=nested(
+        ExportStart,
+        lambda exported_at: exported_at,
+        converted(ExportedAccount, progress_counted=Raw),
+        optional(ExportedEntry),
+        _sessions,
+        lambda codes_left, codes_made_at: CodesLeft(codes_left, codes_made_at),
+        lambda names: names or [],
+        lambda until: until,
+    ),
 )
 async def begin(user_id: str) -> ExportStart | None:
     """What an export begins with; None when the player is gone."""

@@ -61,16 +61,9 @@ class ChangedProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredPlayer:
+class RegisteredPlayer(ChangedProfile):
     """A player who has registered, from which address, and what others see of them now."""
 
-    event: int
-    at: datetime
-    username: str
-    id: str
-    display_name: str | None
-    visible: bool | None
-    avatar: str | None
     client: str | None
 
 

@@ -14,11 +14,11 @@ from ..rules.html_pages import DayBoard, PlayerPage, ReplayData, SharedReplay
 from ..rules.replay_lists import Recent
 from ..rules.replays import VerdictAnswer
 from . import paging
+from .accounts import AVATAR_URL
 from .own_replays import LISTED
 from .replays import NUMBERS, RECORDED_AT
 from .rows import converted, nested
 
-_AVATAR = "'/avatars/' || users.id || '.' || avatar_extension"  # null without an avatar
 _SUSPENDED = "EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
 
 
@@ -44,14 +44,14 @@ DAY = Query(
 
 PLAYER = Query(
     "shared_player",
-    f"SELECT listed.*, {_AVATAR} AS avatar_url FROM ({LISTED.sql}) AS listed JOIN users USING (username)",  # noqa: S608
+    f"SELECT listed.*, {AVATAR_URL} AS avatar_url FROM ({LISTED.sql}) AS listed JOIN users USING (username)",  # noqa: S608
     row=nested(_Shown, converted(Recent, **NUMBERS), lambda avatar_url: avatar_url),
 )
 
 
 @maybe(
     f"""
-    SELECT replays.id, username, CASE WHEN NOT {_SUSPENDED} THEN {_AVATAR} END AS avatar_url, seed AS deal,
+    SELECT replays.id, username, CASE WHEN NOT {_SUSPENDED} THEN {AVATAR_URL} END AS avatar_url, seed AS deal,
         replays.draw_mode, replays.mode, replays.time_seconds, replays.final_score, {RECORDED_AT},
         replays.received_at, unlisted IS NULL AND NOT {_SUSPENDED} AS listed,
         coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at

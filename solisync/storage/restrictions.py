@@ -12,6 +12,7 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
 from .accounts import REVOKE
 from .recovery import forgetting_link
+from .rows import nested, optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,6 @@ class RestrictionSet:
     messages: list[str | None] | None
     cut_off: list[str] | None
     cutoffs: list[int] | None
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentRestrictions:
-    """What holds for a player; all is None without a suspension, a cutoff, a lock."""
-
-    since: datetime | None
-    until: datetime | None
-    message: str | None
-    was_visible: bool | None
-    access_cutoff: int | None
-    locked_since: datetime | None
 
 
 SUSPEND = Statement(
@@ -102,6 +91,23 @@ LOCK_PROFILE = Statement(
 )
 UNLOCK_PROFILE = Statement("admin_unlock_profile", "DELETE FROM profile_locks WHERE user_id = $1::uuid")
 
+RESTRICTIONS = Query(
+    "restrictions_of_player",
+    """
+    SELECT suspensions.since, until, message, was_visible, profile_locks.since AS locked_since, cutoff AS access_cutoff
+    FROM users
+    LEFT JOIN suspensions ON suspensions.user_id = users.id
+    LEFT JOIN access_cutoffs ON access_cutoffs.user_id = users.id
+    LEFT JOIN profile_locks ON profile_locks.user_id = users.id
+    WHERE users.id = $1::uuid
+    """,
+    row=nested(
+        lambda *found: found,
+        optional(ExportedSuspension),
+        lambda locked_since: locked_since,
+        lambda access_cutoff: access_cutoff,
+    ),
+)
 ACTS = Query(
     "acts_on_player",
     """
@@ -148,31 +154,11 @@ async def is_locked(user_id: str) -> bool:
     """Whether a player may not change what others see of them."""
 
 
-@maybe(
-    """
-    SELECT suspensions.since, until, message, was_visible, cutoff AS access_cutoff, profile_locks.since AS locked_since
-    FROM users
-    LEFT JOIN suspensions ON suspensions.user_id = users.id
-    LEFT JOIN access_cutoffs ON access_cutoffs.user_id = users.id
-    LEFT JOIN profile_locks ON profile_locks.user_id = users.id
-    WHERE users.id = $1::uuid
-    """,
-    row=CurrentRestrictions,
-)
-async def current(user_id: str) -> CurrentRestrictions | None:
-    """What holds for a player; None when they are gone."""
-
-
 async def moderation(statements: Statements, user_id: str) -> ExportedModeration:
     """What operators have done to a player; nothing when they are gone."""
-    now = await current(statements, user_id)
+    suspension, locked_since, access_cutoff = await statements.maybe(RESTRICTIONS, user_id) or (None, None, None)
     acts = await statements.many(ACTS, user_id)
-    if now is None:
-        return ExportedModeration(None, None, None, acts)
-    suspension = None
-    if now.since is not None:
-        suspension = ExportedSuspension(now.since, now.until, now.message, bool(now.was_visible))
-    return ExportedModeration(suspension, now.locked_since, now.access_cutoff, acts)
+    return ExportedModeration(suspension, locked_since, access_cutoff, acts)
 
 
 def suspending(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:

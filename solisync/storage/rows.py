@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -35,8 +35,19 @@ def nested(make: Callable[..., T], *shapes: Callable[..., object]) -> Callable[.
         rest = iter(columns)
         return make(*(shape(*islice(rest, len(names))) for shape, names in zip(shapes, columns_of, strict=True)))
 
-    made.__signature__ = Signature([name for names in columns_of for name in names])  # type: ignore[attr-defined]
+    columns = [each.replace(default=Parameter.empty) for shape in columns_of for each in shape]
+    made.__signature__ = Signature(columns)  # type: ignore[attr-defined]
     return made
+
+
+def optional(shape: Callable[..., T]) -> Callable[..., T | None]:
+    """Like `shape`, but None where the first column is NULL."""
+
+    @wraps(shape, updated=())
+    def make(*columns: Any) -> T | None:
+        return None if columns[0] is None else shape(*columns)
+
+    return make
 
 
 def id_set(rows: Iterable[Row]) -> set[str]:

@@ -4,25 +4,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from ..klondike import Status, Verdict
 from ..postgres.declared import maybe
 from ..rules.replays import VerdictAnswer
 from .replays import RECORDED_AT
-from .rows import converted
+from .rows import converted, nested
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedReplay:
+class CheckedReplay(Struct, frozen=True):
     """A replay with its verdict; `queue` is that in which it waits, "literal" or "search", or None.
 
     `held`: an operator keeps it unlisted. The replays of a suspended player are not `listed` either.
     """
 
     id: str
+    user_id: str
     username: str
     received_at: datetime
     size: int
-    body: str
     mode: str
     draw_mode: str
     seed: str | None
@@ -39,9 +40,16 @@ class CheckedReplay:
     moves: int | None
     checked_at: datetime | None
     engine: int | None
-    undo_places: tuple[int, ...] | None
     queue: str | None
     attempts: int | None
+
+
+class CheckedGame(NamedTuple):
+    """A replay with its verdict, and what was played."""
+
+    replay: CheckedReplay
+    body: bytes
+    undo_places: tuple[int, ...]
 
 
 class TimelineTag(NamedTuple):
@@ -114,10 +122,11 @@ async def playback_source(replay_id: str) -> PlaybackSource | None:
 
 @maybe(
     f"""
-    SELECT replays.id, username, replays.received_at, size, body, mode, draw_mode, seed, final_score, time_seconds,
-        {RECORDED_AT}, unlisted IS NULL AND suspensions.user_id IS NULL AS listed, coalesce(held, false) AS held,
-        coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves, checked_at, engine, undo_places,
-        CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts
+    SELECT replays.id, replays.user_id, username, replays.received_at, size, mode, draw_mode, seed, final_score,
+        time_seconds, {RECORDED_AT}, unlisted IS NULL AND suspensions.user_id IS NULL AS listed,
+        coalesce(held, false) AS held, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves,
+        checked_at, engine, CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts,
+        body, undo_places
     FROM replays JOIN users ON users.id = replays.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
@@ -125,7 +134,7 @@ async def playback_source(replay_id: str) -> PlaybackSource | None:
     WHERE replays.id = $1::uuid
     """,  # noqa: S608
     prepared=False,
-    row=converted(CheckedReplay, undo_places=tuple),
+    row=nested(CheckedGame, CheckedReplay, lambda body: body.encode(), lambda undo_places: tuple(undo_places or ())),
 )
-async def show(replay_id: str) -> CheckedReplay | None:
+async def show(replay_id: str) -> CheckedGame | None:
     """A replay with its verdict, and where it waits for the next."""

@@ -11,29 +11,27 @@ from twisted.internet.base import ReactorBase
 from ...access.client_address import bucket, parse_address
 from ...errors import BadRequest, NotFound
 from ...players.export_document import export_document
+from ...players.facts import facts, history_of, read_place
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
-from ...rules.accounts import avatar_url
+from ...rules.administration import PlayerFacts
 from ...rules.avatars import media_type
-from ...rules.documents import read_stored
 from ...rules.export import filename
 from ...rules.queries import ListPosition, choice, read_position
 from ...rules.shapes import canonical_uuid, is_id
-from ...storage import accounts, acts, avatars, export, history, players, restrictions, sessions
-from ...storage.accounts import Summary
+from ...storage import accounts, acts, avatars, export, history, players, sessions
 from ...storage.acts import Actor
 from ...storage.players import FoundPlayer
-from ...storage.restrictions import CurrentRestrictions
 from ..route import Content
 from ..wire.reply import Reply
-from . import histories, replay_lists
+from . import replay_lists
 from .dear import DearQuestions
 from .pages_of_lists import OLDER, Place, Size, cut, page_size
 from .parameters import one_text, user
 from .replay_lists import CHOSEN_REPLAYS
 from .route import NO_PLAYER, get
-from .shapes import FoundPlayers, FoundReplays, PlayerFacts, PlayerHistory, PlayerSessions
+from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
 
 Where = Literal["name", "part", "display_name", "address"]
 State = Literal["suspended", "locked"]
@@ -157,10 +155,10 @@ class PlayerViews:
     )
     async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
         """What has happened to a player."""
-        size, place = page_size(limit), histories.read_place(before)
+        size, place = page_size(limit), read_place(before)
         if await self.database.run(accounts.find, _known(user_id), None) is None:
             raise NotFound("user_not_found")
-        entries, following = await self.database.run(histories.of_player, user_id, most=size, before=place)
+        entries, following = await self.database.run(history_of, user_id, most=size, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
 
     @get(
@@ -177,53 +175,6 @@ class PlayerViews:
         pieces = _nothing() if head_only else export_document(self.database.run, start)
         disposition = f'attachment; filename="{filename(start.account.username)}"'
         return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
-
-
-async def facts(statements: Statements, user_id: str) -> PlayerFacts:
-    """A player in numbers; raises NotFound."""
-    found = await accounts.find(statements, user_id, None)
-    summary = None if found is None else await accounts.summary(statements, user_id)
-    if found is None or summary is None:
-        raise NotFound("user_not_found")
-    held = await restrictions.current(statements, user_id)
-    return _facts(user_id, found.username, summary, held)
-
-
-def _facts(user_id: str, username: str, summary: Summary, held: CurrentRestrictions | None) -> PlayerFacts:
-    stats = progress = pushed = None
-    if summary.payload is not None:
-        payload = read_stored(summary.payload).payload
-        stats, progress, pushed = payload.stats, payload.progress, payload.last_modified
-    return PlayerFacts(
-        username=username,
-        id=user_id,
-        created_at=summary.created_at,
-        avatar=avatar_url(user_id, summary.avatar),
-        avatar_bytes=summary.avatar_bytes,
-        sessions=summary.sessions,
-        replays=summary.replays,
-        replay_bytes=summary.replay_bytes,
-        pushed_at=pushed,
-        progress_bytes=None if summary.payload is None else len(summary.payload),
-        games_played=None if stats is None else stats.games_played,
-        games_won=None if stats is None else stats.games_won,
-        level=None if progress is None else progress.level,
-        on_leaderboard=summary.visible,
-        display_name=summary.display_name,
-        best_score=summary.best_score,
-        best_time_secs=summary.best_time_secs,
-        best_recorded_at=summary.recorded_at,
-        **({} if held is None else _of_held(held)),
-    )
-
-
-def _of_held(held: CurrentRestrictions) -> dict[str, Any]:
-    return {
-        "suspended_since": held.since,
-        "suspended_until": held.until,
-        "suspension_message": held.message,
-        "locked_since": held.locked_since,
-    }
 
 
 def _known(user_id: str) -> str:

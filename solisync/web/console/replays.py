@@ -1,8 +1,10 @@
 """Routes that show replays to admins (docs/console.md "The interface")."""
 
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec.structs import asdict
 
 from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
@@ -57,13 +59,10 @@ class ReplayViews:
 
 
 async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
-    found, owner = await verdicts.show(statements, replay_id), await replays.owner(statements, replay_id)
-    if found is None or owner is None:
+    found = await verdicts.show(statements, replay_id)
+    if found is None:
         raise NotFound("replay_not_found")
-    shown = asdict(found)
-    for name in ("body", "undo_places"):
-        del shown[name]
-    return ReplayFacts(**shown, user_id=owner, same_game=await listed_replays.same_game(statements, replay_id))
+    return ReplayFacts(**asdict(found.replay), same_game=await listed_replays.same_game(statements, replay_id))
 
 
 def _known(replay_id: str) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from ...diagnosis import Finding
+from ...players.facts import HistoryEntry
 from ...rules.administration import Admin
 from ...rules.sessions import Session
 from ...storage.acts import RecordedAct
@@ -14,6 +15,7 @@ from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
 from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
 from ...storage.players import FoundPlayer
 from ...storage.schema import AppliedMigration
+from ...storage.verdicts import CheckedReplay
 from .pages_of_lists import Next
 
 
@@ -26,48 +28,6 @@ class FoundPlayers(Struct, frozen=True):
     players: list[FoundPlayer]
     next: Next
     visitors: list[Visitor] = []
-
-
-class PlayerFacts(Struct, frozen=True, kw_only=True):
-    """A player in numbers, and what operators have done."""
-
-    username: str
-    id: str
-    created_at: datetime
-    avatar: str | None
-    avatar_bytes: int | None
-    sessions: int
-    replays: int
-    replay_bytes: int
-    pushed_at: datetime | None
-    progress_bytes: int | None
-    games_played: int | None
-    games_won: int | None
-    level: int | None
-    on_leaderboard: bool | None
-    display_name: str | None
-    best_score: int | None
-    best_time_secs: int | None
-    best_recorded_at: datetime | None
-    suspended_since: datetime | None = None
-    suspended_until: datetime | None = None
-    suspension_message: str | None = None
-    locked_since: datetime | None = None
-
-
-class HistoryEntry(Struct, frozen=True, kw_only=True):
-    """Something that happened to a player, or that an operator did; what doesn't apply is null."""
-
-    at: datetime
-    what: str
-    times: int = 1
-    client: str | None = None
-    by: str | None = None
-    reason: str | None = None
-    note: str | None = None
-    before: str | None = None
-    after: str | None = None
-    replay_id: str | None = None
 
 
 class PlayerHistory(Struct, frozen=True):
@@ -90,32 +50,9 @@ class FoundReplays(Struct, frozen=True):
     next: Next
 
 
-class ReplayFacts(Struct, frozen=True, kw_only=True):
+class ReplayFacts(CheckedReplay, frozen=True, kw_only=True):
     """A replay with its verdict, where it waits for the next one, and who else has played the same game."""
 
-    id: str
-    user_id: str
-    username: str
-    received_at: datetime
-    size: int
-    mode: str
-    draw_mode: str
-    seed: str | None
-    final_score: str
-    time_seconds: str
-    recorded_at: str
-    listed: bool
-    held: bool
-    status: str
-    reason: str | None
-    ruleset: str | None
-    undos: int | None
-    score: int | None
-    moves: int | None
-    checked_at: datetime | None
-    engine: int | None
-    queue: str | None
-    attempts: int | None
     same_game: list[SameGame]
 
 

@@ -1,18 +1,37 @@
-"""The history of a player: events and acts together, for the console and for `solisync users history`."""
+"""A player as the console and `solisync users` show them: in numbers, and in a history of events and acts."""
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from heapq import merge
 from operator import attrgetter
 from typing import NamedTuple
 
-from ...errors import BadRequest
-from ...postgres.transaction import Statements
-from ...storage import acts, history
-from ...storage.acts import RecordedAct
-from ...storage.history import HistoryLine
-from ...storage.paging import LAST_NUMBER
-from .shapes import HistoryEntry
+from msgspec import Struct, structs
+
+from ..errors import BadRequest, NotFound
+from ..postgres.transaction import Statements
+from ..rules.administration import PlayerFacts
+from ..rules.documents import read_stored
+from ..storage import accounts, acts, history
+from ..storage.acts import RecordedAct
+from ..storage.history import HistoryLine
+from ..storage.paging import LAST_NUMBER
+
+
+class HistoryEntry(Struct, frozen=True, kw_only=True):
+    """Something that happened to a player, or that an operator did; what doesn't apply is null."""
+
+    at: datetime
+    what: str
+    times: int = 1
+    client: str | None = None
+    by: str | None = None
+    reason: str | None = None
+    note: str | None = None
+    before: str | None = None
+    after: str | None = None
+    replay_id: str | None = None
 
 
 class HistoryPlace(NamedTuple):
@@ -23,6 +42,23 @@ class HistoryPlace(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.event}.{self.act}"
+
+
+async def facts(statements: Statements, user_id: str) -> PlayerFacts:
+    """A player in numbers; raises NotFound."""
+    found = await accounts.facts(statements, user_id)
+    if found is None:
+        raise NotFound("user_not_found")
+    if found.payload is None:
+        return found.facts
+    payload = read_stored(found.payload).payload
+    return structs.replace(
+        found.facts,
+        pushed_at=payload.last_modified,
+        games_played=payload.stats.games_played,
+        games_won=payload.stats.games_won,
+        level=payload.progress.level,
+    )
 
 
 def read_place(values: list[str]) -> HistoryPlace:
@@ -36,7 +72,7 @@ def read_place(values: list[str]) -> HistoryPlace:
     return place
 
 
-async def of_player(
+async def history_of(
     statements: Statements, user_id: str, *, most: int, before: HistoryPlace | None = None
 ) -> tuple[list[HistoryEntry], HistoryPlace | None]:
     """Up to `most` of what has happened to a player, and of what operators have done, the last first.
