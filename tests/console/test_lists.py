@@ -1,5 +1,7 @@
 """Pages of the console's lists: docs/console.md "Lists"."""
 
+from dataclasses import replace
+
 import pytest
 import pytest_twisted
 
@@ -119,7 +121,7 @@ async def test_a_search_that_ends_early_goes_on(console, server, player, monkeyp
         text = text.replace(f"OFFSET {getattr(module, bound) - 1}", "OFFSET 2")
         if text != query.sql:
             owner, attribute = (module, key) if value is query else (value, "statement")
-            monkeypatch.setattr(owner, attribute, type(query)(**vars(query) | {"sql": text}))
+            monkeypatch.setattr(owner, attribute, replace(query, sql=text))
     pages, place = 0, ""
     while place is not None:
         page = await console.get(f"{path}&limit=2{place and '&before=' + place}")
