@@ -1,6 +1,7 @@
 """Write docs/reference.md from the OpenAPI documents of both listeners: `python -m tests.reference`, or `make docs`."""
 
 import itertools
+import json
 import re
 import sys
 import textwrap
@@ -19,7 +20,7 @@ INTRODUCTION = """\
 This page lists every route of the API with its parameters, body, answer and errors, and then the fields of every
 object. `make docs` generates the page from the OpenAPI documents: change the code, not this page.
 [protocol.md](protocol.md) explains the routes of players in the order in which a client calls them, and
-[console.md](console.md) those of the console.
+[console.md](console.md) the routes of the console.
 """
 SCHEMAS = """\
 The objects in bodies and answers, by name. A field is required unless its row has “optional”. A client must ignore
@@ -100,8 +101,8 @@ def _errors(codes):
 
 def _content(content):
     """Return the types of a body: of JSON its schema, of others the media types."""
-    json = content.get("application/json")
-    return _kind(json["schema"]) if json else ", ".join(f"`{media_type}`" for media_type in content)
+    data = content.get("application/json")
+    return _kind(data["schema"]) if data else ", ".join(f"`{media_type}`" for media_type in content)
 
 
 def _shape(name, shape):
@@ -109,7 +110,7 @@ def _shape(name, shape):
     yield from (f"### {name}", "", *_paragraph(shape.get("description", "").rstrip(".") + "."))
     rows = []
     for field, schema in shape.get("properties", {}).items():
-        optional = f"optional, default `{schema['default']}`".lower() if "default" in schema else "optional"
+        optional = f"optional, default `{json.dumps(schema['default'])}`" if "default" in schema else "optional"
         needed = [] if field in shape["required"] else [optional]
         notes = [*needed, *filter(None, [schema.get("description")])]
         rows.append((f"`{field}`", _kind(schema), "; ".join(notes)))
@@ -135,7 +136,7 @@ def _kind(schema):
         case {"type": "object", "additionalProperties": dict(values)}:
             return f"object whose values are: {_kind(values)}"
         case {"type": "string"}:
-            bounds = _range("characters", schema.get("minLength"), schema.get("maxLength"))
+            bounds = _range(" characters", schema.get("minLength"), schema.get("maxLength"))
             return FORMATS.get(schema.get("format"), f"text{bounds}")
         case {"type": "integer" | "number" as kind}:
             return f"{kind}{_range('', schema.get('minimum'), schema.get('maximum'))}"

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: `level` is ok, note (may be intended) or wrong; `advice` says what to do about it."""
+    """The result of one check: `level` is ok, note (may be intended) or wrong; `advice` is the remedy."""
 
     level: str
     subject: str

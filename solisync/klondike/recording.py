@@ -77,7 +77,7 @@ class Recording:
 
 
 class Pile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A foundation or a column, counted from 0, the left one."""
+    """A foundation or a column, counted from 0, from the left."""
 
     # one of both: the schema says so, and `_pile` checks it
     foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
@@ -88,7 +88,7 @@ _Place = Literal["Stock", "Waste"] | Pile
 
 
 class Cards(Struct, frozen=True):
-    """So many cards from the top of one pile to another."""
+    """The top cards of one pile go to another."""
 
     source: _Place = field(name="from")
     target: _Place = field(name="to")
@@ -96,7 +96,7 @@ class Cards(Struct, frozen=True):
 
 
 class CardsMoved(Struct, frozen=True, forbid_unknown_fields=True):
-    """A move that is no click on the stock."""
+    """A move of cards, not a click on the stock."""
 
     cards: Cards = field(name="Move")
 

@@ -18,14 +18,14 @@ STEPS_MAX = 2_000
 
 
 class Deal(Struct, frozen=True):
-    """The cards as dealt, each pile bottom to top; in the columns, the last one lies face up."""
+    """The cards as dealt, each pile from bottom to top; the last card of a column is face up."""
 
     tableau: list[list[int]]
     stock: list[int]
 
 
 class TimelineStep(Struct, frozen=True):
-    """What happens between two positions; piles are `s`, `w`, `f0`…`f3`, `t0`…`t6`."""
+    """A move, a click on the stock or an undo; piles are `s`, `w`, `f0`…`f3`, `t0`…`t6`."""
 
     input: Literal["stock", "move", "undo"]
     source: str = field(name="from")
@@ -42,7 +42,7 @@ class TimelineStep(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """A whole game; as many steps as moves and undos."""
+    """A complete game, with one step for each move and undo."""
 
     seed: str
     """As text, because scripts round large numbers."""

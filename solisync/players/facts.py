@@ -20,7 +20,7 @@ from ..storage.paging import LAST_NUMBER
 
 
 class HistoryEntry(Struct, frozen=True, kw_only=True):
-    """Something that happened to a player, or that an operator did; what doesn't apply is null."""
+    """An event of a player, or an act of an operator; fields that don't apply are null."""
 
     at: datetime
     what: str

@@ -17,7 +17,7 @@ _USERNAME = re.compile(r"[A-Za-z0-9_]*")
 
 
 class AuthRequest(Struct, frozen=True):
-    """A player's credentials. The username is trimmed; the password counts byte by byte."""
+    """A player's credentials. The username is trimmed, and the password is not."""
 
     username: Annotated[
         str,
@@ -38,7 +38,7 @@ class RefreshRequest(Struct, frozen=True):
 
 
 class TokenPair(Struct, frozen=True):
-    """What a client keeps: replace both whenever a new pair arrives."""
+    """The tokens of a session: replace both whenever a new pair arrives."""
 
     access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
     refresh_token: Annotated[str, Meta(description=f"JWT, valid for {REFRESH_LIFETIME.days} days, accepted once")]

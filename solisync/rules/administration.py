@@ -27,8 +27,8 @@ SESSION_IDLE = timedelta(hours=1)
 COOKIE = "solisync-admin"
 
 AdminName = Annotated[str, Meta(description="lower case letters, digits, `_.-`; at most 32", examples=["ann"])]
-Until = Annotated[Time, Meta(description="when it ends by itself; null: it lasts")]
-Message = Annotated[str, Meta(description=f"what the player is told, 1 to {MESSAGE_MAX} code points")]
+Until = Annotated[Time, Meta(description="the end of the suspension; null: until further notice")]
+Message = Annotated[str, Meta(description=f"message to the player, 1 to {MESSAGE_MAX} code points")]
 Note = Annotated[str, Meta(description=f"1 to {NOTE_MAX} code points; the player gets it with an export")]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}", re.ASCII)
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}", re.ASCII)
 class AdminSession(Struct, frozen=True, kw_only=True):
     """A session of an admin, which ends at `expires_at`, or an hour after its last use.
 
-    `used_at` is at most a minute old.
+    `used_at` may be a minute late.
     """
 
     id: str
@@ -45,12 +45,12 @@ class AdminSession(Struct, frozen=True, kw_only=True):
     begun_at: datetime
     used_at: datetime
     expires_at: datetime
-    client: Annotated[str, Meta(description="the address from which it was begun, or `unix`")]
+    client: Annotated[str, Meta(description="the address at the sign-in, or `unix`")]
     user_agent: str | None
 
 
 class Admin(Struct, frozen=True, kw_only=True):
-    """Somebody who may sign in, with the number of live sessions and the last use of these."""
+    """An admin, with the number of live sessions and their last use."""
 
     name: AdminName
     added_at: datetime
@@ -59,21 +59,21 @@ class Admin(Struct, frozen=True, kw_only=True):
 
 
 class SignIn(Struct, frozen=True):
-    """The name of an admin, and a code that `solisync admins code` has made."""
+    """The name of an admin, and a code from `solisync admins code`."""
 
     name: AdminName
     code: Annotated[str, Meta(description="case, hyphens and white space don't matter; O is 0, and I and L are 1")]
 
 
 class SignedIn(Struct, frozen=True):
-    """Who has signed in, and when the session ends."""
+    """The signed-in admin, and the end of the session."""
 
     name: AdminName
     until: datetime
 
 
 class Myself(Struct, frozen=True):
-    """An admin, the live sessions of that admin, and the id of the one that asks."""
+    """An admin, the admin's live sessions, and the id of the session of this request."""
 
     name: AdminName
     until: datetime
@@ -82,7 +82,7 @@ class Myself(Struct, frozen=True):
 
 
 class PlayerFacts(Struct, frozen=True):
-    """A player in numbers, and what operators have done."""
+    """A player in numbers, and the measures of operators."""
 
     username: str
     id: str
@@ -109,7 +109,7 @@ class PlayerFacts(Struct, frozen=True):
 
 
 class ActBody(Checked, frozen=True, kw_only=True):
-    """Why somebody acts. The reason `other` wants a note."""
+    """The reason for the act; the reason `other` requires a note."""
 
     reason: Reason
     note: Note | None = None
@@ -121,7 +121,7 @@ class ActBody(Checked, frozen=True, kw_only=True):
 
 
 class SuspensionBody(ActBody, frozen=True, kw_only=True):
-    """Whether a player is to be suspended; again: with another end and message."""
+    """Whether the player is suspended; repeat it to change end and message."""
 
     suspended: bool
     until: Until | None = None
@@ -137,19 +137,19 @@ class SuspensionsBody(ActBody, frozen=True, kw_only=True):
 
 
 class LockBody(ActBody, frozen=True, kw_only=True):
-    """Whether a player's profile is to be locked."""
+    """Whether the player's profile is locked."""
 
     locked: bool
 
 
 class EndSessionsBody(ActBody, frozen=True, kw_only=True):
-    """With `access`, access tokens are refused too, within a second."""
+    """With `access`, the server refuses access tokens too, within a second."""
 
     access: bool = False
 
 
 class LinkBody(ActBody, frozen=True, kw_only=True):
-    """With `lock_out`, the old password, sessions, access tokens and recovery codes end at once."""
+    """With `lock_out`, the old password, sessions, access tokens and recovery codes end immediately."""
 
     lock_out: bool = False
 
@@ -161,52 +161,52 @@ class UsernameBody(ActBody, frozen=True, kw_only=True):
 
 
 class EntryBody(ActBody, frozen=True, kw_only=True):
-    """What the entry on the leaderboard is to be called, or whether it is to be visible, or both."""
+    """The new name of the leaderboard entry, whether it is visible, or both."""
 
     display_name: str | UnsetType = UNSET
     visible: bool | UnsetType = UNSET
 
 
 class DeletionBody(ActBody, frozen=True, kw_only=True):
-    """The username of the player to delete, to be sure."""
+    """The username of the player to delete, as a confirmation."""
 
     username: str
 
 
 class ListedBody(ActBody, frozen=True, kw_only=True):
-    """Whether a replay is to be listed; one that is not is held, so that its player can't list it."""
+    """Whether the replay is listed; an unlisted one is held, so its player can't list it."""
 
     listed: bool
 
 
 class CheckBody(ActBody, frozen=True, kw_only=True):
-    """Whether the replay is to be checked also if it has a verdict."""
+    """With `again`, the replay is checked even if it has a verdict."""
 
     again: bool = False
 
 
 class Acted(Struct, frozen=True, kw_only=True):
-    """Done. What was so already is not changed, and leaves no act, so a request may be repeated."""
+    """The request has succeeded; one that changes nothing leaves no act, so it may be repeated."""
 
     ok: bool = True
     changed: bool
 
 
 class EndedSessions(Acted, frozen=True, kw_only=True):
-    """How many sessions have ended."""
+    """The number of sessions that were ended."""
 
     ended: int
 
 
 class NewLink(Acted, frozen=True, kw_only=True):
-    """A reset link, which is shown this once: the page of the players' site that the path names."""
+    """A reset link, which no later request returns: a path on the players' site."""
 
     path: str
     expires_at: datetime
 
 
 class Suspended(Struct, frozen=True, kw_only=True):
-    """The ids of those who are suspended now, of those who don't exist, and of those left for another request."""
+    """Ids of players who are now suspended, who don't exist, and who are left for another request."""
 
     suspended: list[str]
     missing: list[str]

@@ -25,23 +25,27 @@ NEIGHBOURS = 10
 RANKS = 10_000
 
 DrawMode = Literal[DRAW_MODES]  # type: ignore[valid-type]
-PageLimit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"{LIMIT_DEFAULT} when absent")]
+PageLimit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"rows of a page; {LIMIT_DEFAULT} by default")]
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 PlaceText = Annotated[
-    str, Meta(pattern="^[A-Za-z0-9_-]{38}$", description="`next` of the page before; absent for the first page")
+    str, Meta(pattern="^[A-Za-z0-9_-]{38}$", description="`next` of the previous page; absent for the first page")
 ]
-AroundText = Annotated[Literal["me"], Meta(description="one's own entry and those around it; without the other two")]
+AroundText = Annotated[
+    Literal["me"], Meta(description="`me`: the player's own entry and its neighbours; without `limit` and `after`")
+]
 
 
 class BoardEntry(Struct, frozen=True):
-    """A line of a board: the best verified replay of a player there."""
+    """A line of a board: the best verified replay of a player."""
 
-    rank: Annotated[int | None, Meta(description=f"the place, counted to {RANKS:,}; null below")]
+    rank: Annotated[int | None, Meta(description=f"the place, counted up to {RANKS:,}; null beyond")]
     display_name: str
     score: int
-    time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"}, description="as reported, never verified")]
+    time_seconds: Annotated[
+        Raw, Meta(extra_json_schema={"type": "number"}, description="the client's claim, never verified")
+    ]
     moves: int
     undos: int
     mode: str
@@ -53,10 +57,10 @@ class BoardEntry(Struct, frozen=True):
 
 
 class BoardPage(Struct, frozen=True):
-    """A page of a board, best first; `next` leads to the one after it."""
+    """A page of a board, best first; `next` is the position of the next page."""
 
     entries: list[BoardEntry]
-    next: Annotated[str | None, Meta(description="for `after`; null at the end, and around oneself")]
+    next: Annotated[str | None, Meta(description="for `after`; null on the last page, and with `around`")]
 
 
 class Place(NamedTuple):

@@ -25,13 +25,13 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class BrowserLogin(AuthRequest, frozen=True):
-    """A player's credentials, those of a new player perhaps."""
+    """A player's credentials; with `register`, those of a new player."""
 
-    register: Annotated[bool, Meta(description="create the account")] = False
+    register: Annotated[bool, Meta(description="whether to create the account first")] = False
 
 
 class BrowserSession(Struct, frozen=True):
-    """What a page may know of its session; the refresh token is in the cookie."""
+    """The session of a page; the refresh token is in the cookie."""
 
     access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
     username: str

@@ -19,10 +19,12 @@ HEARTBEAT = b":\n\n"  # a comment, which clients skip
 EndReason: TypeAlias = Literal[
     "stopping", "slow", "token_expired", "session_ended", "account_deleted", "suspended", "superseded"
 ]
-Revision = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="of the stored progress, as in the ETag of pull")]
+Revision = Annotated[
+    str, Meta(pattern="^[0-9a-f]{32}$", description="revision of the stored progress, as in the ETag of pull")
+]
 
 BoardName = Annotated[str, Meta(pattern=r"^(leaderboard|verified|daily/[0-9]{4}-[0-9]{2}-[0-9]{2})$")]
-BoardNames = Annotated[list[BoardName], Meta(max_length=BOARDS_MAX, description="boards whose changes to hear of")]
+BoardNames = Annotated[list[BoardName], Meta(max_length=BOARDS_MAX, description="boards whose changes to report")]
 
 _BOARD = re.compile(r"leaderboard|verified|daily/(\d{4}-\d\d-\d\d)", re.ASCII)
 
@@ -30,21 +32,23 @@ _encode = msgspec.json.Encoder().encode
 
 
 class HelloEvent(Struct, frozen=True):
-    """The first event of a stream, and one again when events may have been lost."""
+    """The first event of a stream, repeated when events may have been lost."""
 
     server_time: Time
-    revision: Annotated[Revision | None, Meta(description="of the stored progress; null: never pushed")]
+    revision: Annotated[
+        Revision | None, Meta(description="revision of the stored progress; null if the player has never pushed")
+    ]
 
 
 class ProgressEvent(Struct, frozen=True):
-    """A push of the player was stored that changed more than times."""
+    """A push of the player was stored and changed more than times."""
 
     revision: Revision
-    own: Annotated[bool, Meta(description="whether the session of this stream has pushed it")]
+    own: Annotated[bool, Meta(description="whether the push came from the session of this stream")]
 
 
 class VerdictEvent(Struct, frozen=True):
-    """A replay of the player got its verdict, or another one."""
+    """A replay of the player has a new verdict."""
 
     replay_id: Id
     status: VerdictStatus
@@ -53,7 +57,7 @@ class VerdictEvent(Struct, frozen=True):
 class BoardEvent(Struct, frozen=True):
     """A board that the stream names has changed."""
 
-    board: Annotated[str, Meta(description="as the query names it")]
+    board: Annotated[str, Meta(description="the name of the board, as in the query")]
 
 
 class EndEvent(Struct, frozen=True):

@@ -28,7 +28,7 @@ _PATTERN = rf"^(?![\s{_INVISIBLE}]*$)\s*[^\s{_CONTROLS}]([^{_CONTROLS}]{{0,30}}[
 
 
 class OptIn(Struct, frozen=True):
-    """The name under which a player wants to be seen."""
+    """The name of the player on the leaderboard."""
 
     display_name: Annotated[
         str,
@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True):
 
 
 class OwnEntry(Struct, frozen=True):
-    """A player's own entry; without one, all is null but `visible`."""
+    """A player's own entry; without one, all fields but `visible` are null."""
 
     visible: Annotated[bool, Meta(description="whether other players see it")]
     display_name: str | None

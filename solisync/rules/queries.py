@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"0|[1-9]\d{0,18}", re.ASCII)
 _MICROSECOND = timedelta(microseconds=1)
 
 PositionText = Annotated[
-    str, Meta(pattern="^[A-Za-z0-9_-]{32}$", description="`next` of the page before; absent for the first page")
+    str, Meta(pattern="^[A-Za-z0-9_-]{32}$", description="`next` of the previous page; absent for the first page")
 ]
 
 

@@ -27,23 +27,23 @@ NewPassword = Annotated[str, Meta(description="8 to 1024 bytes of UTF-8", exampl
 
 
 class CodesRequest(Struct, frozen=True):
-    """The password to verify before recovery codes are made."""
+    """The current password, which the server checks first."""
 
     current_password: str
 
 
 class RecoveryCodes(Struct, frozen=True):
-    """New recovery codes, which are shown this once, and the time when they were made."""
+    """New recovery codes, which no later request returns, and the time when they were made."""
 
     codes: list[str]
     created_at: datetime
 
 
 class CodesLeft(Struct, frozen=True):
-    """How many recovery codes a player has, and when they were made."""
+    """The number of unused recovery codes, and the time when they were made."""
 
     left: int
-    created_at: Annotated[datetime | None, Meta(description="null without any")]
+    created_at: Annotated[datetime | None, Meta(description="null without codes")]
 
 
 class Recovery(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Recovery(Struct, frozen=True):
 class Reset(Struct, frozen=True):
     """The token of a reset link, and the new password."""
 
-    token: Annotated[str, Meta(description="what follows # in the link")]
+    token: Annotated[str, Meta(description="the part of the link after #")]
     new_password: NewPassword
 
 

@@ -14,19 +14,25 @@ RECENT_DEFAULT = 20
 RECENT_MAX = 50
 VERIFIED_AMONG = 1_000  # of the newest that are listed, those that are verified can be asked for
 
-Count = Annotated[int, Meta(ge=0, description=f"{RECENT_DEFAULT} when absent; above {RECENT_MAX} it counts as that")]
+Count = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description=f"rows of a page; {RECENT_DEFAULT} by default; values above {RECENT_MAX} count as {RECENT_MAX}",
+    ),
+]
 Verified = Annotated[
-    Literal["verified"], Meta(description=f"of the newest {VERIFIED_AMONG:,}, those alone that are verified")
+    Literal["verified"], Meta(description=f"only verified replays among the newest {VERIFIED_AMONG:,}")
 ]
 
 
 class Recent(Struct, frozen=True):
-    """A line in the list of recent replays; the two numbers are spelled as they were uploaded."""
+    """A line in the list of recent replays; both numbers are spelled as in the upload."""
 
     id: Id
     username: str
     seed: U64 | None
-    deal: Annotated[str | None, Meta(description="the seed as text, which no client rounds")]
+    deal: Annotated[str | None, Meta(description="the seed as text, because clients may round large numbers")]
     draw_mode: str
     mode: str
     time_seconds: Annotated[Raw, Meta(extra_json_schema={"type": "number"})]
@@ -42,26 +48,26 @@ class Recent(Struct, frozen=True):
 class OwnReplay(Recent, frozen=True):
     """A line in the list of a player's own replays."""
 
-    listed: Annotated[bool, Meta(description="whether public lists show it")]
-    size: Annotated[int, Meta(description="bytes, as it was uploaded")]
+    listed: Annotated[bool, Meta(description="whether public lists show the replay")]
+    size: Annotated[int, Meta(description="bytes of the upload")]
 
 
 class OwnReplays(Struct, frozen=True):
-    """A page of a player's own replays, newest first; `next` leads to the one after it."""
+    """A page of a player's own replays, newest first; `next` is the position of the next page."""
 
     replays: list[OwnReplay]
-    next: Annotated[str | None, Meta(description="for `before`; null where no older ones are left")]
+    next: Annotated[str | None, Meta(description="for `before`; null on the last page")]
 
 
 class PlayerReplays(Struct, frozen=True):
-    """A page of a player's listed replays, newest first; `next` leads to the one after it."""
+    """A page of a player's listed replays, newest first; `next` is the position of the next page."""
 
     replays: list[Recent]
-    next: Annotated[str | None, Meta(description="for `before`; null where no older ones are left")]
+    next: Annotated[str | None, Meta(description="for `before`; null on the last page")]
 
 
 class Listed(Struct, frozen=True):
-    """Whether public lists are to show a replay."""
+    """Whether public lists show the replay."""
 
     listed: bool
 

@@ -45,7 +45,7 @@ Moment = Annotated[
 ]
 
 
-_SPELLING = f"its exponent, if it is written with one, is from -{EXPONENT_MAX} to {EXPONENT_MAX}"
+_SPELLING = f"an exponent, if there is one, is from -{EXPONENT_MAX} to {EXPONENT_MAX}"
 
 
 class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid_unknown_fields=True):
@@ -55,7 +55,7 @@ class DifficultyMode(Struct, frozen=True, rename={"level": "Difficulty"}, forbid
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """What a replay must have at its top level; everything else in it is the game's own and kept to the byte.
+    """The required fields of a replay; the server keeps all other fields byte for byte.
 
     RecordedGame is a replay that can be verified.
     """
@@ -82,7 +82,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 
 class Uploaded(Struct, frozen=True):
-    """Where a replay is found from now on."""
+    """The id of the stored replay."""
 
     id: Id
 
@@ -237,12 +237,12 @@ VerdictReason: TypeAlias = Literal[tuple(reason.value for reason in Reason)]  # 
 
 
 class VerdictAnswer(Struct, frozen=True):
-    """What a check has found out; all but the status is null before the first check."""
+    """The result of a check; all fields but `status` are null before the first check."""
 
     status: VerdictStatus
-    ruleset: Annotated[str | None, Meta(description="this and the next three are null unless it is verified")]
-    undos: Annotated[int | None, Meta(description="the fewest that make the recorded moves a won game with this score")]
+    ruleset: Annotated[str | None, Meta(description="null unless verified, like `undos`, `score` and `moves`")]
+    undos: Annotated[int | None, Meta(description="the smallest number of undos that explains the score")]
     score: int | None
-    moves: Annotated[int | None, Meta(description="as recorded, those that were undone included")]
+    moves: Annotated[int | None, Meta(description="recorded moves, including undone ones")]
     reason: VerdictReason | None
     checked_at: Time | None

@@ -16,18 +16,18 @@ USER_AGENT_LENGTH = 200
 
 
 class Session(Struct, frozen=True):
-    """A login that lives on through refreshes. `used_at` is when it was begun or last refreshed."""
+    """A session; `used_at` is the time of its login or last refresh."""
 
     id: Id
     begun_at: datetime
     used_at: datetime
-    expires_at: Annotated[datetime, Meta(description="unless it is refreshed before")]
-    user_agent: Annotated[str | None, Meta(description="what the client called itself then, at most 200 characters")]
-    current: Annotated[bool, Meta(description="whether the access token of this request is its latest")]
+    expires_at: Annotated[datetime, Meta(description="the end of the session, unless it is refreshed before")]
+    user_agent: Annotated[str | None, Meta(description="`User-Agent` at the last use, at most 200 characters")]
+    current: Annotated[bool, Meta(description="whether this request has the session's latest access token")]
 
 
 class PasswordChange(Struct, frozen=True):
-    """The password to verify, and the one to replace it by."""
+    """The current password and the new one."""
 
     current_password: str
     new_password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8")]

@@ -32,19 +32,19 @@ _CANONICAL = re.compile(_HYPHENATED)
 
 
 class Ok(Struct, frozen=True):
-    """Done; there is nothing else to say."""
+    """The request has succeeded."""
 
     ok: bool = True
 
 
 class ErrorBody(Struct, frozen=True):
-    """What every answer of status 400 and above contains."""
+    """The body of every error."""
 
     error: str
 
 
 class Features(Struct, frozen=True, kw_only=True):
-    """What depends on the operator's settings; a feature that is absent is one of a later version."""
+    """Optional parts that the operator has turned on; treat an absent feature as false."""
 
     pages: Annotated[bool, Meta(description="whether there are pages for players, such as /replays/{id}")]
     public_avatars: Annotated[bool, Meta(description="whether avatars need no token")]
@@ -59,7 +59,7 @@ class Alive(Struct, frozen=True):
 
 
 class Ready(Struct, frozen=True):
-    """The process can do its work."""
+    """The service can work."""
 
     status: str = "ready"
 

@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Stats(Checked, frozen=True, kw_only=True):
-    """Games and records of a player. Times are in seconds; of the fastest per mode, 0 means never."""
+    """Games and records of a player. Times are in seconds."""
 
     games_played: U32
     games_won: U32
@@ -70,7 +70,7 @@ class Achievement(Checked, frozen=True, kw_only=True):
 
 
 class Progress(Checked, frozen=True, kw_only=True):
-    """Experience, daily challenges, weekly goals, and what has been unlocked."""
+    """Experience, daily challenges, weekly goals, and unlocks."""
 
     total_xp: U64
     level: U32
@@ -87,10 +87,10 @@ class Progress(Checked, frozen=True, kw_only=True):
 
 
 class Payload(Checked, frozen=True, kw_only=True):
-    """What a device pushes and pulls: the whole progress of one player."""
+    """The complete progress of one player, as devices push and pull it."""
 
     user_id: Annotated[
-        str, Meta(description="one's own id, or the nil UUID", examples=[NIL], extra_json_schema={"format": "uuid"})
+        str, Meta(description="the player's id, or the nil UUID", examples=[NIL], extra_json_schema={"format": "uuid"})
     ]
     stats: Stats
     achievements: list[Achievement]
@@ -99,7 +99,7 @@ class Payload(Checked, frozen=True, kw_only=True):
 
 
 class SyncConflict(Struct, frozen=True):
-    """A value that differed between the devices, for the game to tell the player; local is what was pushed."""
+    """A value that differed between devices, for the game to show; `local_value` was pushed."""
 
     field: str
     local_value: str
@@ -107,7 +107,7 @@ class SyncConflict(Struct, frozen=True):
 
 
 class SyncAnswer(Struct, frozen=True):
-    """What push and pull answer."""
+    """The stored progress after a push or pull."""
 
     merged: Payload
     server_time: Time

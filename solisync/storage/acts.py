@@ -29,7 +29,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAct:
-    """An act in the record; what names the player is None when the player is gone."""
+    """An act in the record; `user_id` and `username` are null if the player has been deleted."""
 
     id: int
     at: datetime

@@ -44,7 +44,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class QueueLengths:
-    """How many replays are in each queue, claimed ones included, counted to COUNTED; how old the oldest upload is."""
+    """Replays in each queue, including claimed ones, and the age of the oldest upload."""
 
     literal: int
     search: int

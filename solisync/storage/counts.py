@@ -25,7 +25,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowEstimates:
-    """About how many rows some tables have; the last two are exact."""
+    """Estimated rows of some tables; the last two numbers are exact."""
 
     users: int
     refresh_tokens: int

@@ -36,7 +36,7 @@ class HistoryLine:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A player to whom something happened from an address: how often, and when for the last time."""
+    """A player with events from an address: their number, and the time of the last one."""
 
     id: str
     username: str
@@ -46,7 +46,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class ChangedProfile:
-    """A player who has changed what others see, and what it is now; `avatar` is its extension.
+    """A player who has changed the public profile, with the current one; `avatar` is the extension of the image.
 
     `event` is the number of the line in the history.
     """
@@ -62,7 +62,7 @@ class ChangedProfile:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPlayer(ChangedProfile):
-    """A player who has registered, from which address, and what others see of them now."""
+    """A new player, the address of the registration, and the current public profile."""
 
     client: str | None
 

@@ -15,7 +15,7 @@ AMONG = 4_000  # the newest replays, or a player's
 
 @dataclass(frozen=True, slots=True)
 class FoundReplay:
-    """A replay with its verdict; `held`: an operator keeps it unlisted."""
+    """A replay with its verdict; `held` means that an operator keeps it unlisted."""
 
     id: str
     username: str
@@ -33,7 +33,7 @@ class FoundReplay:
 
 @dataclass(frozen=True, slots=True)
 class UnprovedEntry:
-    """An entry of the leaderboard whose best score no replay proves, and the newest replay that claims this score."""
+    """A leaderboard entry whose best score no replay proves, with the newest replay that claims it."""
 
     username: str
     display_name: str

@@ -37,7 +37,7 @@ class ListedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class FoundPlayer:
-    """A player, with the name on the leaderboard, and since when operators keep them out, or from changes."""
+    """A player, with the name on the leaderboard and the beginning of a suspension or lock."""
 
     username: str
     id: str

@@ -20,13 +20,13 @@ class RecordedGame(Replay, frozen=True, kw_only=True):
     seed: Annotated[
         Seed,
         Meta(
-            description="the number of the deal, 0 to 2^64-1; better as a number than as text",
+            description="the number of the deal, 0 to 2^64-1; preferably a number, not text",
             extra_json_schema={"maximum": U64_MAX},
         ),
     ]
     moves: Annotated[
         list[RecordedMove],
-        Meta(min_length=1, description="all accepted moves in their order, those that were undone later included"),
+        Meta(min_length=1, description="all accepted moves in their order, including undone moves"),
     ]
     undo_places: Annotated[
         list[Place] | UnsetType,

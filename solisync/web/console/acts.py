@@ -135,13 +135,13 @@ class Acts:
 
     @post("/players/{user_id}/avatar/remove", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
-        """Take a player's avatar away."""
+        """Remove a player's avatar."""
         return await self._player(shown.REMOVE_AVATAR, user_id, body, actor)
 
     @post(
         "/players/{user_id}/delete",
         name="delete_player",
-        summary="Delete a player and all that is theirs",
+        summary="Delete a player and all their data",
         limit=ADMIN_GRAVE,
         errors=NO_PLAYER,
     )
@@ -153,7 +153,7 @@ class Acts:
         "/replays/{replay_id}/listed",
         name="set_listed",
         tag="replays",
-        summary="Take a replay off the lists, or list it again",
+        summary="Unlist a replay, or list it again",
         limit=ADMIN_ACTS,
         errors=NO_REPLAY,
     )
@@ -163,7 +163,7 @@ class Acts:
 
     @post("/replays/{replay_id}/check", tag="replays", limit=ADMIN_ACTS, errors=NO_REPLAY)
     async def check(self, replay_id: str, body: CheckBody, actor: Actor) -> Acted:
-        """Have a replay checked before all others."""
+        """Check a replay before all others."""
         return await self._replay(replays.CHECK, replay_id, body, actor, again=body.again)
 
     @post("/replays/{replay_id}/delete", tag="replays", limit=ADMIN_ACTS, errors=NO_REPLAY)

@@ -34,7 +34,7 @@ class Inspections:
         self._reactor = reactor
         self._found = CoalescingCache(lambda: dear.ask(self._examine), reactor=reactor, seconds=FINDINGS_SECONDS)
 
-    @get("/service/findings", summary="What is wrong with the service, at most 30 s ago")
+    @get("/service/findings", summary="List the findings of the checks, at most 30 s old")
     async def findings(self) -> Findings:
         """What the checks have found, at most FINDINGS_SECONDS ago."""
         return Findings(await self._found.get())
@@ -48,12 +48,12 @@ class Inspections:
             found += checks(settings)
         return found + await database_checks.examine(settings, self._reactor, self._database.connection())
 
-    @get("/service/migrations", summary="The migrations that the database has")
+    @get("/service/migrations", summary="List the migrations that the database has")
     async def migrations(self) -> Migrations:
         """Every migration that the database has."""
         return Migrations(await self._database.run(schema.applied))
 
-    @get("/service/settings", summary="The settings, without secrets")
+    @get("/service/settings", summary="List the settings, without secrets")
     async def settings(self) -> SettingValues:
         """Every setting; of secrets, whether they are set."""
         rows = [next(same) for _, same in groupby(TABLE, attrgetter("field"))]

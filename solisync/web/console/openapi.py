@@ -12,10 +12,10 @@ INTERFACE = Interface(
     "Administration of players and their data, on a listener of its own.",
     {
         "session": "Sessions of admins",
-        "players": "Players, and what is done to them",
-        "replays": "Replays, and what is done to them",
-        "service": "What is new, what was done, and how the service is",
-        "docs": "This interface",
+        "players": "Players, and acts on them",
+        "replays": "Replays, and acts on them",
+        "service": "The state of the service, new content, and the record of acts",
+        "docs": "The description of this API",
     },
     ("session", {"type": "apiKey", "in": "cookie", "name": "solisync-admin"}),
 )

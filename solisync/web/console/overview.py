@@ -43,7 +43,7 @@ class Overviews:
 
     @get("/service")
     async def service(self) -> Overview:
-        """The version, the queues, and about how much there is."""
+        """Show the version, the queues, and the sizes of tables."""
         return await self.database.run(self._service)
 
     async def _service(self, statements: Statements) -> Overview:
@@ -58,7 +58,7 @@ class Overviews:
 
     @get(
         "/review",
-        summary="What is new of what others see",
+        summary="List new content that other players see",
         query={"kind": Kind, **OLDER},
     )
     async def review(self, kind: list[str], before: list[str], limit: list[str]) -> Review:
@@ -78,7 +78,7 @@ class Overviews:
                 return Review(replays=newest.replays, next=newest.next)
         return await self.database.run(_changed, "opted in", row_number(before), page_size(limit))
 
-    @get("/acts", summary="What operators have done", query={"act": str, "actor": str, "player": str, **OLDER})
+    @get("/acts", summary="List the acts of operators", query={"act": str, "actor": str, "player": str, **OLDER})
     async def acts(
         self, act: list[str], actor: list[str], player: list[str], before: list[str], limit: list[str]
     ) -> RecordedActs:
@@ -94,7 +94,7 @@ class Overviews:
 
     @get("/admins")
     async def admins(self) -> Admins:
-        """Everybody who may sign in."""
+        """List all admins."""
         return Admins(await self.database.run(admins.listed))
 
 

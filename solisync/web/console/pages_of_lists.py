@@ -11,10 +11,10 @@ from ...storage.paging import LAST_NUMBER
 SHOWN = 50
 MOST = 100
 
-Size = Annotated[int, Meta(ge=1, le=MOST, description=f"rows of a page; {SHOWN} when absent")]
-Place = Annotated[str, Meta(description="`next` of the page before; absent for the first page")]
+Size = Annotated[int, Meta(ge=1, le=MOST, description=f"rows of a page; {SHOWN} by default")]
+Place = Annotated[str, Meta(description="`next` of the previous page; absent for the first page")]
 OLDER = {"before": Place, "limit": Size}
-Next = Annotated[str | None, Meta(description="where the next page begins; null on the last one")]
+Next = Annotated[str | None, Meta(description="the position of the next page; null on the last one")]
 
 T = TypeVar("T")
 

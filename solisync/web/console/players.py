@@ -54,7 +54,7 @@ class PlayerViews:
         name="find_players",
         summary="Find players by name, id, address or state",
         query={
-            "q": Annotated[str, Meta(max_length=100, description="what to look for")],
+            "q": Annotated[str, Meta(max_length=100, description="the text to search for")],
             "where": Where,
             "state": State,
             "after": Place,
@@ -102,12 +102,12 @@ class PlayerViews:
 
     @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
-        """A player in numbers."""
+        """Show a player in numbers."""
         return await self.database.run(facts, _known(user_id))
 
     @get("/players/{user_id}/sessions", name="player_sessions", errors=NO_PLAYER)
     async def sessions(self, user_id: str) -> PlayerSessions:
-        """The sessions of a player."""
+        """List the sessions of a player."""
         found = await self.database.run(sessions.listed, _known(user_id))
         if found is None:
             raise NotFound("user_not_found")
@@ -116,7 +116,7 @@ class PlayerViews:
     @get(
         "/players/{user_id}/replays",
         name="player_replays",
-        summary="The replays of a player, the newest first",
+        summary="List the replays of a player, newest first",
         query=CHOSEN_REPLAYS,
         errors=NO_PLAYER,
     )
@@ -130,7 +130,7 @@ class PlayerViews:
     @get(
         "/players/{user_id}/avatar",
         name="player_avatar",
-        summary="The avatar of a player",
+        summary="Show the avatar of a player",
         answer=Content(("image/png", "image/jpeg", "image/webp")),
         errors=("avatar_not_found", *NO_PLAYER),
     )
@@ -149,7 +149,7 @@ class PlayerViews:
     @get(
         "/players/{user_id}/history",
         name="player_history",
-        summary="What has happened to a player, and what operators have done",
+        summary="List the history of a player, with the acts of operators",
         query=OLDER,
         errors=NO_PLAYER,
     )
@@ -162,7 +162,10 @@ class PlayerViews:
         return PlayerHistory(entries, None if following is None else str(following))
 
     @get(
-        "/players/{user_id}/export", name="player_export", summary="All that is stored about a player", errors=NO_PLAYER
+        "/players/{user_id}/export",
+        name="player_export",
+        summary="Return everything that is stored about a player",
+        errors=NO_PLAYER,
     )
     async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
         """All that is stored about a player, as players get it themselves."""

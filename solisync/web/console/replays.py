@@ -28,17 +28,19 @@ class ReplayViews:
     database: Database
     timelines: Timelines
 
-    @get("/replays", name="find_replays", summary="Replays, the newest first", query=CHOSEN_REPLAYS)
+    @get("/replays", name="find_replays", summary="List replays, newest first", query=CHOSEN_REPLAYS)
     async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
         """Replays of everybody, the newest first."""
         return await self.database.run(replay_lists.page, replay_lists.read(verdict, held, before, limit))
 
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:
-        """A replay with its verdict."""
+        """Show a replay with its verdict."""
         return await self.database.run(_facts, _known(replay_id))
 
-    @get("/replays/{replay_id}/body", name="replay_body", summary="A replay as it was uploaded", errors=NO_REPLAY)
+    @get(
+        "/replays/{replay_id}/body", name="replay_body", summary="Return a replay as it was uploaded", errors=NO_REPLAY
+    )
     async def body(self, replay_id: str) -> Reply:
         """The replay as it was uploaded."""
         body = await self.database.run(replays.fetch, _known(replay_id))
@@ -48,7 +50,7 @@ class ReplayViews:
 
     @get("/replays/{replay_id}/timeline", name="replay_timeline", errors=(*NO_REPLAY, "not_playable"))
     async def timeline(self, replay_id: str) -> Reply:
-        """Each step of a verified replay."""
+        """Return each step of a verified replay."""
         found = await self.database.run(verdicts.timeline_tag, _known(replay_id))
         if found is None:
             raise NotFound("replay_not_found")

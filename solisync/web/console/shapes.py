@@ -20,9 +20,9 @@ from .pages_of_lists import Next
 
 
 class FoundPlayers(Struct, frozen=True):
-    """A page of players, by name, or those that operators keep out, the last first.
+    """A page of players, by name, or by the beginning of a suspension or lock, newest first.
 
-    By an address, they are `visitors`: players to whom something has happened from there, the last first.
+    A search by address returns `visitors`: players with events from that address, newest first.
     """
 
     players: list[FoundPlayer]
@@ -31,33 +31,33 @@ class FoundPlayers(Struct, frozen=True):
 
 
 class PlayerHistory(Struct, frozen=True):
-    """A page of it, the last first."""
+    """A page of a player's history, newest first."""
 
     history: list[HistoryEntry]
     next: Next
 
 
 class PlayerSessions(Struct, frozen=True):
-    """The live sessions of a player, all of them, last used first."""
+    """All live sessions of a player, last used first."""
 
     sessions: list[Session]
 
 
 class FoundReplays(Struct, frozen=True):
-    """A page of replays, the newest first; there may be a next page although this one is short, or empty."""
+    """A page of replays, newest first; even a short or empty page may have a next one."""
 
     replays: list[FoundReplay]
     next: Next
 
 
 class ReplayFacts(CheckedReplay, frozen=True, kw_only=True):
-    """A replay with its verdict, where it waits for the next one, and who else has played the same game."""
+    """A replay with its verdict, its place in a queue, and equal games of other players."""
 
     same_game: list[SameGame]
 
 
 class Review(Struct, frozen=True):
-    """A page of what is new, of the kind that was asked for; the others are empty. Of `entries` there is one page."""
+    """A page of new content of the requested kind; the other lists are empty. `entries` has one page."""
 
     profiles: list[ChangedProfile] = []
     players: list[RegisteredPlayer] = []
@@ -67,7 +67,7 @@ class Review(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """The service and its database. `rows` are about right, `queues` are counted to 10,000."""
+    """The service and its database. `rows` are estimates, and `queues` are counted up to 10,000."""
 
     version: str
     schema: int
@@ -78,19 +78,19 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 
 class Findings(Struct, frozen=True):
-    """What the checks of `solisync doctor` have found: `level` is ok, note or wrong."""
+    """The findings of the checks of `solisync doctor`."""
 
     findings: list[Finding]
 
 
 class Migrations(Struct, frozen=True):
-    """The migrations that the database has, the last first."""
+    """The migrations that the database has, newest first."""
 
     migrations: list[AppliedMigration]
 
 
 class SettingValue(Struct, frozen=True):
-    """A setting; `value` is null where it is a secret or not set, and of a DSN the server alone."""
+    """A setting; `value` is null if it is secret or unset, and only the server's part of a DSN."""
 
     variable: str
     set: bool
@@ -104,13 +104,13 @@ class SettingValues(Struct, frozen=True):
 
 
 class RecordedActs(Struct, frozen=True):
-    """A page of acts, the last first."""
+    """A page of acts, newest first."""
 
     acts: list[RecordedAct]
     next: Next
 
 
 class Admins(Struct, frozen=True):
-    """Everybody who may sign in."""
+    """All admins."""
 
     admins: list[Admin]

@@ -84,7 +84,7 @@ class SigningIn:
             await self._database.run(admins.end_by_secret, digest(admin_cookie.token))
         return Reply.of(Ok()).with_headers({"Set-Cookie": admin_cookie.cleared})
 
-    @get("/me", summary="Who is signed in, and their sessions")
+    @get("/me", summary="Show the signed-in admin and the admin's sessions")
     async def myself(self, admin: AdminSession) -> Myself:
         """Who asks, and their live sessions."""
         sessions = await self._database.run(admins.sessions, admin.admin)

@@ -70,7 +70,7 @@ class Accounts:
         audit("register", user_id=user_id)
         return self.tokens.pair(user_id, record, record.access_expiry)
 
-    @get("/api/me", summary="Show one's own profile", protected=True, errors=("user_not_found",))
+    @get("/api/me", summary="Show the player's profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:
         """The player's profile."""
         profile = await self.database.run(accounts.profile, player)
@@ -78,9 +78,7 @@ class Accounts:
             raise NotFound("user_not_found")
         return me(player, profile.username, profile.avatar_extension)
 
-    @delete(
-        "/api/account", name="delete_account", summary="Delete one's account and all that belongs to it", protected=True
-    )
+    @delete("/api/account", name="delete_account", summary="Delete the account and all its data", protected=True)
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
 

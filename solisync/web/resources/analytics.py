@@ -26,7 +26,7 @@ class Analytics:
     @post(
         "/api/analytics",
         name="report",
-        summary="Report what happened in a game",
+        summary="Store events of a game",
         limit=ANALYTICS,
         body=Json(Batch, read_batch),
         errors=("batch_too_large",),

@@ -30,7 +30,7 @@ class Avatars:
     @put(
         "/api/me/avatar",
         name="upload_avatar",
-        summary="Set one's avatar",
+        summary="Set the player's avatar",
         protected=True,
         body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
         errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
@@ -51,7 +51,7 @@ class Avatars:
     @delete(
         "/api/me/avatar",
         name="delete_avatar",
-        summary="Take one's avatar away",
+        summary="Remove the player's avatar",
         protected=True,
         errors=("user_not_found",),
     )

@@ -53,7 +53,7 @@ class BrowserSessions:
     @post(
         "/api/session",
         name="browser_login",
-        summary="Begin a session of a browser, of a new player perhaps",
+        summary="Begin a session of a browser, and register the player first on request",
         same_origin=True,
         limit=AUTH,
         answer=BrowserSession,
@@ -70,7 +70,7 @@ class BrowserSessions:
     @post(
         "/api/session/refresh",
         name="browser_refresh",
-        summary="Spend the cookie for a new one and an access token",
+        summary="Exchange the cookie for a new one and an access token",
         same_origin=True,
         limit=AUTH,
         answer=BrowserSession,
@@ -91,7 +91,7 @@ class BrowserSessions:
     @put(
         "/api/session/password",
         name="browser_change_password",
-        summary="Change one's password, and end all sessions but a new one of this browser",
+        summary="Change the password, end all sessions, and begin a new one in this browser",
         protected=True,
         same_origin=True,
         limit=PASSWORD,
@@ -109,7 +109,7 @@ class BrowserSessions:
     @post(
         "/api/session/recover",
         name="browser_recover",
-        summary="Spend a recovery code for a new password and a session of this browser",
+        summary="Set a new password with a recovery code, and begin a session in this browser",
         same_origin=True,
         limit=AUTH,
         answer=BrowserSession,
@@ -124,7 +124,7 @@ class BrowserSessions:
     @post(
         "/api/session/reset",
         name="browser_reset",
-        summary="Spend the token of a reset link for a new password and a session of this browser",
+        summary="Set a new password with the token of a reset link, and begin a session in this browser",
         same_origin=True,
         limit=AUTH,
         answer=BrowserSession,
@@ -139,7 +139,7 @@ class BrowserSessions:
     @delete(
         "/api/session",
         name="browser_logout",
-        summary="End the session of the cookie, and take the cookie away",
+        summary="End the session of the cookie, and delete the cookie",
         same_origin=True,
         answer=Ok,
     )

@@ -25,7 +25,7 @@ class Export:
 
     @get(
         "/api/me/export",
-        summary="Get all that is stored about oneself",
+        summary="Return everything that is stored about the player",
         protected=True,
         limit=EXPORT,
         answer=Exported,

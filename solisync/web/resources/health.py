@@ -39,12 +39,12 @@ class Health:
         self._began = 0.0
         self._probe: Deferred[bool] | None = None  # the latest
 
-    @get("/api/health", summary="Whether the process is alive", answer=Alive, alias="/health")
+    @get("/api/health", summary="Report that the process is alive", answer=Alive, alias="/health")
     async def live(self) -> Reply:
         """Answer, whatever else is wrong."""
         return self._alive
 
-    @get("/api/health/ready", summary="Whether the service can do its work", answer=Ready, alias="/health/ready")
+    @get("/api/health/ready", summary="Report whether the service can work", answer=Ready, alias="/health/ready")
     async def ready(self) -> Struct:
         """Raise Unavailable unless the database commits within ANSWER_SECONDS, and has the schema of this version."""
         now = self._reactor.seconds()

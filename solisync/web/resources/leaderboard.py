@@ -35,7 +35,7 @@ class Leaderboard:
     @get(
         "/api/leaderboard",
         name="leaderboard",
-        summary="List the best players who want to be seen",
+        summary="List the best players who have opted in",
         protected=True,
         answer=list[Entry],
     )
@@ -46,7 +46,7 @@ class Leaderboard:
     @get(
         "/api/leaderboard/opt-in",
         name="own_entry",
-        summary="Show one's own entry, and whether others see it",
+        summary="Show the player's own entry, and whether it is visible",
         protected=True,
         errors=("user_not_found",),
     )
@@ -59,7 +59,7 @@ class Leaderboard:
 
     @post(
         "/api/leaderboard/opt-in",
-        summary="Appear on the leaderboard, or change one's name there",
+        summary="Opt in to the leaderboard, or change the name there",
         protected=True,
         limit=OPT_IN,
         errors=("display_name_empty", "display_name_length", "display_name_characters", "locked", "user_not_found"),
@@ -74,7 +74,7 @@ class Leaderboard:
 
     @delete(
         "/api/leaderboard/opt-in",
-        summary="Disappear from the leaderboard",
+        summary="Opt out of the leaderboard",
         protected=True,
         limit=OPT_IN,
         errors=("user_not_found",),

@@ -30,7 +30,7 @@ class LiveEvents:
     @get(
         "/api/events",
         name="events",
-        summary="Hear of changes as they happen",
+        summary="Stream changes as they happen",
         protected=True,
         query={"board": BoardNames},
         answer=EventStream({name: shape for shape, name in NAMES.items()}),

@@ -64,7 +64,7 @@ class NewPasswords:
     @put(
         "/api/me/password",
         name="change_password",
-        summary="Change one's password, and end all sessions but a new one",
+        summary="Change the password, end all sessions, and begin a new one",
         protected=True,
         limit=PASSWORD,
         errors=(*PASSWORD_ERRORS, "user_not_found"),
@@ -86,7 +86,7 @@ class NewPasswords:
     @post(
         "/api/me/recovery-codes",
         name="make_recovery_codes",
-        summary="Make recovery codes, which replace all former ones",
+        summary="Make recovery codes, which replace all earlier ones",
         protected=True,
         limit=PASSWORD,
         errors=("invalid_credentials", "user_not_found"),
@@ -108,7 +108,7 @@ class NewPasswords:
     @get(
         "/api/me/recovery-codes",
         name="recovery_codes_left",
-        summary="Show how many recovery codes are left",
+        summary="Show the number of unused recovery codes",
         protected=True,
         errors=("user_not_found",),
     )
@@ -121,7 +121,7 @@ class NewPasswords:
 
     @post(
         "/api/auth/recover",
-        summary="Spend a recovery code for a new password and a new session",
+        summary="Set a new password with a recovery code, and begin a session",
         private=True,
         limit=AUTH,
         errors=(*RECOVERY_ERRORS, "suspended"),
@@ -132,7 +132,7 @@ class NewPasswords:
 
     @post(
         "/api/auth/reset",
-        summary="Spend the token of a reset link for a new password and a new session",
+        summary="Set a new password with the token of a reset link, and begin a session",
         private=True,
         limit=AUTH,
         errors=(*PASSWORD_ERRORS, "suspended"),

@@ -24,36 +24,36 @@ _BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema 
 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
-    401: "No valid token, or no such credentials",
-    404: "What the error names does not exist",
+    401: "No valid token, or wrong credentials",
+    404: "The object that the error names does not exist",
     408: "The request took too long to arrive",
-    409: "The request collides with what is stored",
-    413: "The request body is over its ceiling",
-    429: "The rate limit of this client is used up, or its budget of large bodies",
-    431: "The request header is over its ceiling",
+    409: "The request conflicts with stored data",
+    413: "The request body is too large",
+    429: "The client has exceeded a rate limit, or its budget of large bodies",
+    431: "The request header is too large",
     500: "The service failed; details are in its log",
-    503: "The service declines for now",
+    503: "The service is unavailable for now",
 }
 _REASONS: dict[Code, str] = {  # of a 403
-    "forbidden": "The request may not come from the page that sent it",
-    "suspended": "The player is suspended, as the error says with the end of it, if it has one",
-    "locked": "An operator has locked what others see of the player",
+    "forbidden": "The request came from a page of another site",
+    "suspended": "The player is suspended; the error has the end, if there is one",
+    "locked": "An operator has locked the player's public profile",
 }
 
 PLAYERS_TAGS = {
     "accounts": "Players and their profiles",
-    "sessions": "Login and its tokens",
-    "browsers": "Login of the service's own pages, whose refresh token is a cookie",
+    "sessions": "Sessions and their tokens",
+    "browsers": "Sessions of the service's own pages, with the refresh token in a cookie",
     "avatars": "Pictures of players",
-    "events": "What happens, as it happens",
+    "events": "A stream of changes",
     "sync": "Progress, merged between devices",
-    "leaderboard": "The best of the players who want to be seen",
-    "replays": "Games to watch again",
-    "boards": "The best replays that are verified",
+    "leaderboard": "The best players who have opted in",
+    "replays": "Recorded games, with their verdicts",
+    "boards": "Rankings of verified replays",
     "challenge": "The deal of the day",
-    "analytics": "What happens in games",
-    "health": "For those who supervise the service",
-    "docs": "This interface",
+    "analytics": "Events of games",
+    "health": "State of the process and of the service",
+    "docs": "The description of this API",
 }
 _VARIABLES = {
     "user_id": _UUID,
@@ -67,9 +67,9 @@ _VARIABLES = {
 }
 _HEADERS = {
     "X-Request-Id": ("The id that the client gave the request, or a new one", {"type": "string"}),
-    "Retry-After": ("Whole seconds", {"type": "integer", "minimum": 1}),
+    "Retry-After": ("Seconds to wait", {"type": "integer", "minimum": 1}),
     "WWW-Authenticate": (
-        "How to authenticate, and whether a token was refused",
+        "The scheme of authentication, and whether the token was refused",
         {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
     ),
     "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
@@ -104,7 +104,7 @@ class OpenApi:
         self._routes = routes
         self._interface = interface
 
-    @get("/api/openapi.json", name="openapi", summary="This interface as an OpenAPI 3.1 document")
+    @get("/api/openapi.json", name="openapi", summary="The API as an OpenAPI 3.1 document")
     async def document(self) -> Reply:
         """The document as JSON."""
         return self._reply

@@ -56,7 +56,7 @@ class Replays:
     @post(
         "/api/replays",
         name="upload_replay",
-        summary="Store a replay, to the byte; of one game, once",
+        summary="Store a replay; repeated uploads of a game count once",
         protected=True,
         body=Json(Replay, read_replay, EXAMPLE, narrower=RecordedGame),
         errors=("replay_storage_full", "user_not_found"),
@@ -73,7 +73,7 @@ class Replays:
     @get(
         "/api/replays/recent",
         name="recent_replays",
-        summary="List the newest replays of everybody",
+        summary="List the newest replays of all players",
         query={"limit": Count, "verdict": Verified},
         answer=list[Recent],
     )
@@ -100,12 +100,12 @@ class Replays:
     @get(
         "/api/replays/{replay_id}",
         name="replay",
-        summary="Get a replay as it was uploaded",
+        summary="Return a replay as it was uploaded",
         answer=Replay,
         errors=("replay_not_found",),
     )
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
-        """A replay as it was uploaded. It never changes, so its id is its entity tag."""
+        """Return a replay as it was uploaded. It never changes, so its id is its entity tag."""
         if not is_id(replay_id):
             raise _no_such_replay()
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
@@ -119,7 +119,7 @@ class Replays:
     @get(
         "/api/me/replays",
         name="own_replays",
-        summary="List one's own replays, page by page",
+        summary="List the player's own replays, page by page",
         protected=True,
         query={"limit": Count, "before": PositionText},
         errors=("user_not_found",),
@@ -132,7 +132,7 @@ class Replays:
     @delete(
         "/api/replays/{replay_id}",
         name="delete_replay",
-        summary="Delete a replay of one's own",
+        summary="Delete a replay of the player",
         protected=True,
         errors=("user_not_found", "replay_not_found"),
     )
@@ -152,7 +152,7 @@ class Replays:
 
     @put(
         "/api/replays/{replay_id}/listed",
-        summary="Show a replay of one's own on public lists, or hide it there",
+        summary="List a replay of the player publicly, or unlist it",
         protected=True,
         errors=("locked", "user_not_found", "replay_not_found"),
     )

@@ -68,7 +68,7 @@ class Sessions:
 
     @post(
         "/api/auth/refresh",
-        summary="Spend a refresh token for a new pair of tokens",
+        summary="Exchange a refresh token for a new pair of tokens",
         private=True,
         limit=AUTH,
         errors=("unauthorized",),
@@ -100,7 +100,7 @@ class Sessions:
     @get(
         "/api/sessions",
         name="sessions",
-        summary="List one's sessions, last used first",
+        summary="List the player's sessions, last used first",
         protected=True,
         answer=list[Session],
         errors=("user_not_found",),
@@ -115,7 +115,7 @@ class Sessions:
     @delete(
         "/api/sessions/{session_id}",
         name="end_session",
-        summary="End one of one's sessions",
+        summary="End a session of the player",
         protected=True,
         errors=("session_not_found", "user_not_found"),
     )
@@ -133,7 +133,7 @@ class Sessions:
     @delete(
         "/api/sessions",
         name="end_sessions",
-        summary="End all of one's sessions, this one too",
+        summary="End all sessions of the player, including this one",
         protected=True,
         errors=("user_not_found",),
     )

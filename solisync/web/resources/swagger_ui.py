@@ -39,7 +39,7 @@ class Docs:
         files["swagger-ui.css"] = _MAP.sub(b"", (swagger_ui / "swagger_style.css").read_bytes())
         self._assets = {name: both_ways(name, body, FILE_HEADERS) for name, body in files.items()}
 
-    @get("/api/docs", name="docs", summary="This interface as a page for people", answer=Content(("text/html",)))
+    @get("/api/docs", name="docs", summary="The API as a page for browsers", answer=Content(("text/html",)))
     async def page(self, *, if_none_match: str | None, gzip: bool) -> Reply:
         """The page."""
         return unless_known(self._page[gzip], if_none_match)

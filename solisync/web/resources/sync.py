@@ -50,7 +50,7 @@ class Sync:
 
     @get(
         "/api/sync/pull",
-        summary="Show one's stored progress",
+        summary="Return the stored progress of the player",
         protected=True,
         answer=SyncAnswer,
         errors=("user_not_found",),
@@ -77,7 +77,7 @@ class Sync:
 
     @post(
         "/api/sync/push",
-        summary="Merge a device's progress into the stored one",
+        summary="Merge a device's progress into the stored progress",
         protected=True,
         body=Json(Payload, read_pushed),
         answer=SyncAnswer,

@@ -49,12 +49,12 @@ class Verdicts:
 
     @get(
         "/api/replays/{replay_id}/timeline",
-        summary="Get each step of a verified replay, to play it back",
+        summary="Return each step of a verified replay, for playback",
         answer=Timeline,
         errors=("replay_not_found", "not_playable", "rate_limited"),
     )
     async def timeline(self, *, address: str, replay_id: str, if_none_match: str | None) -> Reply:
-        """Each step of a verified replay."""
+        """Return each step of a verified replay."""
         found = await self.database.run(verdicts.timeline_tag, replay_id) if is_id(replay_id) else None
         if found is None:
             raise NotFound("replay_not_found")
