@@ -102,6 +102,8 @@ def _errors(codes):
 def _content(content):
     """Return the types of a body: of JSON its schema, of others the media types."""
     data = content.get("application/json")
+    if "text/event-stream" in content:
+        return f"`text/event-stream` of {_link('StreamEvent')}"
     return _kind(data["schema"]) if data else ", ".join(f"`{media_type}`" for media_type in content)
 
 
