@@ -1,4 +1,4 @@
-"""Streaks that fall, and dates of the future (docs/sync.md "Streaks", "Days of the future")."""
+"""Streaks that fall, and dates of the future (docs/sync.md "Streaks", "Days in the future")."""
 
 from datetime import date
 
