@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -194,7 +194,9 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     check_bounds(pushed, stored)
     mine, before = counts_of(pushed.payload), NO_GAMES if stored is None else counts_of(stored.payload)
     total = add(mine, before, saved.known)
-    merged, conflicts = merge(pushed, stored, now, knew_all=total.knew(saved.counts or before))
+    merged, conflicts = merge(
+        pushed, stored, now, latest=now.date() + timedelta(days=1), knew_all=total.knew(saved.counts or before)
+    )
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)
     check_bounds(merged, stored)
@@ -226,7 +228,8 @@ async def refresh(request: Request) -> Response:
         raise
     new = tokens.record(now, user_agent(request.headers.get("user-agent")))
     record = (new.jti, new.expires, new.access_expiry, new.user_agent)
-    wait, expiry = await pool.fetchrow(sessions.ROTATE.sql, claims.user_id, claims.jti, now, *record, *hit)
+    values = (claims.user_id, claims.jti, now, *record, *hit, tokens.retry_digest(claims, body.retry_key))
+    wait, expiry = await pool.fetchrow(sessions.ROTATE.sql, *values)
     admit(wait)
     if expiry is None:
         raise Unauthorized

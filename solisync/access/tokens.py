@@ -81,6 +81,11 @@ class Tokens:
         """What to store before a pair of tokens is issued to a client that calls itself `user_agent`."""
         return RefreshRecord(self._new_id(), refresh_expiry(now), access_expiry(now), user_agent)
 
+    @staticmethod
+    def retry_digest(claims: RefreshClaims, retry_key: str | None) -> bytes | None:
+        """What is stored of the key of a refresh; None without a key."""
+        return None if retry_key is None else sha256(f"{claims.jti} {retry_key}".encode()).digest()
+
     def pair(self, user_id: str, record: RefreshRecord, expiry: int) -> TokenPair:
         """The pair of tokens of a stored record, with the `exp` of the access token that storing it returned."""
         return TokenPair(

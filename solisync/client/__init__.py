@@ -16,7 +16,7 @@ from twisted.web.iweb import IResponse
 
 from ..events.reading import read_events
 from ..klondike import Timeline
-from ..rules.accounts import AuthRequest, Me, RefreshRequest, TokenPair
+from ..rules.accounts import AuthRequest, LogoutRequest, Me, TokenPair
 from ..rules.analytics import Batch, Receipt
 from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
@@ -51,7 +51,7 @@ class Client(Transport):
     async def logout(self) -> Ok:
         """End the session and forget its tokens."""
         assert self.tokens is not None, "register or log in first"
-        done = await self._call("POST", "/api/auth/logout", Ok, body=RefreshRequest(self.tokens.refresh_token))
+        done = await self._call("POST", "/api/auth/logout", Ok, body=LogoutRequest(self.tokens.refresh_token))
         self.tokens = None
         return done
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
+from secrets import token_urlsafe
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -46,25 +47,38 @@ class Transport:
         self._headers = headers or {}
         self.tokens: TokenPair | None = None
         self.retry_seconds = 1.0  # when to open a stream again, as the service has said last
+        self._retry_key: str | None = None  # of an exchange that has not been answered yet
         self._refreshing: Shared[TokenPair] | None = None  # the latest exchange
 
     def _note_retry(self, seconds: float) -> None:
         self.retry_seconds = seconds
 
     async def refresh(self) -> TokenPair:
-        """Exchange the refresh token for a new pair; calls at the same time share one exchange."""
+        """Exchange the refresh token for a new pair; calls at the same time share one exchange.
+
+        If the answer is lost, call it again: the service returns the pair that it has made.
+        """
         assert self.tokens is not None, "register or log in first"
         if self._refreshing is None or self._refreshing.ended.called:
             self._refreshing = Shared(self._exchange(self.tokens))
         return await self._refreshing.outcome()
 
     async def _exchange(self, spent: TokenPair) -> TokenPair:
-        pair = await self._call("POST", "/api/auth/refresh", TokenPair, body=RefreshRequest(spent.refresh_token))
+        self._retry_key = self._retry_key or token_urlsafe(16)
+        request = RefreshRequest(spent.refresh_token, retry_key=self._retry_key)
+        try:
+            pair = await self._call("POST", "/api/auth/refresh", TokenPair, body=request)
+        except ApiError as error:
+            if error.status == 401:
+                self._retry_key = None
+            raise
+        self._retry_key = None
         if self.tokens is spent:  # else the player has logged in or out during the exchange
             self.tokens = pair
         return pair
 
     async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
+        self._retry_key = None
         self.tokens = await self._call("POST", path, TokenPair, body=body)
         return self.tokens
 

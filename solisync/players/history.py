@@ -21,7 +21,7 @@ QUEUE = 10_000  # different events that wait to be stored
 BATCH = 1_000
 
 # A session says when it was last refreshed, and the record of acts what operators have done.
-_ELSEWHERE: frozenset[Event] = frozenset({"refresh", "act"})
+_ELSEWHERE: frozenset[Event] = frozenset({"refresh", "refresh repeated", "act"})
 
 # Of somebody whom the service doesn't know, only these: anything else would be of no use to anybody.
 _NAMELESS: frozenset[Event] = frozenset({"login failed", "recovery refused"})

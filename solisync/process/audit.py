@@ -16,6 +16,7 @@ Event = Literal[
     "login",
     "login failed",
     "refresh",
+    "refresh repeated",
     "refresh refused",
     "logged out",
     "session ended",

@@ -85,6 +85,7 @@ class Metrics:
         self.suspended = gauge("suspended_players", "Players who are suspended.", mode=MAX)
         self.reset_links = gauge("reset_links_open", "Reset links that somebody can still use.", mode=MAX)
         self.history_lost = counter("history_lost", "Events of accounts that could not be stored.")
+        self.refresh_repeats = counter("refresh_repeats", "Refreshes repeated because their answer was lost.")
         self.refresh_token_reuse = counter("refresh_token_reuse", "Refresh tokens presented that were spent already.")
         self.merges = counter("sync_merges", "Pushes merged, by how their games were.", "basis")
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")

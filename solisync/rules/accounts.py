@@ -13,6 +13,7 @@ USERNAME_LENGTH = range(3, 33)
 PASSWORD_MIN_BYTES = 8
 PASSWORD_MAX_BYTES = 1024
 
+_RETRY_KEY = re.compile("^[A-Za-z0-9_-]{16,64}$")
 _USERNAME = re.compile(r"[A-Za-z0-9_]*")
 
 
@@ -31,8 +32,30 @@ class AuthRequest(Struct, frozen=True):
     password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8", examples=["correct horse"])]
 
 
-class RefreshRequest(Struct, frozen=True):
+class Repeatable(Struct, frozen=True, kw_only=True):
+    """A refresh that may be repeated with the same key if its answer is lost."""
+
+    retry_key: Annotated[
+        str | None,
+        Meta(
+            description="16-64 letters, digits, _ and -, made at random for one refresh",
+            extra_json_schema={"pattern": _RETRY_KEY.pattern},
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.retry_key is not None and not _RETRY_KEY.fullmatch(self.retry_key):
+            raise ValueError("`retry_key` must be 16-64 letters, digits, _ and -")
+
+
+class RefreshRequest(Repeatable, frozen=True):
     """The refresh token to spend."""
+
+    refresh_token: str
+
+
+class LogoutRequest(Struct, frozen=True):
+    """The refresh token of the session to end."""
 
     refresh_token: str
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from .accounts import AuthRequest
+from .accounts import AuthRequest, Repeatable
 
 COOKIE = "solisync"  # it holds the refresh token
 LOOPBACK_NAMES = frozenset({"localhost", "solisync.localhost"})
@@ -28,6 +28,10 @@ class BrowserLogin(AuthRequest, frozen=True):
     """A player's credentials; with `register`, those of a new player."""
 
     register: Annotated[bool, Meta(description="whether to create the account first")] = False
+
+
+class BrowserRefresh(Repeatable, frozen=True):
+    """A refresh by a page, whose refresh token is in the cookie."""
 
 
 class BrowserSession(Struct, frozen=True):

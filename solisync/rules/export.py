@@ -60,7 +60,7 @@ class ExportedEntry(Struct, frozen=True):
 
 
 class ExportedSession(Struct, frozen=True):
-    """A session; `access_expiry` is `exp` of its latest access token, or null if unknown."""
+    """A session; `exp` of its newest access token and of the one before, each null if unknown."""
 
     id: Id
     begun_at: datetime
@@ -68,6 +68,7 @@ class ExportedSession(Struct, frozen=True):
     expires_at: datetime
     user_agent: str | None
     access_expiry: int | None
+    access_expiry_before: int | None
 
 
 class ExportedSuspension(Struct, frozen=True):

@@ -1,11 +1,10 @@
 """Merging a pushed document with the stored one, field by field (docs/sync.md "How fields merge").
 
-Merging never lowers a best, and never loses an unlock, an achievement or a date within the newest HISTORY_DAYS. Dates
-after tomorrow count as absent in a push, because a wrong clock would otherwise stay in the progress for years.
+Merging never lowers a best, and never loses an unlock, an achievement or a date within the newest HISTORY_DAYS.
 """
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from itertools import chain
 from operator import attrgetter, lt
 from typing import Any
@@ -100,17 +99,17 @@ CONFLICT_FIELDS = tuple(_REPORTED)
 
 
 def merge(
-    pushed: Document, stored: Document | None, now: datetime, *, knew_all: bool = False
+    pushed: Document, stored: Document | None, now: datetime, *, latest: date | None = None, knew_all: bool = False
 ) -> tuple[Document, list[SyncConflict]]:
     """The merged document and the conflicts; a first push is merged with itself and keeps its `last_modified` times.
 
-    `knew_all`: the device had all games of the stored document, so its running streaks are the newest.
+    Pushed days after `latest` count as absent: those of a wrong clock would stay in the progress for years. `knew_all`:
+    the device had all games of the stored document, so its running streaks are the newest.
     """
     new, old = pushed.payload, (stored or pushed).payload
     times = (now, now) if stored else (new.stats.last_modified, new.progress.last_modified)
     progress = _progress(new.progress, old.progress, times[1])
-    latest = now.astimezone(UTC).date() + timedelta(days=1)
-    if _is_after(latest, progress):
+    if latest is not None and _is_after(latest, progress):
         new = structs.replace(new, progress=_up_to(latest, new.progress, stored.payload.progress if stored else None))
         old = stored.payload if stored else new
         progress = _progress(new.progress, old.progress, times[1])

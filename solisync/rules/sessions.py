@@ -23,7 +23,9 @@ class Session(Struct, frozen=True):
     used_at: datetime
     expires_at: Annotated[datetime, Meta(description="the end of the session, unless it is refreshed before")]
     user_agent: Annotated[str | None, Meta(description="`User-Agent` at the last use, at most 200 characters")]
-    current: Annotated[bool, Meta(description="whether this request has the session's latest access token")]
+    current: Annotated[
+        bool, Meta(description="whether this request has the session's newest access token, or the one before")
+    ]
 
 
 class PasswordChange(Struct, frozen=True):

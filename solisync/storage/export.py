@@ -58,8 +58,9 @@ def _sessions(
     expiries: list[datetime] | None,
     agents: list[str | None] | None,
     access: list[int | None] | None,
+    access_before: list[int | None] | None,
 ) -> list[ExportedSession]:
-    columns = (ids, begun, used, expiries, agents, access)
+    columns = (ids, begun, used, expiries, agents, access, access_before)
     return [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
 
 
@@ -151,6 +152,7 @@ class Page(NamedTuple, Generic[T]):
         used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
         display_name, best_score, best_time_secs, recorded_at, visible,
         session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
+        session.access_before,
         codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
             now,
             (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
@@ -163,12 +165,13 @@ class Page(NamedTuple, Generic[T]):
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     CROSS JOIN LATERAL (
         SELECT array_agg(id) AS ids, array_agg(begun_at) AS begun, array_agg(used_at) AS used,
-            array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access
+            array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access,
+            array_agg(access_expiry_before) AS access_before
         FROM (
             SELECT coalesce(session_id, jti)::text AS id,
                 coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
                 coalesce(used_at, expires_at - interval '30 days') AS used_at,
-                expires_at, user_agent, access_expiry
+                expires_at, user_agent, access_expiry, access_expiry_before
             FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY 3 DESC, jti
         ) AS each
     ) AS session

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from ..postgres.declared import count, found
+from ..postgres.declared import count, found, maybe
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
@@ -91,7 +91,7 @@ ROTATE = Statement(
     ), spent AS (
         DELETE FROM refresh_tokens USING player
         WHERE jti = $2::uuid AND user_id = player.id AND expires_at > $3::timestamptz
-        RETURNING user_id, coalesce(session_id, jti) AS session_id,
+        RETURNING user_id, jti, access_expiry, coalesce(session_id, jti) AS session_id,
             coalesce(begun_at, expires_at - interval '30 days') AS begun_at
     ), expired AS (
         SELECT ctid FROM refresh_tokens
@@ -110,8 +110,10 @@ ROTATE = Statement(
         RETURNING access_expiries[1] AS access_expiry
     ), rotated AS (
         INSERT INTO refresh_tokens
-            (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
-        SELECT $4::uuid, user_id, $5::timestamptz, session_id, begun_at, clock_timestamp(), $7::text, access_expiry
+            (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry,
+            spent_jti, retry_digest, access_expiry_before)
+        SELECT $4::uuid, user_id, $5::timestamptz, session_id, begun_at, clock_timestamp(), $7::text,
+            issued.access_expiry, spent.jti, $11::bytea, spent.access_expiry
         FROM spent, issued
         RETURNING access_expiry
     )
@@ -152,7 +154,7 @@ LIST = Query(
     """
     SELECT coalesce(session_id, jti) AS id, coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
         coalesce(used_at, expires_at - interval '30 days') AS used_at, expires_at, user_agent,
-        coalesce(access_expiry = $2::bigint, false) AS current
+        coalesce($2::bigint IN (access_expiry, access_expiry_before), false) AS current
     FROM users LEFT JOIN refresh_tokens ON user_id = id AND expires_at > clock_timestamp()
     WHERE id = $1::uuid
     ORDER BY 3 DESC, jti
@@ -178,7 +180,14 @@ async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, 
 
 
 async def rotate(
-    statements: Statements, user_id: str, record: RefreshRecord, *, spent: str, now: datetime, hit: Hit
+    statements: Statements,
+    user_id: str,
+    record: RefreshRecord,
+    *,
+    spent: str,
+    retry_digest: bytes | None = None,
+    now: datetime,
+    hit: Hit,
 ) -> tuple[float | None, int | None]:
     """Count a request; if it is admitted, replace a refresh token by another and prune expired ones of all players.
 
@@ -186,8 +195,31 @@ async def rotate(
     request is not admitted. Raises Unavailable when no second is free for `exp`; then nothing has been counted.
     """
     new = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    ((wait, expiry),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit)
+    ((wait, expiry),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit, retry_digest)
     return wait, expiry
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """The live refresh token for which another was spent; `repeatable`, whether the same refresh may be repeated."""
+
+    jti: str
+    expires_at: datetime
+    access_expiry: int
+    repeatable: bool
+
+
+@maybe(
+    """
+    SELECT jti::text, expires_at, access_expiry,
+        coalesce(retry_digest = $3::bytea AND used_at > clock_timestamp() - interval '24 hours', false) AS repeatable
+    FROM refresh_tokens
+    WHERE user_id = $1::uuid AND spent_jti = $2::uuid AND expires_at > greatest($4::timestamptz, clock_timestamp())
+    """,
+    row=Successor,
+)
+async def successor(user_id: str, spent: str, retry_digest: bytes | None, now: datetime) -> Successor | None:
+    """The token for which this one was spent, if it is neither spent nor expired; None otherwise."""
 
 
 # A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
@@ -217,7 +249,7 @@ async def end_all(statements: Statements, user_id: str) -> int | None:
 async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
     """The live sessions of the player, last used first; None when the player is gone.
 
-    Current is the one whose latest access token has this `exp`.
+    Current is the one whose newest access token, or the one before, has this `exp`.
     """
     rows = await statements.run(LIST, user_id, access_expiry)
     return LIST.values(row for row in rows if row[0] is not None) if rows else None

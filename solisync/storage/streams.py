@@ -66,7 +66,8 @@ NOTIFY = Statement(
     f"""
     SELECT (
         SELECT coalesce(session_id, jti)::text FROM refresh_tokens
-        WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+        WHERE user_id = users.id AND $2::bigint IN (access_expiry, access_expiry_before)
+            AND expires_at > clock_timestamp()
     ) AS session_id, {_REVISION} AS revision
     FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
     """,  # noqa: S608

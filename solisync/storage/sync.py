@@ -71,7 +71,8 @@ LOAD = Query(
     LEFT JOIN leaderboard ON leaderboard.user_id = id
     LEFT JOIN LATERAL (
         SELECT session_id FROM refresh_tokens
-        WHERE user_id = users.id AND access_expiry = $2::bigint AND expires_at > clock_timestamp()
+        WHERE user_id = users.id AND $2::bigint IN (access_expiry, access_expiry_before)
+            AND expires_at > clock_timestamp()
         ORDER BY session_id LIMIT 1
     ) AS session ON true
     LEFT JOIN known_states AS known ON known.session_id = session.session_id

@@ -30,7 +30,8 @@ ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_lar
 class Json:
     """A JSON body: what `read` returns for the bytes, by default an instance of `shape`.
 
-    `read` raises BadRequest for an invalid body. The OpenAPI document shows `example`, and describes `shape` and
+    `read` raises BadRequest for an invalid body. An `optional` body may be empty, and then has the defaults of `shape`.
+    The OpenAPI document shows `example`, and describes `shape` and
     `narrower`, a shape that some of these bodies have, and that says more.
     """
 
@@ -38,6 +39,7 @@ class Json:
     read: Callable[[bytes], Any] | None = None
     example: Any = None
     narrower: type[msgspec.Struct] | None = None
+    optional: bool = False
     errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
 
     @property
@@ -49,7 +51,10 @@ class Json:
         """The message in the body of a request."""
         body = request.body
         with body.parsing:
-            return read_json(body.read(), self.shape) if self.read is None else self.read(body.read())
+            content = body.read()
+            if self.optional and not content:
+                return self.shape()
+            return read_json(content, self.shape) if self.read is None else self.read(content)
 
 
 @dataclass(frozen=True, slots=True)

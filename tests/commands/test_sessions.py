@@ -94,7 +94,8 @@ async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, se
         cursor.execute("BEGIN")
         cursor.execute(sessions.ROTATE.preparation)
         now = datetime.now(UTC)
-        cursor.execute(sessions.ROTATE.execution, (user_id, jti, now, str(uuid4()), now + LIVE, 1, None, "a", 10, 60))
+        values = (user_id, jti, now, str(uuid4()), now + LIVE, 1, None, "a", 10, 60, None)
+        cursor.execute(sessions.ROTATE.execution, values)
         assert cursor.fetchall() == [(None, 1)]
         revoking = Deferred.fromCoroutine(administrate("sessions", "revoke", whom, "--yes"))
         await until(reactor, lambda: lock_waiters(server.dsn))

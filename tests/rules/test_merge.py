@@ -20,11 +20,10 @@ from solisync.rules.sync import (
     Stats,
 )
 from tests.harness import strategies
-from tests.harness.payloads import U32, U64, encode
+from tests.harness.payloads import NOW, U32, U64, encode
 from tests.harness.strategies import costly, payloads
 from tests.rules.documents import document, example
 
-NOW = datetime(9999, 12, 30, tzinfo=UTC)  # no day is in the future: tests/rules/test_streaks.py has these
 MAXIMA = [
     "games_won",
     "games_played",

@@ -120,7 +120,7 @@ def future(day, **changes):
 
 
 def merged_progress(pushed, stored=None):
-    merged, conflicts = merge(pushed, stored, NOW)
+    merged, conflicts = merge(pushed, stored, NOW, latest=LATEST)
     assert conflicts == []
     return merged.payload.progress
 

@@ -46,8 +46,8 @@ class Browser:
     async def begin(self, username="ann", password=PASSWORD, **more):
         return await self.ask(*LOGIN, {"username": username, "password": password, **more})
 
-    async def refresh(self):
-        return await self.ask(*REFRESH)
+    async def refresh(self, body=None):
+        return await self.ask(*REFRESH, body)
 
     async def change(self, current, new):
         body = {"current_password": current, "new_password": new}

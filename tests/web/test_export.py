@@ -47,6 +47,8 @@ SECRET = {
     ("users", "password_hash"),
     ("users", "password_cut"),
     ("refresh_tokens", "jti"),
+    ("refresh_tokens", "spent_jti"),
+    ("refresh_tokens", "retry_digest"),
     ("recovery_codes", "digest"),
 }
 LINKS = {"reset_tokens"}  # an operator made them, for an hour
@@ -156,6 +158,7 @@ async def test_every_column_is_in_it(server, reactor):
     """Each value of the player in each column of every table, but for what docs/protocol.md names; nobody else's."""
     client, other = server.client(), server.client()
     player, neighbour = await play(server.dsn, client, "zz_exported_zz"), await play(server.dsn, other, "zz_other_zz")
+    await client.refresh()
     server.sql("UPDATE refresh_tokens SET user_agent = 'A \"game\" é'")
     for each in (player, neighbour):
         restrict(server.dsn, each)

@@ -51,15 +51,6 @@ async def test_a_refresh_keeps_the_session(server):
     assert after.current
 
 
-async def test_an_earlier_access_token_names_no_session(server):
-    """After a refresh the older access token is still valid, and no session is current for it."""
-    client = await server.player("ann")
-    older = client.tokens
-    await client.refresh()
-    client.tokens = older
-    assert [session.current for session in await client.sessions()] == [False]
-
-
 async def test_a_record_of_an_older_node_is_a_session(server):
     """A record without particulars has its jti as id and 30 days; the next refresh keeps that id."""
     client = await server.player("ann")

@@ -179,7 +179,7 @@ async def test_a_refresh_reads_no_session_but_its_own(server):
     )
     server.sql("ANALYZE refresh_tokens")
     new = (jti, ends, int(ends.timestamp()), None)  # of the same id, so that it can be spent again
-    ran = plan(server.dsn, ROTATE, player, jti, now, *new, "auth:192.0.2.1", 10, 60)
+    ran = plan(server.dsn, ROTATE, player, jti, now, *new, "auth:192.0.2.1", 10, 60, None)
     assert [line for line in ran.text.splitlines() if "Seq Scan" in line and "never executed" not in line] == []
 
 

@@ -13,18 +13,18 @@ from ...access.rate_limit import AUTH, PASSWORD
 from ...access.tokens import Tokens
 from ...errors import Code, Unauthorized
 from ...postgres.database import Database
-from ...rules.accounts import RefreshRequest, TokenPair
-from ...rules.browser_sessions import BrowserLogin, BrowserSession, SessionCookie
+from ...rules.accounts import LogoutRequest, RefreshRequest, TokenPair
+from ...rules.browser_sessions import BrowserLogin, BrowserRefresh, BrowserSession, SessionCookie
 from ...rules.recovery import Recovery, Reset
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
 from ...storage import accounts
 from ..resources.new_passwords import PASSWORD_ERRORS, RECOVERY_ERRORS
-from ..route import delete, post, put
+from ..route import Json, delete, post, put
 from ..wire.reply import Reply
 from .accounts import Accounts
 from .new_passwords import NewPasswords
-from .sessions import Sessions
+from .sessions import Sessions, Superseded
 
 LOGIN_ERRORS: tuple[Code, ...] = (
     "username_length",
@@ -73,16 +73,26 @@ class BrowserSessions:
         summary="Exchange the cookie for a new one and an access token",
         same_origin=True,
         limit=AUTH,
+        body=Json(BrowserRefresh, optional=True),
         answer=BrowserSession,
         errors=("unauthorized",),
     )
-    async def refresh(self, *, cookie: SessionCookie, user_agent: str | None, client: str) -> Reply:
-        """Spend the cookie for a new one and an access token; one that can't be spent is taken away."""
+    async def refresh(
+        self, *, body: BrowserRefresh, cookie: SessionCookie, user_agent: str | None, client: str
+    ) -> Reply:
+        """Spend the cookie for a new one and an access token.
+
+        A cookie that can't be spent is removed, unless another tab has just spent it: then the browser has, or is about
+        to get, its successor.
+        """
         token = cookie.token or ""
         try:
             # before the token is spent: a failure in between would cost the session
             username = await self._username_of(token)
-            pair = await self.sessions.refresh(body=RefreshRequest(token), user_agent=user_agent, client=client)
+            spending = RefreshRequest(token, retry_key=body.retry_key)
+            pair = await self.sessions.refresh(body=spending, user_agent=user_agent, client=client)
+        except Superseded:
+            raise
         except Unauthorized as error:
             headers = {"Set-Cookie": cookie.cleared, "WWW-Authenticate": "Bearer"}
             return Reply.error(error.code, str(error), headers)
@@ -151,7 +161,7 @@ class BrowserSessions:
     async def _end_session(self, cookie: SessionCookie) -> None:
         if cookie.token is not None:
             with suppress(Unauthorized):
-                await self.sessions.logout(body=RefreshRequest(cookie.token))
+                await self.sessions.logout(body=LogoutRequest(cookie.token))
 
     async def _username_of(self, token: str) -> str:
         """The username of the player whose refresh token this is; "" for one that can't be spent."""

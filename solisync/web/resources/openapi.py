@@ -169,7 +169,7 @@ def _operation(route: Route, interface: Interface) -> dict[str, Any]:
         operation["parameters"] = parameters
     if isinstance(route.body, Json):
         operation["requestBody"] = {
-            "required": True,
+            "required": not route.body.optional,
             "content": _json(*route.body.documented, example=route.body.example),
         }
     if isinstance(route.body, Upload):

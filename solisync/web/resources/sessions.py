@@ -4,7 +4,7 @@ See docs/protocol.md "Sessions", docs/security.md "Tokens and sessions".
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Literal
 
@@ -18,7 +18,14 @@ from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...process.metrics import Metrics
-from ...rules.accounts import PASSWORD_MAX_BYTES, AuthRequest, RefreshRequest, TokenPair, username_to_look_up
+from ...rules.accounts import (
+    PASSWORD_MAX_BYTES,
+    AuthRequest,
+    LogoutRequest,
+    RefreshRequest,
+    TokenPair,
+    username_to_look_up,
+)
 from ...rules.administration import suspension_text
 from ...rules.sessions import RefreshRecord, Session
 from ...rules.shapes import Ok, is_id
@@ -27,6 +34,10 @@ from ...storage.restrictions import Suspension
 from ...storage.sessions import Begun
 from ..route import delete, get, post
 from ..wire.reply import Reply
+
+
+class Superseded(Unauthorized):
+    """A refresh token was spent, and its session goes on under the token for which it was spent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +85,10 @@ class Sessions:
         errors=("unauthorized",),
     )
     async def refresh(self, *, body: RefreshRequest, user_agent: str | None, client: str) -> TokenPair:
-        """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds."""
+        """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds.
+
+        A request with the same token and the same `retry_key` gets the same pair again, until the new token is spent.
+        """
         now = self.now()
         try:
             claims = self.tokens.read_refresh(body.refresh_token, now)
@@ -83,13 +97,12 @@ class Sessions:
             audit("refresh refused", reason="no valid refresh token")
             raise
         record = self.tokens.record(now, user_agent)
-        expiry = await self.database.run(self._rotate, claims, record, now, client)
-        if expiry is None:
-            raise Unauthorized
-        return self.tokens.pair(claims.user_id, record, expiry)
+        retry_digest = self.tokens.retry_digest(claims, body.retry_key)
+        stored = await self.database.run(self._rotate, claims, record, retry_digest, now, client)
+        return self.tokens.pair(claims.user_id, stored, stored.access_expiry)
 
     @post("/api/auth/logout", summary="End the session of a refresh token", private=True, errors=("unauthorized",))
-    async def logout(self, *, body: RefreshRequest) -> Ok:
+    async def logout(self, *, body: LogoutRequest) -> Ok:
         """End the session of a refresh token; a token that was spent ends nothing."""
         claims = self.tokens.read_refresh(body.refresh_token, self.now())
         if await self.database.run(sessions.log_out, claims.user_id, claims.jti):
@@ -173,18 +186,35 @@ class Sessions:
         audit("login" if outcome == "ok" else "login failed", user_id=user_id, reason=reason)
 
     async def _rotate(
-        self, statements: Statements, claims: RefreshClaims, record: RefreshRecord, now: datetime, client: str
-    ) -> int | None:
-        hit = self.limit.hit(client)
+        self,
+        statements: Statements,
+        claims: RefreshClaims,
+        record: RefreshRecord,
+        retry_digest: bytes | None,
+        now: datetime,
+        client: str,
+    ) -> RefreshRecord:
+        """Store the successor of a refresh token; returns it as it is stored, or as the same request stored it before.
+
+        Raises Unauthorized if the token can't be spent: Superseded if another request has spent it.
+        """
+        hit, spent = self.limit.hit(client), claims.jti
         try:
-            wait, expiry = await sessions.rotate(statements, claims.user_id, record, spent=claims.jti, now=now, hit=hit)
+            wait, expiry = await sessions.rotate(
+                statements, claims.user_id, record, spent=spent, retry_digest=retry_digest, now=now, hit=hit
+            )
         except Unavailable:  # the statement has failed, and so has counted nothing
             self.limiter.settle(self.limit, client, await rate_limits.hit(statements, hit))
             raise
         self.limiter.settle(self.limit, client, wait)
-        if expiry is None:
-            self.metrics.refresh_token_reuse.inc()
-            audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
-        else:
+        if expiry is not None:
             audit("refresh", user_id=claims.user_id)
-        return expiry
+            return replace(record, access_expiry=expiry)
+        successor = await sessions.successor(statements, claims.user_id, spent, retry_digest, now)
+        if successor is not None and successor.repeatable:
+            self.metrics.refresh_repeats.inc()
+            audit("refresh repeated", user_id=claims.user_id)
+            return RefreshRecord(successor.jti, successor.expires_at, successor.access_expiry, record.user_agent)
+        self.metrics.refresh_token_reuse.inc()
+        audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
+        raise Unauthorized if successor is None else Superseded

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple
 from uuid import UUID
 
@@ -140,7 +140,8 @@ def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
     told = saved.counts or before
     mine = counts_of(pushed.payload)
     total = add(mine, before, saved.known)
-    merged, conflicts = merge(pushed, stored, now, knew_all=total.knew(told))
+    tomorrow = now.astimezone(UTC).date() + timedelta(days=1)
+    merged, conflicts = merge(pushed, stored, now, latest=tomorrow, knew_all=total.knew(told))
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)
     check_bounds(merged, stored)
