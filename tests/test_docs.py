@@ -151,7 +151,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
         "body": f"{MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
         "unfinished bodies": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
-        f"bodies over {LARGE_BYTES // 1024} KiB": f"{BURST_BYTES // MIB} MiB at once,"
+        f"bodies over {LARGE_BYTES // 1024} KiB": f"a burst of {BURST_BYTES // MIB} MiB,"
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
         "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
@@ -164,7 +164,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "an answer that is not read": f"{unread_timer.TAKEN_BYTES // 1024} KiB must be read in each"
         f" {unread_timer.UNREAD_SECONDS:g} s; of all clients together {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
-        "work waiting for the database": f"{TIMES.borrow:g} s, and {pool.BORROWERS:,} at once",
+        "work waiting for the database": f"{TIMES.borrow:g} s, and {pool.BORROWERS:,} at the same time",
         "a statement, a lock, a transaction": f"5 s, 4 s, {TIMES.work:g} s",
         "register, login, refresh, recover, reset": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
         "history of accounts": f"one row for all that is the same within a second; {history.QUEUE:,} rows wait",
@@ -176,7 +176,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
         "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {confinement.MEMORY_BYTES // MIB} MiB,",
         "making a timeline": f"{timeline_maker.CPU_SECONDS} s of processor time and"
-        f" {confinement.MEMORY_BYTES // MIB} MiB, in a process of its own; one at a time, {timelines.WAITING} waiting,"
+        f" {confinement.MEMORY_BYTES // MIB} MiB, in a separate process; one at a time, {timelines.WAITING} waiting,"
         f" then 503; {timelines.KEPT_BYTES // MIB} MiB are remembered",
         "one account": f"{quota} MiB of replays",
     }

@@ -1,12 +1,12 @@
-// Load for solisync by k6 (https://k6.io): players who log in once, then pull, push, and look at the leaderboard.
+// Load for solisync by k6 (https://k6.io): players log in once, then pull, push and read the leaderboard.
 //
 //     solisync --migrate
 //     echo 'correct horse' | solisync seed --players 5000 --password-stdin
 //     SOLISYNC_AUTH_LIMIT=1000/1 solisync
 //     k6 run -e BASE_URL=http://127.0.0.1:8080 -e PLAYERS=5000 -e PASSWORD='correct horse' deploy/load/solisync.js
 //
-// VUS is how many play at once (50), DURATION for how long (1m), PAUSE the seconds between two rounds of a player (1).
-// All logins come from one address: hence the wide limit, for this alone. Never run it where real players are.
+// VUS is the number of simultaneous players (50), DURATION how long they play (1m), PAUSE the seconds between two rounds
+// of a player (1). The limit is raised because all logins come from one address. Never run this against real players.
 
 import http from "k6/http";
 import { check, sleep } from "k6";
@@ -23,7 +23,7 @@ export const options = {
       executor: "ramping-vus",
       startVUs: 0,
       stages: [
-        // bcrypt lets some ten players a second in
+        // bcrypt limits logins to about ten a second
         { duration: `${Math.ceil(VUS / 5)}s`, target: VUS },
         { duration: __ENV.DURATION || "1m", target: VUS },
       ],
@@ -37,7 +37,7 @@ export const options = {
   },
 };
 
-let token = null; // of this virtual user, who plays as one player all along
+let token = null; // of this virtual user, which plays as one player to the end
 
 function send(name, method, path, body) {
   const headers = { "Content-Type": "application/json" };
@@ -59,7 +59,7 @@ function logIn() {
   }
 }
 
-// The progress of a pull's answer after one more game, to be pushed. As text: a script would round the large numbers.
+// The body of a push: the progress of a pull after one more game. As numbers, JavaScript would round large values.
 function afterAnotherGame(text) {
   const progress = text.slice(text.indexOf('"merged":') + '"merged":'.length, text.lastIndexOf(',"server_time"'));
   return progress.replace(/"(games_played|games_lost)":(\d+)/g, (_, name, value) => `"${name}":${Number(value) + 1}`);
