@@ -41,9 +41,9 @@ from .events.live import Live
 from .events.openings import Openings
 from .housekeeping import Housekeeping
 from .players.history import History
+from .postgres import TIMES, PoolTimes
 from .postgres.database import Database
 from .postgres.migrate import load_migrations
-from .postgres.times import TIMES, PoolTimes
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
 from .process.shared_metrics import SharedMetrics

@@ -47,8 +47,8 @@ CLOCK = "process.clock"
 KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.error_replies"},
-    "txpostgres": {"postgres.libpq"},
-    "psycopg2": {"postgres.libpq", "postgres.opening", "postgres.connection", "postgres.dsn"},
+    "txpostgres": {"postgres.connecting"},
+    "psycopg2": {"postgres.connecting", "postgres.opening", "postgres.connection", "postgres.dsn"},
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client.transport"},

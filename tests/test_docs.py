@@ -22,8 +22,7 @@ from solisync.commands.table import COMMANDS
 from solisync.events import openings
 from solisync.events.streams import PER_PLAYER
 from solisync.players import history
-from solisync.postgres import pool
-from solisync.postgres.times import TIMES
+from solisync.postgres import TIMES, pool
 from solisync.rules import recovery
 from solisync.rules.accounts import PASSWORD_MAX_BYTES, USERNAME_LENGTH
 from solisync.rules.administration import MANY, MESSAGE_MAX, NOTE_MAX

@@ -23,10 +23,9 @@ from twisted.logger import capturedLogs, formatEvent
 
 from solisync.embedded.server import EmbeddedPostgres
 from solisync.errors import DatabaseError, Unavailable
-from solisync.postgres import opening
+from solisync.postgres import TIMES, PoolTimes, opening
 from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
-from solisync.postgres.times import TIMES, PoolTimes
 from tests.fire.servers import servers
 from tests.harness.concurrency import at_once, until
 from tests.harness.constants import PASSWORD, PATIENCE

@@ -7,8 +7,8 @@ import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.players.history import History
+from solisync.postgres import TIMES
 from solisync.postgres.database import Database
-from solisync.postgres.times import TIMES
 from solisync.process.audit import Happened
 from solisync.storage.history import DAILY_MAX
 from tests.harness.concurrency import until

@@ -16,10 +16,11 @@ from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 from ..embedded.data_directory import DataDirBusy, check_not_replaced
 from ..embedded.server import EmbeddedPostgres
 from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
+from ..postgres import TIMES
 from ..postgres.connection import Connection
 from ..postgres.database import Database
 from ..postgres.migrate import load_migrations, migrate
-from ..postgres.times import TIMES
+from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
 from ..process import audit, logs
 from ..process.clock import monotonic_reactor
@@ -162,7 +163,7 @@ async def database(
 @asynccontextmanager
 async def connection(settings: Settings, reactor: ReactorBase) -> AsyncIterator[Connection]:
     """A connection to the configured database, which must exist already; its statements have no time limit."""
-    async with reached(settings, reactor, partial(Connection.open, reactor, bounded=False)) as (_, opened):
+    async with reached(settings, reactor, partial(open_connection, reactor, bounded=False)) as (_, opened):
         with closing(opened):
             yield opened
 
@@ -172,7 +173,7 @@ async def _migrate(reactor: ReactorBase, dsn: str) -> list[str]:
 
 
 async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
-    with closing(await Connection.open(reactor, dsn)) as opened:
+    with closing(await open_connection(reactor, dsn)) as opened:
         await check_schema(Statements(opened))
 
 

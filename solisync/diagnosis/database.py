@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred, TimeoutError
 from ..errors import DatabaseError, FatalError
 from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
+from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
 from ..rules.texts import bytes_shown
 from ..settings.settings import OTHER_CONNECTIONS, ServingSettings
@@ -109,7 +110,7 @@ async def bus(settings: ServingSettings, reactor: ReactorBase, connection: Conne
     advice = "set SOLISYNC_BUS_DATABASE_URL to the server without the pooler, see docs/high-availability.md#pgbouncer"
     try:
         if settings.bus_database_url is not None:
-            with closing(await Connection.open(reactor, settings.bus_database_url)) as own:
+            with closing(await open_connection(reactor, settings.bus_database_url)) as own:
                 await _hear_oneself(own, reactor)
         elif connection.server.pooled and not settings.prepared_statements:
             return note("bus", "processes can't hear each other through this pooler", advice)

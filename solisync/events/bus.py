@@ -18,7 +18,7 @@ from twisted.internet.task import LoopingCall, deferLater
 from twisted.python.failure import Failure
 
 from ..errors import DatabaseError
-from ..postgres.times import TIMES, PoolTimes
+from ..postgres import TIMES, PoolTimes
 from ..process.metrics import Metrics
 from .bus_connection import BusConnection
 from .faults import Faults

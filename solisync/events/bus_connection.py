@@ -9,8 +9,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import ConnectionFailed, ConnectionLost, DatabaseError
+from ..postgres import TIMES, PoolTimes
 from ..postgres.connection import Connection
-from ..postgres.times import TIMES, PoolTimes
+from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
 from ..process.reasons import Reasons
 from ..storage import streams
@@ -83,7 +84,7 @@ class BusConnection:
     async def _keep_open(self, dsn: str) -> None:
         while True:
             try:
-                connection = await Connection.open(self._reactor, dsn, times=self._times)
+                connection = await open_connection(self._reactor, dsn, times=self._times)
                 try:
                     lost = await self._begin(connection)
                 finally:

@@ -7,8 +7,8 @@ from typing import Protocol
 from twisted.internet.base import ReactorBase
 from twisted.logger import Logger
 
+from ..postgres import TIMES, PoolTimes
 from ..postgres.database import Database
-from ..postgres.times import TIMES, PoolTimes
 from ..process.metrics import Metrics
 from ..process.open_files import raise_limit, room_for_streams
 from .bus import Bus

@@ -1,106 +1,99 @@
-"""One PostgreSQL connection: opened within a time limit, set up, and closed on the first sign of trouble.
+"""One PostgreSQL connection in the reactor: it runs statements, and closes on the first sign of trouble."""
 
-Failures come out as the exceptions of solisync.errors, which tell those that may be retried from those that may not.
-"""
-
-from collections.abc import Callable, Coroutine
-from functools import partial
+import os
+import select
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
 from psycopg2 import extensions
-from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 
-from ..errors import (
-    ConnectionFailed,
-    ConnectionLost,
-    DatabaseError,
-    Declined,
-    Outdated,
-    TimedOut,
-    TransactionAborted,
-    Unavailable,
-)
-from .dsn import each_address, each_host, server_of
-from .libpq import LibpqConnection, Parameters
-from .opening import NOT_PREPARED, REMEDY, ServerIdentity, connect_and_set_up, reason
-from .staggered import staggered_race
-from .statement import Call, Row, Statement
-from .times import TIMES, PoolTimes
+from ..errors import ConnectionLost, Outdated
+from . import PoolTimes
+from .failures import LOST, NOT_PREPARED, READ_ONLY, RESULT_CHANGED, failure, reason
+from .statement import Call, Row
 
-# SQLSTATEs after which a fresh connection may be the cure: the server was demoted; a migration changed what a prepared
-# statement returns; a statement could not be prepared, because it didn't fit the schema of then.
-_READ_ONLY, _RESULT_CHANGED = "25006", "0A000"
-_LOST = frozenset({"57P01", "57P02", "57P03"})  # shutting down, crashed, starting up; class 08 as well
-_DEADLOCK_OR_SERIALIZATION = frozenset({"40P01", "40001"})
-_UNAVAILABLE = "SS503"  # raised by our own functions, in migrations/
-_NO_RESOURCES = "53"  # a class: the disk is full, there is no memory
-_TIMED_OUT = frozenset({"55P03", "57014"})  # a lock; a statement, which may also have been cancelled by somebody
+Parameters = Sequence[object] | Mapping[str, object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerIdentity:
+    """The server that a connection leads to.
+
+    `name` is the host and port of the DSN; where something stands between, the address follows that the server has by
+    its own account. No two servers are the same `instance`, nor one before and after a restart. `pooled` is whether a
+    pooler stands between, and `lacking` names the settings that the role is to have then and does not.
+    """
+
+    name: str
+    instance: str
+    pooled: bool
+    lacking: str
+
+
+class _Uncancellable(Deferred[Any]):
+    """The result of a statement that goes on when its caller is cancelled; `cancel` only calls a function.
+
+    Fast path: replaces a second Deferred around that of each statement, a quarter of what a statement costs, see
+    docs/performance.md.
+    """
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        super().__init__()
+        self.cancel = cancel  # type: ignore[method-assign]
 
 
 class Connection:
-    """A connection to a `server` that runs one statement at a time.
+    """A connection to a `server` that runs one statement at a time; `opening.open_connection` makes it.
 
-    `cancelled` becomes true when a caller tries to cancel a statement of a connection that is shielded; whoever lends
-    the connection resets it.
+    Failures come out as the exceptions of solisync.errors, which separate those that may be retried from those that may
+    not. Statements can be cancelled unless the connection is shielded: then an attempt only sets `cancelled`, which the
+    pool resets.
+
+    `libpq` is psycopg2's connection, in asynchronous mode. The reactor watches a duplicate of its socket's descriptor:
+    libpq may close the socket inside any call, and a registration left behind would make the reactor take the next
+    socket of that number for one that is watched already.
     """
 
-    def __init__(
-        self, connection: LibpqConnection, server: ServerIdentity, *, prepared: bool, times: PoolTimes
-    ) -> None:
+    _log = Logger()
+
+    server: ServerIdentity
+
+    def __init__(self, reactor: Any, libpq: Any, times: PoolTimes) -> None:
         self.cancelled = False
-        self.server = server
-        self._libpq = connection
-        self._prepared = prepared
+        self.libpq = libpq
+        self._reactor = reactor
         self._times = times
-        self._opened = connection.reactor.seconds()
-        reported = map(connection.parameter, ("in_hot_standby", "default_transaction_read_only"))
+        self._prepared = False  # whether the statements of the service are prepared
+        self._shielded = False
+        self._on_lost: Callable[[], None] | None = None
+        self._hear: Callable[[str], None] | None = None
+        self._cursor: Any = None  # of the statement that is running
+        self._outcome: Deferred[list[Row]] | None = None
+        self._sending = False
+        reported = map(libpq.get_parameter_status, ("in_hot_standby", "default_transaction_read_only"))
         self._was_read_only = "on" in reported
+        self._descriptor = os.dup(libpq.fileno())  # -1 when closed
+        self._input = select.poll()
+        self._input.register(self._descriptor, select.POLLIN)
+        reactor.addReader(self)
 
-    @classmethod
-    async def open(
-        cls,
-        reactor: ReactorBase,
-        dsn: str,
-        *,
-        statements: tuple[Statement, ...] = (),
-        bounded: bool = True,
-        times: PoolTimes = TIMES,
-    ) -> "Connection":
-        """Connect, set the server's timeouts (unless not `bounded`) and prepare those `statements` that fit the schema.
-
-        Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
-        ConnectionFailed when none does, each within `times.connect`.
-        """
-
-        async def reach(host: str) -> Connection:
-            addresses = await each_address(reactor, host)
-            attempts = [partial(cls._open, reactor, address, statements, bounded, times) for address in addresses]
-            return (await staggered_race(reactor, attempts, times.head_start))[1]
-
-        hosts = [partial(reach, host) for host in each_host(dsn)]
-        return (await staggered_race(reactor, hosts, times.head_start))[1]
-
-    @classmethod
-    async def _open(
-        cls, reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool, times: PoolTimes
-    ) -> "Connection":
-        opening = Deferred.fromCoroutine(connect_and_set_up(reactor, dsn, statements, bounded))
-        try:
-            connection, server = await opening.addTimeout(times.connect, reactor)
-        except TimeoutError:
-            raise ConnectionFailed(_failure(f"no answer within {times.connect:g} s", dsn)) from None
-        except (psycopg2.Error, ConnectionDone, ValueError, OSError) as error:
-            raise ConnectionFailed(_failure(str(error), dsn)) from None
-        return cls(connection, server, prepared=bool(statements), times=times)
+    def begin(self, server: ServerIdentity, *, prepared: bool) -> None:
+        """Complete the opening: this is the `server`, and the statements of the service are `prepared` or not."""
+        self.server = server
+        self._prepared = prepared
+        self._opened = self._reactor.seconds()
 
     def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
-        if self._prepared and all(statement.prepared for statement, *_ in steps):
-            sql = "; ".join(statement.execution for statement, *_ in steps)
-            return self.execute(before + sql + after, [value for _, *values in steps for value in values])
+        if self._prepared and all(step[0].prepared for step in steps):
+            sql = "; ".join(step[0].execution for step in steps)
+            return self.execute(before + sql + after, [value for step in steps for value in step[1:]])
         sql = "; ".join(statement.inline(number) for number, (statement, *_) in enumerate(steps))
         named = {
             f"{number}.{position}": value
@@ -112,44 +105,56 @@ class Connection:
     async def execute(self, sql: str, parameters: Parameters = None) -> list[Row]:
         """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
 
-        Raises TransactionAborted for a failure that left nothing behind, so that the work may be run again; Outdated
-        when other connections would fail alike; TimedOut when the server's limits ended it; Declined when the server is
-        read-only or has no room, or when a pooler forgets what was prepared; Unavailable when a function of the schema
-        declines it for now; ConnectionLost when the connection ended meanwhile (only the caller knows whether a commit
-        was on its way); else DatabaseError.
+        Raises ConnectionLost when the connection ended during it (only the caller knows whether a commit was on its
+        way); Outdated when other connections would fail alike; else what `failures.failure` returns.
         """
         try:
-            return await self._libpq.run(sql, parameters)
+            return await self.send(sql, parameters)
         except (psycopg2.Error, ConnectionDone) as error:
             code = getattr(error, "pgcode", None) or ""
-            if code in _LOST or code.startswith("08") or self._libpq.disconnected:
+            if code in LOST or code.startswith("08") or self._disconnected:
                 self.close()
                 raise ConnectionLost(f"connection lost: {reason(error)}".strip()) from error
             if self._is_outdated(code):
                 raise Outdated(reason(error)) from error
-            if code == _UNAVAILABLE:
-                raise Unavailable from error
-            if code == NOT_PREPARED and self.server.pooled:
-                raise Declined(reason(error) + REMEDY) from error
-            if code == _READ_ONLY or code.startswith(_NO_RESOURCES):
-                raise Declined(reason(error)) from error
-            if code in _DEADLOCK_OR_SERIALIZATION:
-                raise TransactionAborted(reason(error)) from error
-            if code in _TIMED_OUT:
-                raise TimedOut(reason(error)) from error
-            raise DatabaseError(reason(error)) from error
+            raise failure(error, code, pooled=self.server.pooled) from error
+
+    def send(self, sql: str, parameters: Parameters = None) -> Deferred[list[Row]]:
+        """Like `execute`, but fails with psycopg2.Error or ConnectionDone.
+
+        Cancelling it leaves the connection in the middle of a statement and of no more use, unless it is shielded.
+        """
+        self._cursor = self.libpq.cursor()
+        self._cursor.execute(sql, parameters)
+        outcome = self._outcome = _Uncancellable(self._set_cancelled) if self._shielded else Deferred()
+        self._proceed()
+        return outcome
 
     async def listen(self, channel: str, hear: Callable[[str], None]) -> None:
-        """Call `hear` with the payload of each notification on the channel; raises what `execute` raises."""
-        self._libpq.observe(hear)
+        """Call `hear` with the payload of each notification on the channel; it must not use the connection itself.
+
+        Raises what `execute` raises.
+        """
+        self._hear = hear
         await self.execute(f"LISTEN {channel}")
+
+    def when_lost(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once when the connection is closed, by either side."""
+        self._on_lost = callback
+
+    def shield(self) -> None:
+        """From now on a running statement can't be cancelled: an attempt only sets `cancelled`."""
+        self._shielded = True
+
+    def _set_cancelled(self) -> None:
+        self.cancelled = True
 
     def _is_outdated(self, code: str) -> bool:
         """Whether a connection that is made now may do better; a young one would not, unless the schema has changed."""
-        age = self._libpq.reactor.seconds() - self._opened
-        if code == _READ_ONLY:
+        age = self._reactor.seconds() - self._opened
+        if code == READ_ONLY:
             return not self._was_read_only or not 0 <= age < self._times.settled
-        return code == _RESULT_CHANGED or (code == NOT_PREPARED and not 0 <= age < self._times.misfit)
+        return code == RESULT_CHANGED or (code == NOT_PREPARED and not 0 <= age < self._times.misfit)
 
     @property
     def can_commit(self) -> bool:
@@ -168,49 +173,121 @@ class Connection:
 
     def still_usable(self) -> bool:
         """Whether the connection is `usable` after a while in the pool: the server may have closed it just now."""
-        self._libpq.catch_up()
+        while not self._disconnected and self._input.poll(0):
+            self._read_idle()
         return self.usable
 
     def _is_in(self, *statuses: int) -> bool:
-        return not self._libpq.disconnected and self._libpq.transaction_status in statuses
+        return not self._disconnected and self.libpq.get_transaction_status() in statuses
+
+    @property
+    def _disconnected(self) -> bool:
+        """Whether there is no socket any more: psycopg2 may learn that later than libpq."""
+        return bool(self.libpq.closed) or self.libpq.fileno() < 0
 
     @property
     def encrypted(self) -> bool:
         """Whether TLS protects the connection."""
-        return self._libpq.encrypted
-
-    def when_lost(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once when the connection is closed, by either side."""
-        self._libpq.on_lost = callback
-
-    def shield(self) -> None:
-        """From now on a running statement can't be cancelled: an attempt only sets `cancelled`."""
-        self._libpq.on_cancel = self._set_cancelled
-
-    def _set_cancelled(self) -> None:
-        self.cancelled = True
+        return bool(self.libpq.info.ssl_in_use)
 
     @property
     def running(self) -> bool:
         """Whether a statement is running."""
-        return self._libpq.running
+        return self._outcome is not None
 
     def abandon(self, error: ConnectionLost) -> None:
         """Let the running statement fail with `error` now, and close the connection when the server has ended it."""
-        self._libpq.abandon(error)
+        outcome, self._outcome = self._outcome, Deferred()
+        self._outcome.addBoth(lambda _: self.close())
+        assert outcome is not None
+        outcome.errback(error)
 
     def close(self) -> None:
-        """Close the connection now; a statement that is running fails with ConnectionLost."""
-        self._libpq.close()
+        """Close the connection now; a statement that is running fails with ConnectionLost.
 
+        Needed also for a connection that libpq has found broken, which until then holds its descriptor.
+        """
+        if self._descriptor < 0:
+            return
+        try:
+            self._reactor.removeReader(self)
+            self._reactor.removeWriter(self)
+        finally:  # in any case, the running statement ends, and the pool makes another connection
+            self.libpq.close()
+            os.close(self._descriptor)
+            self._descriptor = -1
+            self._settle(Failure(ConnectionDone()))
+            if self._on_lost is not None:
+                self._on_lost()
 
-def _failure(text: str, dsn: str) -> str:
-    """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?").
+    def logPrefix(self) -> str:
+        return "libpq"
 
-    libpq names the server in most of its messages; the others get its name here.
-    """
-    lines = [line for line in text.splitlines() if not line.startswith("\t")]
-    shown = " ".join(" ".join(lines).split())
-    if shown.startswith("connection to server"):
-        return shown
-    return f"connection to server {server_of(dsn) or 'by default'} failed: {shown}"
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def doRead(self) -> None:
+        if self._outcome is not None:
+            self._proceed()
+        else:
+            self._read_idle()
+
+    def doWrite(self) -> None:
+        if self._outcome is not None:
+            self._proceed()
+
+    def connectionLost(self, reason: Failure) -> None:
+        if self._outcome is not None:
+            self._proceed()  # the result may have arrived in full before the end of the connection
+        self.close()
+
+    def _proceed(self) -> None:
+        """Let libpq send and read what it can of the running statement, and deliver the result when it is complete.
+
+        Fast path: replaces polling by a cursor of txpostgres and a delivery in the next turn of the reactor, a third of
+        the instructions of a statement, see docs/performance.md.
+        """
+        rows: list[Row] | Failure
+        try:
+            state = self.libpq.poll()
+            if state != extensions.POLL_OK:
+                self._watch(sending=state == extensions.POLL_WRITE)
+                return
+            rows = self._cursor.fetchall() if self._cursor.description else []
+        except Exception:  # also for values that Python can't represent, such as dates after the year 9999
+            rows = Failure()
+        self._watch(sending=False)
+        if self._hear is not None:
+            self._pass_notifications(self._hear)
+        self._settle(rows)  # last, because it may begin the next statement
+
+    def _pass_notifications(self, hear: Callable[[str], None]) -> None:
+        while self.libpq.notifies:
+            with self._log.failuresHandled("a notification was not handled"):
+                hear(self.libpq.notifies.pop(0).payload)
+
+    def _watch(self, *, sending: bool) -> None:
+        """Wait until the socket takes more of the statement, or else for input, which may come at any time."""
+        if sending != self._sending:
+            self._sending = sending
+            (self._reactor.removeReader if sending else self._reactor.removeWriter)(self)
+            (self._reactor.addWriter if sending else self._reactor.addReader)(self)
+
+    def _settle(self, result: list[Row] | Failure) -> None:
+        outcome, self._outcome, self._cursor = self._outcome, None, None
+        if outcome is not None:
+            outcome.callback(result)
+
+    def _read_idle(self) -> None:
+        """Read input while no statement is running; close the connection if it says that the server is closing it."""
+        try:
+            self.libpq.notices.clear()
+            self.libpq.poll()
+        except psycopg2.Error:
+            self.close()
+        else:
+            if self._hear is not None:
+                self._pass_notifications(self._hear)
+            # without a running statement, libpq reports even the FATAL error of a server about to leave as a notice
+            if self.libpq.notices or self._disconnected:
+                self.close()

@@ -17,10 +17,11 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import Declined, Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
+from . import TIMES, PoolTimes
 from .connection import Connection
+from .opening import open_connection
 from .pool import Pool
 from .statement import Statement
-from .times import TIMES, PoolTimes
 from .transaction import Statements, Transaction, Work, in_transaction, without_transaction
 
 ATTEMPTS = 3
@@ -57,7 +58,7 @@ class Database:
         """A connection beside those of the pool, for what no request has to wait for; raises ConnectionFailed."""
         if self._dsn is None:
             raise Unavailable
-        with closing(await Connection.open(self._reactor, self._dsn)) as opened:
+        with closing(await open_connection(self._reactor, self._dsn)) as opened:
             yield opened
 
     async def close(self, seconds: float) -> None:

@@ -16,9 +16,8 @@ from twisted.logger import Logger
 
 from ..errors import ConnectionLost, DatabaseError, Declined, FatalError, Outdated, TimedOut, TransactionAborted
 from .connection import Connection
-from .migration_lock import BEGIN, migrating
+from .migration_lock import BEGIN, MIGRATION_TIMES, MigrationTimes, migrating
 from .statement import Row
-from .times import MIGRATION_TIMES, MigrationTimes
 
 # Whoever wants a table queues behind a migration that waits for the same table. So it gives up after a second, well
 # before the statements of the service do, and comes back when the queue has gone.

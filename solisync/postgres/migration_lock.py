@@ -10,6 +10,7 @@ a pooler has, and the node with the lock would never get its second one.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
@@ -17,7 +18,7 @@ from twisted.logger import Logger
 
 from ..errors import ConnectionFailed, FatalError
 from .connection import Connection
-from .times import MIGRATION_TIMES, MigrationTimes
+from .opening import open_connection
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
@@ -35,6 +36,18 @@ _SERVER = "SELECT current_setting('server_encoding'), current_setting('transacti
 _log = Logger()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationTimes:
+    """How a migration waits for others, in seconds."""
+
+    notice: float = 1.0  # how long to wait for a node that migrates before that is logged
+    pause: float = 5.0  # between two attempts to get tables that others use
+    patience: float = 300.0  # for these tables, in all
+
+
+MIGRATION_TIMES = MigrationTimes()
+
+
 @asynccontextmanager
 async def migrating(
     reactor: ReactorBase, dsn: str, times: MigrationTimes = MIGRATION_TIMES
@@ -44,11 +57,11 @@ async def migrating(
     When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed, also for a server that
     takes no writes, or ConnectionLost, and FatalError for a wrong encoding and after LOCK_WAIT_SECONDS.
     """
-    holder = await Connection.open(reactor, dsn, bounded=False)
+    holder = await open_connection(reactor, dsn, bounded=False)
     try:
         await _check(holder)
         await _lock(reactor, holder, times.notice)
-        connection = await Connection.open(reactor, dsn, bounded=False)
+        connection = await open_connection(reactor, dsn, bounded=False)
         holder.when_lost(connection.close)
         yield connection
     finally:

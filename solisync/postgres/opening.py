@@ -1,20 +1,28 @@
 """Opening a connection: what it sets on the server, which statements it prepares, and which server it has reached.
 
-Behind a pooler that shares the connections of the server, a SET reaches whichever of them is free, and stays there for
-whoever gets that one next. So there nothing is set: the role is to have it, see docs/high-availability.md "PgBouncer".
+Behind a pooler that shares the connections of the server, a SET reaches any of them that is free, and stays there for
+the next client. So nothing is set there: the role must have the settings, see docs/high-availability.md "PgBouncer".
 """
 
-from dataclasses import dataclass
+import os
+import socket
+from functools import partial
 
 import psycopg2
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.error import ConnectionDone
 from twisted.logger import Logger
 
 from ..errors import ConnectionFailed
-from . import libpq
-from .dsn import with_defaults
-from .libpq import LibpqConnection
+from . import TIMES, PoolTimes
+from .connecting import connect, staggered_race
+from .connection import Connection, ServerIdentity
+from .dsn import each_address, each_host, server_of, with_defaults
+from .failures import PREPARED_TWICE, REMEDY, reason
 from .statement import Row, Statement
+
+PORT = 5432  # libpq doesn't report the port if none was given
 
 # PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC. Poolers
 # know that setting, because the server reports it, and keep it for each of their clients.
@@ -51,77 +59,107 @@ _SERVER = """
     FROM (SELECT {direct} AS direct) AS way
 """
 
-# A pooler in transaction mode prepares on one connection of the server, and executes on any of them.
-PREPARED_TWICE, NOT_PREPARED = "42P05", "26000"
-REMEDY = ": behind a pooler in transaction mode, set SOLISYNC_PREPARED_STATEMENTS=off"
-
 _log = Logger()
 
 
-@dataclass(frozen=True, slots=True)
-class ServerIdentity:
-    """The server that a connection leads to.
-
-    `name` is the host and port of the DSN; where something stands between, the address follows that the server has by
-    its own account. No two servers are the same `instance`, nor one before and after a restart. `pooled` is whether a
-    pooler stands between, and `lacking` names the settings that the role is to have then and does not.
-    """
-
-    name: str
-    instance: str
-    pooled: bool
-    lacking: str
-
-
-async def connect_and_set_up(
-    reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool
-) -> tuple[LibpqConnection, ServerIdentity]:
+async def open_connection(
+    reactor: ReactorBase,
+    dsn: str,
+    *,
+    statements: tuple[Statement, ...] = (),
+    bounded: bool = True,
+    times: PoolTimes = TIMES,
+) -> Connection:
     """Connect, set the server's timeouts (unless not `bounded`), and prepare those `statements` that fit the schema.
 
-    Raises what `libpq.connect` raises, and ConnectionFailed when a pooler shares the connection. Cancelling this closes
-    the connection.
+    Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
+    ConnectionFailed when none does, each within `times.connect`.
     """
-    connection = await libpq.connect(reactor, with_defaults(dsn))
+
+    async def try_address(address: str) -> Connection:
+        opening = Deferred.fromCoroutine(_open(reactor, address, statements, bounded, times))
+        try:
+            return await opening.addTimeout(times.connect, reactor)
+        except TimeoutError:
+            raise ConnectionFailed(_in_words(f"no answer within {times.connect:g} s", address)) from None
+        except (psycopg2.Error, ConnectionDone, ValueError, OSError) as error:
+            raise ConnectionFailed(_in_words(str(error), address)) from None
+
+    async def try_host(host: str) -> Connection:
+        addresses = await each_address(reactor, host)
+        attempts = [partial(try_address, address) for address in addresses]
+        return (await staggered_race(reactor, attempts, times.head_start))[1]
+
+    hosts = [partial(try_host, host) for host in each_host(dsn)]
+    return (await staggered_race(reactor, hosts, times.head_start))[1]
+
+
+async def _open(
+    reactor: ReactorBase, dsn: str, statements: tuple[Statement, ...], bounded: bool, times: PoolTimes
+) -> Connection:
+    """Open a connection to one address; cancelling this closes the connection.
+
+    Raises what `connect` raises, and ConnectionFailed when a pooler shares the connection.
+    """
+    connection = Connection(reactor, await connect(reactor, with_defaults(dsn)), times)
     try:
-        direct = f"pg_backend_pid() = {connection.backend_pid}"  # a pooler tells a number of its own
-        # who prepares statements has a connection of the server to itself
+        direct = f"pg_backend_pid() = {_backend_pid(connection)}"
+        # a connection that prepares statements has a connection of the server to itself
         own = "true" if statements else direct
         parts = [_TIME_ZONE, _SETTINGS, *([_TIMEOUTS] if bounded else []), _SERVER]
-        rows = await connection.run("; ".join(parts).format(own=own, direct=direct), None)
+        rows = await connection.send("; ".join(parts).format(own=own, direct=direct))
         if statements:
             await _prepare(connection, statements)
+        connection.begin(_identify(connection, rows[0]), prepared=bool(statements))
     except BaseException:
         connection.close()
         raise
-    return connection, _server(connection, rows[0])
+    return connection
 
 
-def _server(connection: LibpqConnection, row: Row) -> ServerIdentity:
+def _backend_pid(connection: Connection) -> int:
+    """The process id of the server that libpq received when it connected; a pooler sends a number of its own."""
+    return int(connection.libpq.info.backend_pid)
+
+
+def _identify(connection: Connection, row: Row) -> ServerIdentity:
     address, port, started, pooled, lacking = row
-    name = f"{connection.host}:{connection.port}"
-    if address is not None and connection.peer != (address, port):
+    name = _host_and_port(connection)
+    if address is not None and _peer(connection) != (address, port):
         name += f" ({address}:{port})"
     return ServerIdentity(name, f"{address}:{port} {started}", pooled, lacking)
 
 
-async def _prepare(connection: LibpqConnection, statements: tuple[Statement, ...]) -> None:
+def _host_and_port(connection: Connection) -> str:
+    """The host as the DSN names it, or the directory of the server's socket; and the port."""
+    info = connection.libpq.info
+    return f"{info.host or ''}:{info.port or PORT}"
+
+
+def _peer(connection: Connection) -> tuple[str, int] | None:
+    """The address and port at the other end of the TCP connection; None for a unix socket."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+        return None if end.family == socket.AF_UNIX else end.getpeername()[:2]
+
+
+async def _prepare(connection: Connection, statements: tuple[Statement, ...]) -> None:
     """Prepare the statements; one that doesn't fit the schema is left out, and fails when it is executed.
 
     A later version may have dropped a column that one statement of this version wants. Everything else works on.
     """
     try:
-        await connection.run("; ".join(statement.preparation for statement in statements), None)
+        await connection.send("; ".join(statement.preparation for statement in statements))
     except psycopg2.Error as error:
         if error.pgcode == PREPARED_TWICE:
-            raise ConnectionFailed(f"{connection.host}:{connection.port}: {reason(error)}{REMEDY}") from None
+            raise ConnectionFailed(f"{_host_and_port(connection)}: {reason(error)}{REMEDY}") from None
         if not _is_misfit(error):
             raise
     else:
         return
-    await connection.run("DEALLOCATE ALL", None)  # what came before the misfit is prepared, though the batch has failed
+    await connection.send("DEALLOCATE ALL")  # what came before the misfit is prepared, though the batch has failed
     for statement in statements:
         try:
-            await connection.run(statement.preparation, None)
+            await connection.send(statement.preparation)
         except psycopg2.Error as error:
             if not _is_misfit(error):
                 raise
@@ -133,10 +171,13 @@ def _is_misfit(error: psycopg2.Error) -> bool:
     return (error.pgcode or "").startswith("42")
 
 
-def reason(error: Exception) -> str:
-    """The server's primary message alone: its details quote statements and rows, and so password hashes.
+def _in_words(text: str, dsn: str) -> str:
+    """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?").
 
-    For an error that doesn't come from the server, the text of the exception.
+    libpq names the server in most of its messages; the others get its name here.
     """
-    diagnostics = getattr(error, "diag", None)
-    return getattr(diagnostics, "message_primary", None) or str(error).strip()
+    lines = [line for line in text.splitlines() if not line.startswith("\t")]
+    shown = " ".join(" ".join(lines).split())
+    if shown.startswith("connection to server"):
+        return shown
+    return f"connection to server {server_of(dsn) or 'by default'} failed: {shown}"

@@ -16,13 +16,12 @@ from twisted.python.failure import Failure
 
 from ..errors import ConnectionFailed, ConnectionLost, Unavailable
 from ..process.reasons import Reasons
-from .abandoned import AbandonedConnections
-from .connection import Connection
+from . import TIMES, PoolTimes
+from .connecting import staggered_race
+from .connection import Connection, ServerIdentity
 from .dsn import each_host
-from .opening import ServerIdentity
-from .staggered import staggered_race
+from .opening import open_connection
 from .statement import Statement
-from .times import TIMES, PoolTimes
 
 BORROWERS = 1_000  # how many may wait at once
 SESSIONS_PER_CONNECTION = 2  # at most so many times `size` sessions on the server, abandoned ones included
@@ -51,7 +50,7 @@ class Pool:
         self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time at which each is declined
         self._retiring: set[Connection] = set()  # lent, and to be closed when they are given back
         self._replacements = 0  # how often all connections were to be replaced
-        self._abandoned = AbandonedConnections()
+        self._abandoned: set[Connection] = set()  # see `_abandon`
         self._announced = False  # whether the log says where the connections lead to
         self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
         self._reasons = Reasons()  # why there has been no connection since the last one
@@ -115,9 +114,8 @@ class Pool:
                 await self._emptied.addTimeout(seconds, self._reactor)
         if self._sweep.running:
             self._sweep.stop()
-        for connection in [*self._idle, *self._lent]:
-            connection.close()
-        self._abandoned.close_all()
+        for connection in [*self._idle, *self._lent, *self._abandoned]:
+            connection.close()  # on the server, the statements of abandoned ones may go on for a while
 
     def borrow(self) -> Connection | Deferred[Connection]:
         """Lend a connection until `give_back`: an idle one, or the next that comes free, in the order of asking.
@@ -212,8 +210,20 @@ class Pool:
             if not connection.running:
                 connection.close()
             elif connection not in self._abandoned:
-                self._lose(connection)
-                self._abandoned.add(connection, ConnectionLost(f"no answer within {self.times.work:g} s"))
+                self._abandon(connection)
+
+    def _abandon(self, connection: Connection) -> None:
+        """Give up a connection in the middle of a statement, which fails now, and close it when the server has ended.
+
+        A commit that waits for a standby goes on waiting when its client has hung up, and so does its session on the
+        server. A pool that closed such connections and made new ones would take one session after the other, until the
+        server has none left. Nor is such a commit cancelled: PostgreSQL would make its effects visible, although no
+        standby has them.
+        """
+        self._lose(connection)
+        self._abandoned.add(connection)
+        connection.when_lost(partial(self._abandoned.discard, connection))
+        connection.abandon(ConnectionLost(f"no answer within {self.times.work:g} s"))
 
     async def _keep_full(self) -> None:
         while not self._closed:
@@ -228,7 +238,8 @@ class Pool:
             if self._replacements != replacements:  # its statements may be older than the change of the schema
                 connection.close()
                 continue
-            self._abandoned.close_all_but(connection.server.instance)
+            for other in [each for each in self._abandoned if each.server.instance != connection.server.instance]:
+                other.close()  # its server has been replaced or restarted
             if self._held + len(self._abandoned) >= SESSIONS_PER_CONNECTION * self._size:
                 connection.close()
                 await deferLater(self._reactor, self.times.reconnect)
@@ -255,7 +266,7 @@ class Pool:
     async def _keep_trying(self, host: str) -> Connection:
         while True:
             try:
-                return await Connection.open(self._reactor, host, statements=self._statements, times=self.times)
+                return await open_connection(self._reactor, host, statements=self._statements, times=self.times)
             except CancelledError:
                 raise
             except ConnectionFailed as error:

@@ -11,7 +11,7 @@ import pytest
 
 from solisync.commands.analytics import END_OF_TIME, FIELDS
 from solisync.commands.main import command_parser
-from solisync.postgres.connection import Connection
+from solisync.postgres.opening import open_connection
 from solisync.postgres.transaction import Statements
 from solisync.storage.analytics import received
 from solisync.storage.paging import FIRST_TIME
@@ -48,7 +48,7 @@ def events(shared_dsn):
 async def test_every_event_comes_once_and_in_order(reactor, server, events, page):
     """Whatever the page, also where many have arrived at the same moment."""
     ids = events(NOON, NOON, NOON, NOON + timedelta(microseconds=1), NOON - timedelta(days=400), NOON)
-    with closing(await Connection.open(reactor, server.dsn)) as connection:
+    with closing(await open_connection(reactor, server.dsn)) as connection:
         pages = received(Statements(connection), since=FIRST_TIME, until=END_OF_TIME, size=page)
         assert [event.id async for found in pages for event in found] == ids
 

@@ -22,6 +22,7 @@ from solisync.embedded.programs import find_binaries
 from solisync.errors import FatalError
 from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
+from solisync.postgres.opening import open_connection
 from solisync.settings.settings import Settings
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import DSN_PASSWORD, PASSWORD
@@ -430,7 +431,7 @@ async def test_what_fits_the_server_dumps_it(
     choosing, reactor, shared_dsn, monkeypatch, server, installed, encrypted, expected
 ):
     """The closest version that is not older; over TLS the one in PATH."""
-    connection = await Connection.open(reactor, shared_dsn)
+    connection = await open_connection(reactor, shared_dsn)
 
     async def execute(sql):
         return [(server,)]

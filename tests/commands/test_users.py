@@ -14,7 +14,7 @@ from solisync.commands import users
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.errors import BadRequest, Conflict, FatalError, NotFound
-from solisync.postgres.connection import Connection
+from solisync.postgres.opening import open_connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.storage import players
@@ -73,7 +73,7 @@ async def test_the_list_is_complete_whatever_the_page(reactor, server, fill, pag
     """Every player is listed once, by name, however many pages that takes."""
     everybody = ["Zoe", "ann", "ann_", "annA", "bob", "z" * 32]
     fill(*everybody)
-    with closing(await Connection.open(reactor, server.dsn)) as connection:
+    with closing(await open_connection(reactor, server.dsn)) as connection:
         for prefix in ("", "ann"):
             pages = players.by_name(Statements(connection), prefix=prefix, since=FIRST_TIME, size=page)
             listed = [each.username async for found in pages for each in found]

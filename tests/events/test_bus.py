@@ -143,8 +143,8 @@ async def test_a_stop_sends_what_waits(server, reactor, listen):
 
 async def test_a_bus_that_does_not_listen_remembers_nothing(server, reactor, monkeypatch):
     """Behind a pooler that shares connections, the bus sends its messages and never hears them."""
-    identify = opening._server
-    monkeypatch.setattr(opening, "_server", lambda *arguments: replace(identify(*arguments), pooled=True))
+    identify = opening._identify
+    monkeypatch.setattr(opening, "_identify", lambda *arguments: replace(identify(*arguments), pooled=True))
     running = await start(reactor, server.dsn, settings={"SOLISYNC_PREPARED_STATEMENTS": "off"})
     try:
         bus = running.service._live.bus

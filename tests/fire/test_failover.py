@@ -10,10 +10,10 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import ConnectionFailed, DatabaseError
-from solisync.postgres.connection import Connection
+from solisync.postgres import PoolTimes
 from solisync.postgres.database import Database
+from solisync.postgres.opening import open_connection
 from solisync.postgres.statement import Statement
-from solisync.postgres.times import PoolTimes
 from tests.fire.acknowledged import Players
 from tests.fire.servers import all_hosts, servers
 from tests.harness.concurrency import until
@@ -98,7 +98,7 @@ async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, react
 async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted, first):
     """target_session_attrs means what it means to libpq, with several hosts too."""
     primary, standby = either
-    connection = await Connection.open(reactor, all_hosts(primary, standby, wanted=wanted))
+    connection = await open_connection(reactor, all_hosts(primary, standby, wanted=wanted))
     port = {"primary": primary.port, "standby": standby.port}[first]
     assert await connection.execute("SELECT inet_server_port()") == [(port,)]
     connection.close()
@@ -108,9 +108,9 @@ async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted,
 async def test_a_preference_is_not_a_condition(reactor, either):
     """prefer-standby takes a primary when there is no standby; standby doesn't."""
     primary, _ = either
-    (await Connection.open(reactor, all_hosts(primary, primary, wanted="prefer-standby"))).close()
+    (await open_connection(reactor, all_hosts(primary, primary, wanted="prefer-standby"))).close()
     with pytest.raises(ConnectionFailed, match=r"not in hot standby mode.*; .*not in hot standby mode"):
-        await Connection.open(reactor, all_hosts(primary, primary, wanted="standby"))
+        await open_connection(reactor, all_hosts(primary, primary, wanted="standby"))
 
 
 @pytest.mark.short

@@ -5,8 +5,8 @@ import socket
 import pytest
 import pytest_twisted
 
+from solisync.postgres import TIMES
 from solisync.postgres.database import Database
-from solisync.postgres.times import TIMES
 from tests.harness.concurrency import wait_for
 from tests.harness.postgres import run_sql
 from tests.postgres.notes import SCHEMA, STATEMENTS, backends, started

@@ -6,8 +6,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import DatabaseError, Interrupted, Unavailable
-from solisync.postgres import pool
-from solisync.postgres.times import PoolTimes
+from solisync.postgres import PoolTimes, pool
 from tests.fire.servers import all_hosts, servers
 from tests.harness.concurrency import until
 from tests.harness.postgres import run_sql

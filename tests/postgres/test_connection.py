@@ -10,11 +10,10 @@ from psycopg2.extensions import parse_dsn
 from twisted.internet.defer import gatherResults
 
 from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError, Declined
-from solisync.postgres import libpq
-from solisync.postgres.connection import Connection
+from solisync.postgres import PoolTimes, connecting, opening
 from solisync.postgres.migrate import load_migrations, migrate
+from solisync.postgres.opening import open_connection
 from solisync.postgres.statement import Statement
-from solisync.postgres.times import PoolTimes
 from solisync.storage import STATEMENTS
 from tests.harness.concurrency import until, wait_for
 from tests.harness.postgres import run_sql
@@ -32,7 +31,7 @@ async def test_every_connection_bounds_idle_transactions(make_database):
 async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_database, bounded):
     """A server in another time zone, as most installed ones are, doesn't show in any answer."""
     run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET timezone = 'Asia/Kolkata'")
-    connection = await Connection.open(reactor, empty_database, bounded=bounded)
+    connection = await open_connection(reactor, empty_database, bounded=bounded)
     ((moment,),) = await connection.execute("SELECT now()")
     assert moment.utcoffset().total_seconds() == 0
     connection.close()
@@ -52,7 +51,7 @@ async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_datab
 async def test_what_correctness_relies_on_is_set(reactor, empty_database, setting, preferred, ours, bounded):
     """Transactions see what was committed before each statement, and survive a crash, whatever the server prefers."""
     run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET {setting} = '{preferred}'")
-    connection = await Connection.open(reactor, empty_database, bounded=bounded)
+    connection = await open_connection(reactor, empty_database, bounded=bounded)
     assert await connection.execute(f"SHOW {setting}") == [(ours,)]
     connection.close()
 
@@ -73,8 +72,8 @@ async def test_behind_a_pooler_the_role_is_to_have_the_settings(reactor, empty_d
     run_sql(
         empty_database, f"ALTER DATABASE {database} SET synchronous_commit = '{'off' if given == 'wrong' else 'on'}'"
     )
-    monkeypatch.setattr(libpq.LibpqConnection, "backend_pid", -1)  # a pooler has numbers of its own
-    connection = await Connection.open(reactor, empty_database)
+    monkeypatch.setattr(opening, "_backend_pid", lambda connection: -1)  # a pooler has numbers of its own
+    connection = await open_connection(reactor, empty_database)
     assert await connection.execute(SESSION) == []
     assert connection.server.pooled
     lacking = {"nothing": LIMITS, "limits": (), "wrong": ("default_transaction_isolation", "synchronous_commit")}
@@ -84,15 +83,15 @@ async def test_behind_a_pooler_the_role_is_to_have_the_settings(reactor, empty_d
 
 async def test_who_prepares_statements_has_the_server_to_itself(reactor, dsn, monkeypatch):
     """Behind a pooler that gives each client a connection of its own, everything is set as without one."""
-    monkeypatch.setattr(libpq.LibpqConnection, "backend_pid", -1)
-    connection = await Connection.open(reactor, dsn, statements=(SHOW,))
+    monkeypatch.setattr(opening, "_backend_pid", lambda connection: -1)
+    connection = await open_connection(reactor, dsn, statements=(SHOW,))
     assert dict(await connection.execute(SESSION)).keys() >= set(LIMITS)
     connection.close()
 
 
 async def test_without_a_pooler_nothing_is_asked_of_the_role(reactor, dsn):
     """Prepared statements or not, the connection sets its own limits."""
-    connection = await Connection.open(reactor, dsn)
+    connection = await open_connection(reactor, dsn)
     assert dict(await connection.execute(SESSION)).keys() >= set(LIMITS)
     assert (connection.server.pooled, connection.server.lacking) == (False, "")
     connection.close()
@@ -101,7 +100,7 @@ async def test_without_a_pooler_nothing_is_asked_of_the_role(reactor, dsn):
 @pytest.mark.parametrize("port", [" port=5432", ""])
 async def test_a_connection_knows_its_server(reactor, dsn, port):
     """By the host and port of the DSN, whether that names a port or not; two connections have the same."""
-    made = [await Connection.open(reactor, dsn.replace(" port=5432", port)) for _ in "ab"]
+    made = [await open_connection(reactor, dsn.replace(" port=5432", port)) for _ in "ab"]
     host = dsn.partition("host='")[2].partition("'")[0]
     assert {connection.server.name for connection in made} == {f"{host}:5432"}
     assert len({connection.server for connection in made}) == 1
@@ -113,7 +112,7 @@ async def test_a_connection_knows_its_server(reactor, dsn, port):
 async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size):
     """libpq may close the socket while it sends; the next sockets of that number are watched all the same."""
     before = descriptors(os.getpid())
-    doomed = [await Connection.open(reactor, dsn) for _ in range(3)]
+    doomed = [await open_connection(reactor, dsn) for _ in range(3)]
     for ((number,),) in [await connection.execute("SELECT pg_backend_pid()") for connection in doomed]:
         terminate(dsn, number)
     wait_for(lambda: not backends(dsn))  # the reactor does not run meanwhile
@@ -127,7 +126,7 @@ async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size
 async def test_a_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
     """Sockets that get the file descriptor of a connection closed in mid-statement are watched like any other."""
     for _ in range(3):
-        doomed = [await Connection.open(reactor, dsn) for _ in range(5)]
+        doomed = [await open_connection(reactor, dsn) for _ in range(5)]
         running = [started(connection.execute("SELECT pg_sleep(0.2)")) for connection in doomed]
         for connection in doomed:
             connection.close()
@@ -139,18 +138,18 @@ async def test_a_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
 
 async def test_an_attempt_to_connect_waits_for_one_thing_at_a_time(reactor, dsn):
     """An event for the former owner of its file descriptor leaves no registration that libpq doesn't know of."""
-    attempt = libpq._Attempt(reactor)
-    connecting = attempt.connect(dsn)
+    attempt = connecting._Attempt(reactor)
+    outcome = attempt.connect(dsn)
     assert attempt in reactor.getWriters()
     attempt.doRead()
     assert (attempt in reactor.getReaders(), attempt in reactor.getWriters()) == (True, False)
-    await connecting
+    await outcome
     attempt.close()
 
 
 async def check_new_connections(reactor, dsn):
     """Open more connections than were closed and use all of them at once."""
-    fresh = [await Connection.open(reactor, dsn) for _ in range(10)]
+    fresh = [await open_connection(reactor, dsn) for _ in range(10)]
     answers = await gatherResults([started(connection.execute("SELECT 1")) for connection in fresh])
     assert answers == [[(1,)]] * 10
     for connection in fresh:
@@ -162,7 +161,7 @@ async def test_a_silent_server_is_given_up(reactor, black_hole):
     began = time.monotonic()
     port = parse_dsn(black_hole)["port"]
     with pytest.raises(ConnectionFailed, match=rf"^connection to server .*{port}.* failed: no answer within 0\.2 s$"):
-        await Connection.open(reactor, black_hole, times=PoolTimes(connect=0.2))
+        await open_connection(reactor, black_hole, times=PoolTimes(connect=0.2))
     assert 0.2 <= time.monotonic() - began < 10 * 0.2
 
 
@@ -173,13 +172,13 @@ REMEDY = "behind a pooler in transaction mode, set SOLISYNC_PREPARED_STATEMENTS=
 async def test_pooler_that_shares_a_prepared_connection_is_named_with_the_remedy(reactor, dsn):
     """A new connection on which a statement is prepared already is another client's: it is given up."""
     with pytest.raises(ConnectionFailed, match=REMEDY):
-        await Connection.open(reactor, dsn, statements=(PREPARED, PREPARED))
+        await open_connection(reactor, dsn, statements=(PREPARED, PREPARED))
 
 
 @pytest.mark.parametrize("pooled", [True, False])
 async def test_pooler_that_forgets_prepared_statements_is_named_with_the_remedy(reactor, dsn, pooled):
     """Behind a pooler, a statement that has vanished is declined; without one, the error is of another kind."""
-    connection = await Connection.open(reactor, dsn, statements=(PREPARED,))
+    connection = await open_connection(reactor, dsn, statements=(PREPARED,))
     connection.server = replace(connection.server, pooled=pooled)
     try:
         await connection.execute("DEALLOCATE ALL")
@@ -265,8 +264,8 @@ async def test_every_statement_is_the_same_prepared_and_unprepared(reactor, empt
     run_sql(empty_database, "INSERT INTO users VALUES (%(uuid)s, %(text)s, %(text)s, now())", SAMPLES)
     live = "INSERT INTO refresh_tokens VALUES (%(uuid)s, %(uuid)s, '2030-01-01')"
     run_sql(empty_database, live, SAMPLES)
-    prepared = await Connection.open(reactor, empty_database, statements=STATEMENTS)
-    plain = await Connection.open(reactor, empty_database)
+    prepared = await open_connection(reactor, empty_database, statements=STATEMENTS)
+    plain = await open_connection(reactor, empty_database)
     types = dict(await prepared.execute("SELECT name, parameter_types::text[] FROM pg_prepared_statements"))
     assert set(types) == {statement.name for statement in STATEMENTS}
     for statement in STATEMENTS:

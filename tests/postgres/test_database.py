@@ -10,8 +10,8 @@ from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.task import deferLater
 
 from solisync.errors import DatabaseError, Unavailable
+from solisync.postgres import TIMES, PoolTimes
 from solisync.postgres.statement import Statement
-from solisync.postgres.times import TIMES, PoolTimes
 from solisync.process.shielded import detached
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import PATIENCE

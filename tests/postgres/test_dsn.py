@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.task import deferLater
 
 from solisync.errors import ConnectionFailed
-from solisync.postgres.connection import Connection
 from solisync.postgres.dsn import check_dsn, each_address, each_host, missing_root_certificate
+from solisync.postgres.opening import open_connection
 from tests.harness.constants import PATIENCE
 from tests.postgres.notes import started
 
@@ -41,7 +41,7 @@ async def test_a_name_without_an_address_is_a_failed_connection(reactor, monkeyp
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(ConnectionFailed, match=r"^can't look up db\.test: Name or service not known; connection to"):
-        await Connection.open(reactor, "host=db.test,/nowhere")
+        await open_connection(reactor, "host=db.test,/nowhere")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from twisted.logger import LogLevel, capturedLogs, formatEvent
 
 from solisync.client import ApiError
 from solisync.errors import ConnectionFailed, ConnectionLost, Declined, FatalError
+from solisync.postgres import TIMES, PoolTimes, migration_lock
 from solisync.postgres import migrate as runner
-from solisync.postgres import migration_lock
 from solisync.postgres.migrate import Migration, load_migrations, migrate
-from solisync.postgres.times import TIMES, MigrationTimes, PoolTimes
+from solisync.postgres.migration_lock import MigrationTimes
 from tests.harness.concurrency import gather, until, wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, TWISTD, start

@@ -10,10 +10,9 @@ from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from solisync.errors import DatabaseError, TransactionAborted, Unavailable
-from solisync.postgres import pool
-from solisync.postgres.connection import Connection
+from solisync.postgres import TIMES, PoolTimes, pool
 from solisync.postgres.database import Database
-from solisync.postgres.times import TIMES, PoolTimes
+from solisync.postgres.opening import open_connection
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.postgres import connect, run_sql
@@ -201,7 +200,7 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
     both = psycopg2.extensions.make_dsn(
         **good | {"host": f"127.0.0.1,{good['host']}", "port": f"{silent['port']},{good['port']}"}
     )
-    (await Connection.open(reactor, both, times=times)).close()
+    (await open_connection(reactor, both, times=times)).close()
     began = time.monotonic()
     database = make_database(8, to=both, times=times)
     assert await database.run(pid)
@@ -211,14 +210,14 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
 
 async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypatch, no_lost_failures):
     """Whatever connecting raises, it is logged and tried again."""
-    working, failing = Connection.open, [RuntimeError("can't start new thread"), KeyError("bug")]
+    working, failing = open_connection, [RuntimeError("can't start new thread"), KeyError("bug")]
 
     async def fail_twice(*arguments, **options):
         if failing:
             raise failing.pop()
         return await working(*arguments, **options)
 
-    monkeypatch.setattr(Connection, "open", fail_twice)
+    monkeypatch.setattr(pool, "open_connection", fail_twice)
     assert await make_database(times=PoolTimes(reconnect=0.01)).run(pid)
     assert len(no_lost_failures) == 2
     no_lost_failures.clear()

@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
 from solisync.players.export_document import export_document
-from solisync.postgres.connection import Connection
+from solisync.postgres.opening import open_connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.rules.export import filename
@@ -74,7 +74,7 @@ ROWS = {  # of the player %(id)s, where there is no column user_id
 
 async def exported(reactor, server, player):
     """The document of a player, suspended or not, as `solisync users export` gets it."""
-    with closing(await Connection.open(reactor, server.dsn)) as connection:
+    with closing(await open_connection(reactor, server.dsn)) as connection:
         statements = Statements(connection)
 
         async def read(work, *arguments):

@@ -18,9 +18,9 @@ from twisted.internet.task import LoopingCall
 
 from ...diagnosis import introspection
 from ...errors import FatalError
-from ...postgres.connection import Connection
 from ...postgres.migrate import apply, load_migrations
 from ...postgres.migration_lock import migrating
+from ...postgres.opening import open_connection
 from ...postgres.transaction import Statements
 from ...rules.texts import bytes_shown
 from ...storage import counts, schema
@@ -60,7 +60,7 @@ async def backup(task: Task) -> None:
         raise FatalError("solisync: --keep is for backups in a directory: give it with --into")
     if into is not None and task.chosen.force:
         raise FatalError("solisync: --force replaces a FILE: with --into each backup has a name of its own")
-    async with reached(settings, task.reactor, partial(Connection.open, task.reactor)) as (dsn, connection):
+    async with reached(settings, task.reactor, partial(open_connection, task.reactor)) as (dsn, connection):
         with closing(connection):
             if not await schema.number(Statements(connection)):
                 raise FatalError("solisync: this is not a solisync database")
@@ -86,7 +86,7 @@ async def restore(task: Task) -> None:
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
             raise FatalError(f"solisync: {file} is not a solisync backup")
-    async with reached(settings, task.reactor, partial(Connection.open, task.reactor), create=True) as (dsn, first):
+    async with reached(settings, task.reactor, partial(open_connection, task.reactor), create=True) as (dsn, first):
         first.close()
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
         # Under this lock, so that a service which is started meanwhile waits.
