@@ -9,12 +9,12 @@ function has no body. The statement is prepared under the names of the module an
 """
 
 from collections.abc import Callable, Coroutine, Iterator
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from inspect import signature
 from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from .statement import Call, Query, Statement
+from .statement import Call, Query, Row, Statement
 from .transaction import Statements
 
 P = ParamSpec("P")
@@ -24,25 +24,24 @@ Declaration = Callable[P, Coroutine[Any, Any, R]]
 
 
 class DeclaredStatement(Generic[P, R]):
-    """A function that runs its statement on the connection of its first argument."""
+    """A function that runs its statement on the connection of its first argument; `result` makes its value of rows."""
 
-    def __init__(self, declaration: Declaration[P, R], statement: Statement, run: Callable[..., Any]) -> None:
+    def __init__(self, declaration: Declaration[P, R], statement: Statement, result: Callable[[list[Row]], R]) -> None:
         update_wrapper(self, declaration)
         self.statement = statement
-        self._run = run
+        self._result = result
         self._defaults = {name: each.default for name, each in signature(declaration).parameters.items()}
+        self._count = len(self._defaults)
 
-    def __call__(self, statements: Statements, *values: P.args, **named: P.kwargs) -> Coroutine[Any, Any, R]:
-        coroutine: Coroutine[Any, Any, R] = self._run(statements, self.statement, *self._in_order(values, named))
-        return coroutine
+    async def __call__(self, statements: Statements, *values: P.args, **named: P.kwargs) -> R:
+        in_order = values if len(values) == self._count else self._in_order(values, named)
+        return self._result(await statements.run_all((self.statement, *in_order)))
 
     def call(self, *values: P.args, **named: P.kwargs) -> Call:
         """The statement with its parameters, as a step of a transaction."""
-        return (self.statement, *self._in_order(values, named))
+        return (self.statement, *(values if len(values) == self._count else self._in_order(values, named)))
 
     def _in_order(self, values: tuple[object, ...], named: dict[str, object]) -> tuple[object, ...]:
-        if len(values) == len(self._defaults):
-            return values
         rest = list(self._defaults)[len(values) :]
         return (*values, *(named.get(name, self._defaults[name]) for name in rest))
 
@@ -51,36 +50,36 @@ def one(
     sql: str, *, row: Callable[..., T], prepared: bool = True
 ) -> Callable[[Declaration[P, T]], DeclaredStatement[P, T]]:
     """Declare a statement that returns one row, made into a value by `row`."""
-    return lambda declaration: DeclaredStatement(declaration, _query(declaration, sql, row, prepared), Statements.one)
+    return lambda declaration: _declared_query(declaration, sql, row, prepared, Query.value)
 
 
 def maybe(
     sql: str, *, row: Callable[..., T], prepared: bool = True
 ) -> Callable[[Declaration[P, T | None]], DeclaredStatement[P, T | None]]:
     """Declare a statement that returns one row, made into a value by `row`, or no row, which is None."""
-    return lambda declaration: DeclaredStatement(declaration, _query(declaration, sql, row, prepared), Statements.maybe)
+    return lambda declaration: _declared_query(declaration, sql, row, prepared, Query.value_or_none)
 
 
 def many(
     sql: str, *, row: Callable[..., T], prepared: bool = True
 ) -> Callable[[Declaration[P, list[T]]], DeclaredStatement[P, list[T]]]:
     """Declare a statement that returns any number of rows, each made into a value by `row`."""
-    return lambda declaration: DeclaredStatement(declaration, _query(declaration, sql, row, prepared), Statements.many)
+    return lambda declaration: _declared_query(declaration, sql, row, prepared, Query.values)
 
 
 def execute(sql: str, *, prepared: bool = True) -> Callable[[Declaration[P, None]], DeclaredStatement[P, None]]:
     """Declare a statement whose rows, if any, are of no use."""
-    return lambda declaration: DeclaredStatement(declaration, Statement(_name(declaration), sql, prepared), _nothing)
+    return lambda declaration: _declared(declaration, sql, prepared, lambda rows: None)
 
 
 def count(sql: str, *, prepared: bool = True) -> Callable[[Declaration[P, int]], DeclaredStatement[P, int]]:
     """Declare a statement of which only the number of its rows counts."""
-    return lambda declaration: DeclaredStatement(declaration, Statement(_name(declaration), sql, prepared), _count)
+    return lambda declaration: _declared(declaration, sql, prepared, len)
 
 
 def found(sql: str, *, prepared: bool = True) -> Callable[[Declaration[P, bool]], DeclaredStatement[P, bool]]:
     """Declare a statement of which only matters whether it returns a row."""
-    return lambda declaration: DeclaredStatement(declaration, Statement(_name(declaration), sql, prepared), _found)
+    return lambda declaration: _declared(declaration, sql, prepared, bool)
 
 
 def statements_of(module: ModuleType) -> Iterator[Statement]:
@@ -91,21 +90,22 @@ def statements_of(module: ModuleType) -> Iterator[Statement]:
             yield statement
 
 
-def _query(declaration: Callable[..., object], sql: str, row: Callable[..., T], prepared: bool) -> Query[T]:
-    return Query(_name(declaration), sql, prepared, row=row)
+def _declared_query(
+    declaration: Declaration[P, R],
+    sql: str,
+    row: Callable[..., T],
+    prepared: bool,
+    result: Callable[[Query[T], list[Row]], R],
+) -> DeclaredStatement[P, R]:
+    query = Query(_name(declaration), sql, prepared, row=row)
+    return DeclaredStatement(declaration, query, partial(result, query))
+
+
+def _declared(
+    declaration: Declaration[P, R], sql: str, prepared: bool, result: Callable[[list[Row]], R]
+) -> DeclaredStatement[P, R]:
+    return DeclaredStatement(declaration, Statement(_name(declaration), sql, prepared), result)
 
 
 def _name(declaration: Callable[..., object]) -> str:
     return f"{declaration.__module__.rpartition('.')[2]}_{declaration.__name__}"
-
-
-async def _nothing(statements: Statements, statement: Statement, *values: object) -> None:
-    await statements.run(statement, *values)
-
-
-async def _count(statements: Statements, statement: Statement, *values: object) -> int:
-    return len(await statements.run(statement, *values))
-
-
-async def _found(statements: Statements, statement: Statement, *values: object) -> bool:
-    return bool(await statements.run(statement, *values))

@@ -51,6 +51,10 @@ class Query(Statement, Generic[T]):
         (row,) = rows
         return self.row(*row)
 
+    def value_or_none(self, rows: list[Row]) -> T | None:
+        """The only row, made into a value, or None without a row; raises ValueError for more rows."""
+        return self.value(rows) if rows else None
+
     def values(self, rows: Iterable[Row]) -> list[T]:
         """Every row made into a value."""
         make = self.row

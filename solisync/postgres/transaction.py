@@ -35,8 +35,7 @@ class Statements:
 
     async def maybe(self, query: Query[T], *parameters: object, first: Call | None = None) -> T | None:
         """Like `run`, but makes a value of the only row, or None without a row; raises ValueError for more rows."""
-        rows = await self.run(query, *parameters, first=first)
-        return query.value(rows) if rows else None
+        return query.value_or_none(await self.run(query, *parameters, first=first))
 
     async def one(self, query: Query[T], *parameters: object, first: Call | None = None) -> T:
         """Like `run`, but makes a value of the only row; raises ValueError for any other number of rows."""
