@@ -16,7 +16,6 @@ from ..events.bus import Bus
 from ..events.notices import BoardsChanged, Notice, ReplayStored, VerdictStored, boards_changed
 from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
 from ..postgres.database import Database
-from ..postgres.transaction import Transaction
 from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
@@ -234,15 +233,19 @@ class Checking:
         """Store a verdict, and publish it with the boards that it changes, unless the replay had it already."""
         uncertain = False  # whether an attempt has failed that may have been committed
 
-        async def settle(transaction: Transaction) -> bool:
-            return await checks.settle(
-                transaction, claim, verdict, engine=engine, timeline_digest=timeline_digest, days=days
-            )
-
         async def store() -> tuple[bool, tuple[str, ...]]:
             nonlocal uncertain
             try:
-                return await self._database.transact(boards.changed_by, claim.user_id, settle)
+                return await self._database.transact(
+                    boards.changed_by,
+                    claim.user_id,
+                    checks.settle,
+                    claim,
+                    verdict,
+                    engine=engine,
+                    timeline_digest=timeline_digest,
+                    days=days,
+                )
             except Interrupted:
                 uncertain = True
                 raise

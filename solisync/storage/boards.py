@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from msgspec import Raw
 
@@ -15,6 +15,7 @@ from .accounts import LOCK
 from .leaderboard import VERIFIED
 from .rows import converted
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST = Place(-(2**31) + 1, datetime(1, 1, 2, tzinfo=UTC), NIL)
@@ -120,14 +121,20 @@ async def show(statements: Statements, board: str, player: str, window: Window) 
 
 
 async def changed_by(
-    transaction: Transaction, player: str, work: Callable[[Transaction], Awaitable[T]]
+    transaction: Transaction,
+    player: str,
+    work: Callable[Concatenate[Transaction, P], Awaitable[T]],
+    *arguments: P.args,
+    **options: P.kwargs,
 ) -> tuple[T, tuple[str, ...]]:
-    """Lock the row of a player and run `work`; returns its result, and the boards that now show the player otherwise.
+    """Lock the row of a player and run `work(transaction, …)`.
+
+    Returns its result, and the boards that now show the player otherwise.
 
     Boards have the names that streams have for them. Those of deals are left out.
     """
     before = dict(await transaction.many(SEEN, player, first=(LOCK, player)))
-    result = await work(transaction)
+    result = await work(transaction, *arguments, **options)
     after = dict(await transaction.many(SEEN, player))
     return result, tuple(sorted({board for board, _ in before.items() ^ after.items()}))
 

@@ -49,12 +49,9 @@ class Queue:
         return claims
 
     async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline_digest=None):
-        async def settle(transaction):
-            return await checks.settle(
-                transaction, claim, verdict, engine=engine, timeline_digest=timeline_digest, days=None
-            )
-
-        return (await self.database.transact(boards.changed_by, claim.user_id, settle))[0]
+        known = {"engine": engine, "timeline_digest": timeline_digest, "days": None}
+        work = boards.changed_by, claim.user_id, checks.settle, claim, verdict
+        return (await self.database.transact(*work, **known))[0]
 
     async def run(self, function, *arguments, **options):
         return await self.database.run(function, *arguments, **options)

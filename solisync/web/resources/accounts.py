@@ -12,7 +12,6 @@ from ...errors import Code, Conflict, NotFound
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded, boards_changed
 from ...postgres.database import Database
-from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ...rules.replay_lists import Recent
@@ -81,12 +80,10 @@ class Accounts:
     @delete("/api/account", name="delete_account", summary="Delete the account and all its data", protected=True)
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all data of the player; no error if it is deleted already."""
-
-        async def erase(transaction: Transaction) -> bool:
-            return await accounts.delete(transaction, player, buckets_of(player))
-
         with self.board.changing(), self.recent.changing():
-            deleted, changed = await self.database.transact(boards.changed_by, player, erase)
+            deleted, changed = await self.database.transact(
+                boards.changed_by, player, accounts.delete, player, buckets_of(player)
+            )
         if deleted:
             self.board.invalidate()
             self.recent.invalidate()

@@ -81,12 +81,8 @@ class Leaderboard:
     )
     async def opt_out(self, *, player: str) -> Ok:
         """Hide the player; their bests are kept in case they opt in again."""
-
-        async def hide(transaction: Transaction) -> bool:
-            return await leaderboard.opt_out(transaction, player)
-
         with self.board.changing():
-            found, changed = await self.database.transact(boards.changed_by, player, hide)
+            found, changed = await self.database.transact(boards.changed_by, player, leaderboard.opt_out, player)
         if not found:
             raise NotFound("user_not_found")
         self._conclude("opted out", player, changed)
@@ -99,11 +95,10 @@ class Leaderboard:
         if await restrictions.is_locked(transaction, player):
             raise Locked
         bests = NO_BESTS if saved.payload is None else bests_of(read_stored(saved.payload).payload.stats)
-
-        async def show(transaction: Transaction) -> None:
-            await leaderboard.opt_in(transaction, player, display_name, bests, self.now())
-
-        return (await boards.changed_by(transaction, player, show))[1]
+        _, changed = await boards.changed_by(
+            transaction, player, leaderboard.opt_in, player, display_name, bests, self.now()
+        )
+        return changed
 
     def _conclude(self, event: Event, player: str, changed: tuple[str, ...]) -> None:
         """Tell what a commit has changed, if anything."""

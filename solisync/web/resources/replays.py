@@ -27,7 +27,6 @@ from ...rules.replay_lists import (
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok, is_id
 from ...storage import boards, own_replays, replays
-from ...storage.own_replays import Deleted, ListedOrHeld
 from ..conditional import matches
 from ..recorded_game import EXAMPLE, RecordedGame
 from ..route import Json, delete, get, post, put
@@ -138,12 +137,10 @@ class Replays:
     )
     async def delete(self, *, player: str, replay_id: str) -> Ok:
         """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
-
-        async def erase(transaction: Transaction) -> Deleted | None:
-            return await own_replays.delete(transaction, player, _key(replay_id))
-
         with self.board.changing(), self.recent.changing():
-            deleted, changed = await self.database.transact(boards.changed_by, player, erase)
+            deleted, changed = await self.database.transact(
+                boards.changed_by, player, own_replays.delete, player, _key(replay_id)
+            )
         deleted = _exists(deleted)
         if not deleted.existed:
             raise _no_such_replay()
@@ -158,12 +155,10 @@ class Replays:
     )
     async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
         """Show a replay of the player on public lists, or take it off them; its own link works either way."""
-
-        async def set_listed(transaction: Transaction) -> ListedOrHeld | None:
-            return await own_replays.set_listed(transaction, player, _key(replay_id), body.listed)
-
         with self.board.changing(), self.recent.changing():
-            found, changed = await self.database.transact(boards.changed_by, player, set_listed)
+            found, changed = await self.database.transact(
+                boards.changed_by, player, own_replays.set_listed, player, _key(replay_id), body.listed
+            )
         found = _exists(found)
         if not found.exists:
             raise _no_such_replay()
