@@ -46,7 +46,7 @@ setup(
     python_requires=">=3.11",
     packages=[*find_packages(include=["solisync", "solisync.*"]), "twisted.plugins"],
     package_dir={"": "."},
-    package_data={"solisync": ["py.typed", "pages/*.html", "pages/*/*", "console/*.html", "console/*/*", "web/*.json"]},
+    package_data={"solisync": ["py.typed", "static/*/*.*", "static/*/web/*", "web/*.json"]},
     zip_safe=False,
     cmdclass={"build_py": BuildWithMigrations},
     install_requires=[

@@ -10,7 +10,7 @@ from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
 NOUNS = PACKAGE / "web" / "resources"
-SCRIPTS = PACKAGE / "pages" / "web"
+SCRIPTS = PACKAGE / "static" / "players" / "web"
 SHARED = {"page.js", "http.js", "playback.js", "board.js", "gestures.js"}  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -167,7 +167,7 @@ def test_scripts_have_no_circle():
     assert set.union(*graph.values()) <= graph.keys()
     assert "http.js" in graph["page.js"]
     check_acyclic(graph)
-    own = (PACKAGE / "console" / "web").glob("*.js")
+    own = (PACKAGE / "static" / "console" / "web").glob("*.js")
     console = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(own)}
     served = {name: imported for name, imported in graph.items() if name in SHARED} | console
     assert set.union(*served.values()) <= served.keys()

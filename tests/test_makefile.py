@@ -136,7 +136,7 @@ def test_a_port_in_use_has_a_hint(make):
 
 def test_edits_are_taken_up_by_new_workers(make, launch, place):
     """`make run-pages` sends SIGHUP to the service when a file of solisync/ was written, and ends with it."""
-    page = place / "solisync" / "pages" / "style.css"
+    page = place / "solisync" / "static" / "style.css"
     page.parent.mkdir(parents=True)
     page.write_text("a {}")
     program = place / ".venv" / "bin" / "solisync"

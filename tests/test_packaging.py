@@ -67,7 +67,7 @@ def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
     assert migrations
     assert {"solisync/py.typed", "twisted/plugins/solisync_plugin.py"} | migrations <= names
     assert {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync").rglob("*.py")} <= names
-    pages = {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync" / "pages").rglob("*.*")}
+    pages = {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync" / "static").rglob("*.*")}
     assert len(pages) > 10
     assert pages <= names
     assert [name for name in names if name.startswith("twisted/")] == ["twisted/plugins/solisync_plugin.py"]

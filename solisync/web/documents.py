@@ -9,7 +9,8 @@ from pathlib import Path
 from .conditional import matches
 from .wire.reply import Reply
 
-FOLDER = Path(__file__).resolve().parents[1] / "pages"
+STATIC = Path(__file__).resolve().parents[1] / "static"
+PLAYERS_FILES, CONSOLE_FILES, DOCS_FILES = STATIC / "players", STATIC / "console", STATIC / "docs"
 FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # to be asked for each time, or a page could mix two versions
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 ACCEPT_MAX = 500  # characters of Accept-Encoding; browsers send some 30

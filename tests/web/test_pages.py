@@ -17,7 +17,7 @@ from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
 from solisync.rules.texts import card_text
-from solisync.web.documents import ACCEPT_MAX, FOLDER, takes_gzip
+from solisync.web.documents import ACCEPT_MAX, PLAYERS_FILES, takes_gzip
 from solisync.web.page_files import without_comments
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
@@ -315,9 +315,9 @@ def test_who_takes_gzip_says_so(header, takes):
 
 
 async def test_files_have_their_types(server):
-    """Every file of solisync/pages/web is served, and is kept by caches as long as they ask."""
+    """Every file of solisync/static/players/web is served, and is kept by caches as long as they ask."""
     types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-    files = sorted(file for file in (FOLDER / "web").iterdir())
+    files = sorted(file for file in (PLAYERS_FILES / "web").iterdir())
     assert len(files) > 5
     for file in files:
         answer = await server.ask("GET", f"/web/{file.name}")
@@ -349,7 +349,7 @@ const c = d / 2 / e, name = 'it\\'s // not', text = `/* ${c} // */`;
 if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); g();
 """
     )
-    for file in (FOLDER / "web").glob("*.js"):
+    for file in (PLAYERS_FILES / "web").glob("*.js"):
         served = (await server.ask("GET", f"/web/{file.name}")).content.decode()
         assert "@param" not in served
         assert "@ts-check" not in served
@@ -358,7 +358,7 @@ if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); g();
 
 async def test_styles_are_served_with_those_that_they_import(server):
     """In one file, so that a page asks once."""
-    board = (FOLDER / "web" / "board.css").read_text("utf-8")
+    board = (PLAYERS_FILES / "web" / "board.css").read_text("utf-8")
     for name in ("play.css", "replay.css"):
         served = (await server.ask("GET", f"/web/{name}")).content.decode()
         assert served.startswith(board)

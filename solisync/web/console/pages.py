@@ -1,18 +1,16 @@
 """The console's pages, which are the same for everybody: data come from the routes (docs/console.md "Pages")."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
 from ...errors import NotFound
-from ..documents import FILE_HEADERS, FOLDER, both_ways, unless_known
+from ..documents import CONSOLE_FILES, FILE_HEADERS, PLAYERS_FILES, both_ways, unless_known
 from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
 from ..route import Content, Route
 from ..wire.reply import Reply
 
-CONSOLE = Path(__file__).resolve().parents[2] / "console"
 SHARED = ("style.css", "page.js", "http.js", "icon.svg", "playback.js", "board.js", "gestures.js", "replay.css")
 ALONE = {"Cross-Origin-Resource-Policy": "same-origin"}
 
@@ -24,7 +22,7 @@ class _Page(NamedTuple):
     content: str = ""
 
 
-WATCH = with_parts(FOLDER, str(CONSOLE / "watch.html")).replace("$$", "$")
+WATCH = with_parts(PLAYERS_FILES, str(CONSOLE_FILES / "watch.html")).replace("$$", "$")
 PAGES = (
     _Page("/", "overview", "Overview"),
     _Page("/players", "players", "Players"),
@@ -40,9 +38,9 @@ PAGES = (
 
 def page_routes() -> tuple[Route, ...]:
     """The pages and the files in them, which are read now."""
-    layout = Template((CONSOLE / "layout.html").read_text("utf-8"))
-    shared = {name: content for name, content in page_files(FOLDER / "web").items() if name in SHARED}
-    files = {**shared, **page_files(CONSOLE / "web")}
+    layout = Template((CONSOLE_FILES / "layout.html").read_text("utf-8"))
+    shared = {name: content for name, content in page_files(PLAYERS_FILES / "web").items() if name in SHARED}
+    files = {**shared, **page_files(CONSOLE_FILES / "web")}
     replies = {name: both_ways(name, content, FILE_HEADERS | ALONE) for name, content in files.items()}
 
     async def file(name: str, if_none_match: str | None, gzip: bool) -> Reply:

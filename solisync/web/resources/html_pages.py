@@ -41,7 +41,7 @@ from ...rules.texts import (
     winners_text,
 )
 from ...storage import html_pages as pages
-from ..documents import FILE_HEADERS, FOLDER, both_ways, document, unless_known
+from ..documents import FILE_HEADERS, PLAYERS_FILES, both_ways, document, unless_known
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
 from ..page_files import page_files, with_parts
 from ..page_headers import PAGE_HEADERS
@@ -78,7 +78,7 @@ class Pages:
         site_name: str,
         site_links: Links,
         public_avatars: bool,
-        folder: Path = FOLDER,
+        folder: Path = PLAYERS_FILES,
     ) -> None:
         self._database = database
         self._now = now

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...errors import NotFound
-from ..documents import FILE_HEADERS, FOLDER, both_ways, unless_known
+from ..documents import DOCS_FILES, FILE_HEADERS, both_ways, unless_known
 from ..route import Content, get
 from ..wire.reply import Reply
 
@@ -33,7 +33,7 @@ class Docs:
         assert spec is not None
         assert spec.origin is not None
         swagger_ui = Path(spec.origin).parent
-        files = {file.name: file.read_bytes() for file in (FOLDER / "docs").iterdir()}
+        files = {file.name: file.read_bytes() for file in DOCS_FILES.iterdir()}
         self._page = both_ways("page.html", files.pop("page.html"), {**FILE_HEADERS, "Content-Security-Policy": POLICY})
         files["swagger-ui.js"] = (swagger_ui / "swagger_bundle.js").read_bytes()
         files["swagger-ui.css"] = _MAP.sub(b"", (swagger_ui / "swagger_style.css").read_bytes())
