@@ -25,11 +25,11 @@ async def suspend(
     former = await restrictions.suspension(transaction, player.id)
     if former is None:
         steps = restrictions.suspending(player.id, until=until, message=message)
-        steps += restrictions.cutting_off(player.id, lifetime=LIFETIME)
+        steps += (restrictions.cut_off.call(player.id, lifetime=LIFETIME),)
         return Done(changed=True, after=_in_words(until, message), steps=steps, sessions_ended=True)
     if (former.until, former.message) == (until, message):
         return NOTHING
-    steps = restrictions.changing(player.id, until=until, message=message)
+    steps = (restrictions.change.call(player.id, until=until, message=message),)
     before, after = _in_words(former.until, former.message), _in_words(until, message)
     return Done(changed=True, before=before, after=after, steps=steps)
 
@@ -47,14 +47,14 @@ async def lock(transaction: Transaction, player: Player) -> Done:
     """Keep a player from changing what others see of them."""
     if await restrictions.is_locked(transaction, player.id):
         return NOTHING
-    return Done(changed=True, steps=restrictions.locking(player.id))
+    return Done(changed=True, steps=(restrictions.lock.call(player.id),))
 
 
 async def unlock(transaction: Transaction, player: Player) -> Done:
     """Let a player change again what others see of them. What was held meanwhile stays so."""
     if not await restrictions.is_locked(transaction, player.id):
         return NOTHING
-    return Done(changed=True, steps=restrictions.unlocking(player.id))
+    return Done(changed=True, steps=(restrictions.unlock.call(player.id),))
 
 
 async def end_sessions(transaction: Transaction, player: Player, *, access: bool = False) -> Done:
@@ -64,7 +64,7 @@ async def end_sessions(transaction: Transaction, player: Player, *, access: bool
     """
     ended = await sessions.end_all(transaction, player.id) or 0
     cut = access and await restrictions.is_uncut(transaction, player.id)
-    steps = restrictions.cutting_off(player.id, lifetime=LIFETIME) if cut else ()
+    steps = (restrictions.cut_off.call(player.id, lifetime=LIFETIME),) if cut else ()
     after = "access tokens refused too" if access else None
     changed = bool(ended) or cut
     before = f"{ended} sessions"
@@ -104,7 +104,7 @@ async def link(
     steps: tuple[Call, ...] = ()
     if password_hash is not None:
         await accounts.reset_password(transaction, player.username, password_hash)
-        steps = restrictions.cutting_off(player.id, lifetime=LIFETIME)
+        steps = (restrictions.cut_off.call(player.id, lifetime=LIFETIME),)
     expires_at = await recovery.put_token(transaction, player.id, token_digest, RESET_LIFETIME)
     locked_out = password_hash is not None
     after = "locked out" if locked_out else None

@@ -16,7 +16,7 @@ async def hide(transaction: Transaction, player: Player, *, lock: bool = False) 
     entry = await _entry(transaction, player)
     locked = await restrictions.is_locked(transaction, player.id)
     locking = lock and not locked
-    lasting = restrictions.locking(player.id) if locking else ()
+    lasting = (restrictions.lock.call(player.id),) if locking else ()
     done = await _set_visible(transaction, player, entry, False)
     result = entry.display_name, locked or locking
     if not done.changed and not locking:
@@ -40,7 +40,7 @@ async def name(transaction: Transaction, player: Player, *, display_name: str) -
         changed=True,
         before=entry.display_name,
         after=chosen,
-        steps=leaderboard.naming(player.id, chosen),
+        steps=(leaderboard.name.call(player.id, chosen),),
         result=chosen,
     )
 
@@ -64,11 +64,7 @@ async def _set_visible(transaction: Transaction, player: Player, entry: OwnEntry
     former = entry.visible if suspension is None else suspension.was_visible
     if former == visible:
         return Done(changed=False, result=entry.display_name)
-    steps = (
-        leaderboard.showing(player.id, visible)
-        if suspension is None
-        else restrictions.showing_later(player.id, visible)
-    )
+    steps = ((leaderboard.show if suspension is None else restrictions.show_later).call(player.id, visible),)
     before, after = ("hidden", "visible") if visible else ("visible", "hidden")
     return Done(changed=True, before=before, after=after, steps=steps, result=entry.display_name)
 

@@ -34,7 +34,7 @@ Note = Annotated[str, Meta(description=f"1 to {NOTE_MAX} code points; the player
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}", re.ASCII)
 
 
-class AdminSession(Struct, frozen=True, kw_only=True):
+class AdminSession(Struct, frozen=True):
     """A session of an admin, which ends at `expires_at`, or an hour after its last use.
 
     `used_at` may be a minute late.
@@ -49,7 +49,7 @@ class AdminSession(Struct, frozen=True, kw_only=True):
     user_agent: str | None
 
 
-class Admin(Struct, frozen=True, kw_only=True):
+class Admin(Struct, frozen=True):
     """An admin, with the number of live sessions and their last use."""
 
     name: AdminName

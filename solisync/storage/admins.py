@@ -3,8 +3,6 @@
 from datetime import datetime
 
 from ..postgres.declared import count, execute, found, many, maybe
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
 from ..rules.administration import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
 
 # Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
@@ -16,47 +14,6 @@ _SESSION = f"""
     id, admin, begun_at, used_at, begun_at + interval '{SESSION_LIFETIME.total_seconds():.0f} s' AS expires_at, client,
     user_agent
 """
-
-# A newer code replaces the older one. The lock waits for a removal of the admin, after which there is nobody to get a
-# code. Version 1.0.0 counts wrong codes in `refused`, and such a node may run beside this one.
-PUT_CODE = Query(
-    "admin_put_code",
-    f"""
-    INSERT INTO admin_codes (admin, digest, expires_at)
-    SELECT name, $2::bytea, clock_timestamp() + interval '{CODE_LIFETIME.total_seconds():.0f} s'
-    FROM admins WHERE name = $1::text FOR KEY SHARE
-    ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at, refused = 0
-    RETURNING expires_at
-    """,  # noqa: S608
-    prepared=False,
-    row=lambda expires_at: expires_at,
-)
-
-# This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
-# The statement locks the admin's row first and the code's row second. REMOVE locks the two rows in the same order,
-# because its cascade deletes the code. In opposite orders, the two statements could wait for each other.
-BEGIN = Query(
-    "admin_begin_session",
-    f"""
-    WITH spent AS (
-        DELETE FROM admin_codes USING (SELECT name FROM admins WHERE name = $1::text FOR KEY SHARE) AS present
-        WHERE admin = name AND digest = $2::bytea AND expires_at > clock_timestamp()
-        RETURNING admin
-    )
-    INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client, user_agent)
-    SELECT admin, $3::bytea, now, now, $4::text, $5::text FROM spent, clock_timestamp() AS now
-    RETURNING {_SESSION}
-    """,  # noqa: S608
-    row=lambda id, admin, begun_at, used_at, expires_at, client, user_agent: AdminSession(
-        id=id,
-        admin=admin,
-        begun_at=begun_at,
-        used_at=used_at,
-        expires_at=expires_at,
-        client=client,
-        user_agent=user_agent,
-    ),
-)
 
 
 @found("INSERT INTO admins (name) VALUES ($1::text) ON CONFLICT DO NOTHING RETURNING true", prepared=False)
@@ -74,18 +31,27 @@ async def remove(name: str) -> bool:
     SELECT name, added_at, count(admin_sessions.id) AS sessions, max(used_at) AS used_at
     FROM admins LEFT JOIN admin_sessions ON admin = name AND {_LIVE} GROUP BY name ORDER BY name
     """,  # noqa: S608
-    row=lambda name, added_at, sessions, used_at: Admin(
-        name=name, added_at=added_at, sessions=sessions, used_at=used_at
-    ),
+    row=Admin,
 )
 async def listed() -> list[Admin]:
     """Every admin, by name."""
 
 
-async def put_code(statements: Statements, name: str, digest: bytes) -> datetime | None:
+# A newer code replaces the older one. The lock waits for a removal of the admin, after which there is nobody to get a
+# code. Version 1.0.0 counts wrong codes in `refused`, and such a node may run beside this one.
+@maybe(
+    f"""
+    INSERT INTO admin_codes (admin, digest, expires_at)
+    SELECT name, $2::bytea, clock_timestamp() + interval '{CODE_LIFETIME.total_seconds():.0f} s'
+    FROM admins WHERE name = $1::text FOR KEY SHARE
+    ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest, expires_at = excluded.expires_at, refused = 0
+    RETURNING expires_at
+    """,  # noqa: S608
+    prepared=False,
+    row=lambda expires_at: expires_at,
+)
+async def put_code(name: str, digest: bytes) -> datetime | None:
     """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
-    expires_at: datetime | None = await statements.maybe(PUT_CODE, name, digest)
-    return expires_at
 
 
 @many(
@@ -96,11 +62,24 @@ async def live_codes() -> list[tuple[str, bytes]]:
     """The names of admins who have a live code, with its digest."""
 
 
-async def begin(
-    statements: Statements, name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None
-) -> AdminSession | None:
+# This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
+# The statement locks the admin's row first and the code's row second. REMOVE locks the two rows in the same order,
+# because its cascade deletes the code. In opposite orders, the two statements could wait for each other.
+@maybe(
+    f"""
+    WITH spent AS (
+        DELETE FROM admin_codes USING (SELECT name FROM admins WHERE name = $1::text FOR KEY SHARE) AS present
+        WHERE admin = name AND digest = $2::bytea AND expires_at > clock_timestamp()
+        RETURNING admin
+    )
+    INSERT INTO admin_sessions (admin, digest, begun_at, used_at, client, user_agent)
+    SELECT admin, $3::bytea, now, now, $4::text, $5::text FROM spent, clock_timestamp() AS now
+    RETURNING {_SESSION}
+    """,  # noqa: S608
+    row=AdminSession,
+)
+async def begin(name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None) -> AdminSession | None:
     """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
-    return await statements.maybe(BEGIN, name, code, secret, client, user_agent)
 
 
 @many(
@@ -124,7 +103,7 @@ async def live_sessions() -> list[bytes]:
     )
     SELECT id, admin, begun_at, used_at, expires_at, client, user_agent FROM found
     """,  # noqa: S608
-    row=BEGIN.row,
+    row=AdminSession,
 )
 async def find(secret: bytes) -> AdminSession | None:
     """The live session whose cookie has this digest; this is a use of it."""
@@ -135,7 +114,7 @@ async def find(secret: bytes) -> AdminSession | None:
     SELECT {_SESSION} FROM admin_sessions WHERE {_LIVE} AND ($1::text IS NULL OR admin = $1::text)
     ORDER BY used_at DESC, id
     """,  # noqa: S608
-    row=BEGIN.row,
+    row=AdminSession,
 )
 async def sessions(name: str | None = None) -> list[AdminSession]:
     """The live sessions of an admin, or of all, last used first."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from ..postgres.declared import maybe
+from ..postgres.declared import maybe, one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.boards import RANKS
@@ -26,21 +26,6 @@ class _Shown(NamedTuple):
     replay: Recent
     avatar_url: str | None
 
-
-# Counts in the index, to the last rank that boards tell and no further.
-DAY = Query(
-    "day_board",
-    f"""
-    SELECT $1::date <= today AS begun, $1::date < today AS over, players, best
-    FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS clock CROSS JOIN (
-        SELECT count(*) AS players, -min(deficit) AS best FROM (
-            SELECT deficit FROM board_evidence WHERE board = $2::text AND ranked
-            ORDER BY deficit, received_at, replay_id LIMIT {RANKS}
-        ) AS counted
-    ) AS won
-    """,  # noqa: S608
-    row=DayBoard,
-)
 
 PLAYER = Query(
     "shared_player",
@@ -64,9 +49,21 @@ async def replay(replay_id: str) -> ReplayData | None:
     """A replay and the verdict on it, without the moves."""
 
 
-async def day_board(statements: Statements, board: str, day: date) -> DayBoard:
+# Counts in the index, to the last rank that boards tell and no further.
+@one(
+    f"""
+    SELECT $1::date <= today AS begun, $1::date < today AS over, players, best
+    FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS clock CROSS JOIN (
+        SELECT count(*) AS players, -min(deficit) AS best FROM (
+            SELECT deficit FROM board_evidence WHERE board = $2::text AND ranked
+            ORDER BY deficit, received_at, replay_id LIMIT {RANKS}
+        ) AS counted
+    ) AS won
+    """,  # noqa: S608
+    row=DayBoard,
+)
+async def day_board(day: date, board: str) -> DayBoard:
     """What is known of a day and its board."""
-    return await statements.one(DAY, day, board)
 
 
 async def player(statements: Statements, username: str) -> PlayerPage | None:

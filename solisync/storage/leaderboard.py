@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ..postgres.declared import found, many, maybe
+from ..postgres.declared import execute, found, many, maybe
 from ..postgres.statement import Call, Statement
 from ..postgres.transaction import Transaction
 from ..rules.boards import OWN
@@ -45,17 +45,6 @@ OPT_IN = Statement(
         greatest(known.best_score, excluded.best_score),
         least(known.best_time_secs, excluded.best_time_secs)
     ) IS DISTINCT FROM (known.display_name, known.best_score, known.best_time_secs)
-    """,
-)
-
-SHOW = Statement(
-    "admin_show_entry",
-    "UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid",
-)
-NAME = Statement(
-    "admin_name_entry",
-    """
-    UPDATE leaderboard SET display_name = $2::text, recorded_at = clock_timestamp() WHERE user_id = $1::uuid
     """,
 )
 
@@ -109,11 +98,11 @@ def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Call, .
     return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
 
 
-def showing(user_id: str, visible: bool) -> tuple[Call, ...]:
+@execute("UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid")
+async def show(user_id: str, visible: bool) -> None:
     """Show or hide the player's entry. Needs a lock of the player's row."""
-    return ((SHOW, user_id, visible),)
 
 
-def naming(user_id: str, display_name: str) -> tuple[Call, ...]:
+@execute("UPDATE leaderboard SET display_name = $2::text, recorded_at = clock_timestamp() WHERE user_id = $1::uuid")
+async def name(user_id: str, display_name: str) -> None:
     """Give the player's entry another name. Needs a lock of the player's row."""
-    return ((NAME, user_id, display_name),)

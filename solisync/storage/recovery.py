@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from ..postgres.declared import count, maybe, one
-from ..postgres.statement import Call, Query, Statement
+from ..postgres.declared import count, execute, maybe, one
+from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.recovery import CodesLeft
 from .accounts import LOCK, Player
@@ -88,8 +88,6 @@ SPEND_TOKEN = Query(
     row=Player,
 )
 
-FORGET_LINK = Statement("forget_reset_token", "DELETE FROM reset_tokens WHERE user_id = $1::uuid")
-
 PUT_TOKEN = Query(
     "admin_put_reset_token",
     """
@@ -150,9 +148,9 @@ async def put_token(transaction: Transaction, user_id: str, digest: bytes, lifet
     return expires_at
 
 
-def forgetting_link(user_id: str) -> tuple[Call, ...]:
+@execute("DELETE FROM reset_tokens WHERE user_id = $1::uuid")
+async def forget_link(user_id: str) -> None:
     """Delete the reset token of a player, whose row is locked."""
-    return ((FORGET_LINK, user_id),)
 
 
 @count("""

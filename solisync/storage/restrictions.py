@@ -6,12 +6,12 @@ Changes need the lock of the player's row, and end in the transaction that recor
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.declared import count, many, maybe, one
+from ..postgres.declared import count, execute, many, maybe, one
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
 from .accounts import REVOKE
-from .recovery import forgetting_link
+from .recovery import forget_link
 from .rows import nested, optional
 
 
@@ -50,10 +50,6 @@ SUSPEND = Statement(
     )
     """,
 )
-CHANGE = Statement(
-    "admin_change_suspension",
-    "UPDATE suspensions SET until = $2::timestamptz, message = $3::text WHERE user_id = $1::uuid",
-)
 HIDE = Statement(
     "admin_hide_suspended",
     "UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible",
@@ -65,32 +61,6 @@ LIFT = Query(
     row=bool,
 )
 UNCOVER = Statement("uncover_entry", "UPDATE leaderboard SET visible = true WHERE user_id = $1::uuid")
-VISIBLE_LATER = Statement(
-    "admin_visible_later",
-    "UPDATE suspensions SET was_visible = $2::boolean WHERE user_id = $1::uuid",
-)
-
-# The greatest `exp` that a token may have by now. That of a node whose clock is fast is among the player's last ones;
-# no other token can be issued meanwhile.
-CUT_OFF = Statement(
-    "admin_cut_off",
-    """
-    INSERT INTO access_cutoffs AS known (user_id, cutoff)
-    SELECT id, greatest(
-        ceil(extract(epoch FROM clock_timestamp()))::bigint + $2::int,
-        (SELECT max(each) FROM unnest(access_expiries) AS each)
-    )
-    FROM users WHERE id = $1::uuid
-    ON CONFLICT (user_id) DO UPDATE SET cutoff = greatest(known.cutoff, excluded.cutoff)
-    """,
-)
-
-LOCK_PROFILE = Statement(
-    "admin_lock_profile",
-    "INSERT INTO profile_locks (user_id, since) VALUES ($1::uuid, clock_timestamp())",
-)
-UNLOCK_PROFILE = Statement("admin_unlock_profile", "DELETE FROM profile_locks WHERE user_id = $1::uuid")
-
 RESTRICTIONS = Query(
     "restrictions_of_player",
     """
@@ -163,32 +133,42 @@ async def moderation(statements: Statements, user_id: str) -> ExportedModeration
 
 def suspending(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:
     """Suspend a player who is not: off the boards, and without sessions and a reset link."""
-    return ((SUSPEND, user_id, until, message), (HIDE, user_id), (REVOKE, user_id), *forgetting_link(user_id))
+    return ((SUSPEND, user_id, until, message), (HIDE, user_id), (REVOKE, user_id), forget_link.call(user_id))
 
 
-def changing(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:
+@execute("UPDATE suspensions SET until = $2::timestamptz, message = $3::text WHERE user_id = $1::uuid")
+async def change(user_id: str, *, until: datetime | None, message: str | None) -> None:
     """Give a suspension another end and message."""
-    return ((CHANGE, user_id, until, message),)
 
 
-def showing_later(user_id: str, visible: bool) -> tuple[Call, ...]:
+@execute("UPDATE suspensions SET was_visible = $2::boolean WHERE user_id = $1::uuid")
+async def show_later(user_id: str, visible: bool) -> None:
     """Decide whether the entry of a suspended player is visible afterwards."""
-    return ((VISIBLE_LATER, user_id, visible),)
 
 
-def cutting_off(user_id: str, *, lifetime: int) -> tuple[Call, ...]:
+# The greatest `exp` that a token may have by now. That of a node whose clock is fast is among the player's last ones;
+# no other token can be issued meanwhile.
+@execute("""
+    INSERT INTO access_cutoffs AS known (user_id, cutoff)
+    SELECT id, greatest(
+        ceil(extract(epoch FROM clock_timestamp()))::bigint + $2::int,
+        (SELECT max(each) FROM unnest(access_expiries) AS each)
+    )
+    FROM users WHERE id = $1::uuid
+    ON CONFLICT (user_id) DO UPDATE SET cutoff = greatest(known.cutoff, excluded.cutoff)
+    """)
+async def cut_off(user_id: str, *, lifetime: int) -> None:
     """Refuse every access token that has been issued to the player; such tokens live for this many seconds."""
-    return ((CUT_OFF, user_id, lifetime),)
 
 
-def locking(user_id: str) -> tuple[Call, ...]:
+@execute("INSERT INTO profile_locks (user_id, since) VALUES ($1::uuid, clock_timestamp())")
+async def lock(user_id: str) -> None:
     """Lock the profile of a player, which is not locked."""
-    return ((LOCK_PROFILE, user_id),)
 
 
-def unlocking(user_id: str) -> tuple[Call, ...]:
+@execute("DELETE FROM profile_locks WHERE user_id = $1::uuid")
+async def unlock(user_id: str) -> None:
     """Unlock the profile of a player."""
-    return ((UNLOCK_PROFILE, user_id),)
 
 
 async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:

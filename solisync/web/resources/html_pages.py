@@ -150,7 +150,7 @@ class Pages:
             board, begins = daily_board(day)
         except NotFound as error:
             return self._missing(error.code, gzip)
-        known = await self._database.run(pages.day_board, board, begins)
+        known = await self._database.run(pages.day_board, begins, board)
         if not known.begun:
             return self._missing("day_not_found", gzip)
         shown = day_data(daily_challenge(begins))
