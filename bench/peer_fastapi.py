@@ -156,8 +156,8 @@ async def pull(request: Request) -> Response:
     now = datetime.now(UTC)
     payload = default_document(player, now).encode() if row[0] is None else row[0].encode()
     if row[1]:
-        foreign = counts_of(read_stored(payload).payload).encode(), sha256(payload).hexdigest()
-        await pool.execute(sync.PULL_FOREIGN.sql, player, access_expiry, *foreign)
+        counted = counts_of(read_stored(payload).payload).encode(), sha256(payload).hexdigest()
+        await pool.execute(sync.PULL_UNCOUNTED.sql, player, access_expiry, *counted)
     return answer(request, b'{"merged":%b,"server_time":%b,"conflicts":[]}' % (payload, _encode(now)))
 
 

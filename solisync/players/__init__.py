@@ -1,1 +1,1 @@
-"""What the service keeps about players beside their requests: the history of accounts, and exports of everything."""
+"""Players beside their requests: the history of accounts, facts for operators, exports of everything."""

@@ -18,10 +18,10 @@ from .rows import encoded
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A player's document; None if they never pushed. `foreign`: not stored by a version that counts games."""
+    """A player's document; None if they never pushed. `uncounted`: stored by a version that counts no games."""
 
     payload: bytes | None
-    foreign: bool = False
+    uncounted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def _counts(text: str | None) -> GameCounts | None:
     return None if text is None else _decode_counts(text)
 
 
-PULL_FOREIGN = Statement("sync_pull_foreign", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
+PULL_UNCOUNTED = Statement("sync_pull_uncounted", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
 
 # A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
 LOAD = Query(
@@ -137,17 +137,17 @@ REMEMBER_FOR_ALL = Statement(
         remember_answer(id, $2::bigint, CASE WHEN payload IS NULL THEN '{NO_GAMES.encode()}' ELSE counted END)
     FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
     """,  # noqa: S608
-    row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), foreign=uncounted),
+    row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), uncounted),
 )
 async def pull(user_id: str, access_expiry: int) -> Pulled | None:
     """The player's document, which the session of the access token is told; None when there is no such player."""
 
 
-async def pull_foreign(
+async def pull_uncounted(
     statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: GameCounts
 ) -> None:
-    """Remember that the session was told a foreign document, and what is counted of it."""
-    await statements.run(PULL_FOREIGN, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
+    """Remember that the session got a document that no version has counted, and what is counted of it."""
+    await statements.run(PULL_UNCOUNTED, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
 
 
 @maybe(

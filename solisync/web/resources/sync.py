@@ -66,9 +66,9 @@ class Sync:
         now = self.now()
         if pulled.payload is None:
             return _answer(default_document(player, now).encode(), now, [])
-        if pulled.foreign:
+        if pulled.uncounted:
             counts = counts_of(read_stored(pulled.payload).payload)
-            await self.database.run(sync.pull_foreign, player, access_expiry, pulled.payload, counts)
+            await self.database.run(sync.pull_uncounted, player, access_expiry, pulled.payload, counts)
         tag = f'"{revision(pulled.payload)}"'
         headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
         if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
