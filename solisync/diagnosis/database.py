@@ -26,7 +26,7 @@ CLOCK_SECONDS = 2.0
 HEARD_SECONDS = 2.0
 GIB = 2**30
 FREE_MIN = 2**30
-FREE_SHARE = 0.1  # of the database, which needs room for the log, for indexes that are built anew, and to grow
+FREE_SHARE = 0.1  # of the database, which needs room for the log, for rebuilt indexes, and to grow
 BACKED_UP_MAX = 2 * 2**40  # what a backup and a restore often manage in the time there is for them
 ANALYTICS_MAX = 10 * GIB
 TRANSACTIONS_MAX = 1_000_000_000  # half of those after which PostgreSQL takes no more writes
@@ -36,7 +36,7 @@ LAG_SECONDS, LAG_BYTES = 10.0, 64 * 2**20
 async def examine(
     settings: ServingSettings, reactor: ReactorBase, connecting: AbstractAsyncContextManager[Connection]
 ) -> list[Finding]:
-    """Run all checks on the database, on a connection for them alone."""
+    """Run all checks of the database on a separate connection."""
     try:
         async with connecting as connection:
             return [finding async for finding in _findings(settings, connection, reactor)]
@@ -87,7 +87,7 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
 
 
 def clock(ahead: timedelta, behind: timedelta) -> Finding:
-    """Check the clock, given by how much this machine is ahead of the database at least, and behind it at least."""
+    """Check the clock of this machine, which is at least `ahead` of the database's, and at least `behind` it."""
     seconds = max(ahead, behind).total_seconds()
     if seconds > CLOCK_SECONDS:
         which = "ahead of" if ahead > behind else "behind"
@@ -106,7 +106,7 @@ def _pooler(lacking: str, prepared_statements: bool) -> Finding:
 
 
 async def bus(settings: ServingSettings, reactor: ReactorBase, connection: Connection) -> Finding:
-    """Check that a process hears what it says, where it would listen; `connection` is one to the database."""
+    """Check that a process receives its own notifications; `connection` is a connection to the database."""
     advice = "set SOLISYNC_BUS_DATABASE_URL to the server without the pooler, see docs/high-availability.md#pgbouncer"
     try:
         if settings.bus_database_url is not None:
@@ -124,7 +124,7 @@ async def bus(settings: ServingSettings, reactor: ReactorBase, connection: Conne
 
 
 async def _hear_oneself(connection: Connection, reactor: ReactorBase) -> None:
-    """Listen, and say something; raises TimeoutError when that is not heard."""
+    """Listen, and send a notification; raises TimeoutError if it doesn't arrive."""
     channel, heard = f"solisync_doctor_{token_hex(4)}", Deferred[str]()
     await connection.listen(channel, heard.callback)
     await connection.execute(f"NOTIFY {channel}")
@@ -182,7 +182,7 @@ def replication(found: Replication) -> Iterator[Finding]:
 
 
 async def _data_dir(settings: ServingSettings, connection: Connection) -> Path | None:
-    """The directory of the database if it is on this machine and this role may know."""
+    """Return the directory of the database if it is on this machine and this role may know it."""
     if settings.database_url is None:
         return settings.data_dir
     directory = await introspection.data_directory(connection)
@@ -190,7 +190,7 @@ async def _data_dir(settings: ServingSettings, connection: Connection) -> Path |
 
 
 def disk(data_dir: Path | None, database_bytes: int) -> Finding:
-    """Check the free space for a database, in a directory if it can be seen from here; it may be yet to come."""
+    """Check the free space for a database; its directory may be on another machine (None), or not exist yet."""
     shown = f"the database takes {bytes_shown(database_bytes)}"
     if data_dir is None:
         return fine("disk", f"{shown}; how much is free can be seen on the server's own machine alone")
@@ -204,7 +204,7 @@ def disk(data_dir: Path | None, database_bytes: int) -> Finding:
 
 
 def tables(sizes: Sizes, analytics_days: int | None) -> Iterator[Finding]:
-    """Check what grows without bound, and how many transactions are left until old rows must be frozen."""
+    """Check the sizes of tables, and how many transactions are left until old rows must be frozen."""
     largest = ", ".join(f"{name} {bytes_shown(size)}" for name, size in sizes.largest)
     problem = False
     if sizes.total > BACKED_UP_MAX:

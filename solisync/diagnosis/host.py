@@ -21,7 +21,7 @@ EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of 
 
 
 def names(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Check for variables that begin like settings and are none."""
+    """Check for variables that look like settings but aren't."""
     for name, advice in unknown_variables(environ):
         yield wrong("settings", f"{name} is not a setting", advice)
 
@@ -40,7 +40,7 @@ def secret(name: str, value: bytes) -> Finding:
 
 
 def secret_file(file: Path) -> Iterator[Finding]:
-    """Check that not everybody may read the file with the secret."""
+    """Check that the file with the secret isn't readable by all users."""
     try:
         mode = stat.S_IMODE(file.stat().st_mode)
     except OSError:
@@ -74,7 +74,7 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
 
 
 def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
-    """Check that passwords can't be guessed faster than by default."""
+    """Check that the limit doesn't let passwords be guessed faster than the default."""
     limit = settings.auth_limit
     if limit.most * AUTH.seconds > AUTH.most * limit.seconds:
         yield note(
@@ -98,7 +98,7 @@ def streams(settings: ServingSettings) -> Iterator[Finding]:
 
 
 def console(settings: ServingSettings) -> Iterator[Finding]:
-    """Check who reaches the console, if there is one."""
+    """Check which machines reach the console, if it is on."""
     if settings.admin_listen is None:
         if settings.admin_hosts:
             yield note("console", "SOLISYNC_ADMIN_HOSTS is set, and no console", "set SOLISYNC_ADMIN_LISTEN")

@@ -1,7 +1,7 @@
-"""What commands ask a server about itself: SQL on catalogs and settings, none of it on solisync's own tables.
+"""Questions to a server about itself: SQL on catalogs and settings, none of it on solisync's own tables.
 
-It is not in storage/ because it has no noun, and because it must also run on a database without a schema, or of a
-version that the schema doesn't fit.
+It is not in storage/ because it belongs to no resource, and because it must also run on a database without a schema, or
+with the schema of another version.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _UNUSABLE = """
     ORDER BY relname
 """
 
-# Extensions may have brought relations of their own.
+# Extensions may have added relations.
 _IS_EMPTY = """
     SELECT NOT EXISTS (
         SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -160,13 +160,13 @@ async def database(connection: Connection) -> DatabaseFacts:
 
 
 async def identity(connection: Connection) -> str:
-    """What tells this database from all others; its standbys have the same, and a restored one has another."""
+    """The identity of this database: its standbys have the same, and a restored copy has another."""
     ((found,),) = await connection.execute(_IDENTITY)
     return str(found)
 
 
 async def service_connections(connection: Connection) -> int:
-    """How many connections to this database services have, and other commands that run at the moment."""
+    """How many connections to this database services and other running commands have."""
     ((count,),) = await connection.execute(_SERVICE_CONNECTIONS)
     return int(count)
 

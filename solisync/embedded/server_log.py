@@ -1,4 +1,4 @@
-"""The log of the embedded server: of bounded size, without statements, and the source of the reason when it dies.
+"""The log of the embedded server: bounded in size, without statements, and searched for the reason when it dies.
 
 The server writes to the file itself, because it must be able to end cleanly after this process was killed. So the file
 is tidied from outside, a moment later.
@@ -14,10 +14,10 @@ from .data_directory import DataDirectory
 SIZE_MAX = 4 * 2**20  # of the log, and of the older part beside it
 
 # The server's settings keep statements out of its log. A PANIC, such as that of a disk without room for its write-ahead
-# log, names its statement whatever they say. Statements have bcrypt hashes in them.
+# log, names its statement in spite of them. Statements contain bcrypt hashes.
 _STATEMENT = re.compile(rb"(?<=STATEMENT:  )[^\n]*(?:\n\t[^\n]*)*")
 _REASON = re.compile(r"(?:(FATAL|PANIC|error|could not)|LOG|HINT|DETAIL)\b.*")
-_CONNECTING = "the database system is"  # starting up, not yet accepting connections: what clients were answered
+_CONNECTING = "the database system is"  # starting up, not yet accepting connections: replies to clients
 
 
 class ServerLog:
@@ -37,20 +37,20 @@ class ServerLog:
         return file
 
     def reason(self) -> str:
-        """What the last program wrote that may be the reason for its end, in one line."""
+        """The lines of the last program that may be the reason for its end, joined into one."""
         try:
             lines = self._directory.log.read_bytes()[self._begin :].decode("utf-8", "replace").splitlines()
         except OSError:
             lines = []
         found = [match for line in lines if (match := _REASON.search(line)) and _CONNECTING not in line]
         while any(match[1] for match in found) and not found[-1][1]:
-            found.pop()  # what was ended after the error
+            found.pop()  # processes that ended after the error
         return (
             " / ".join([match[0] for match in found[-4:]] or [line.strip() for line in lines[-3:]]) or "it said nothing"
         )
 
     def tidy(self) -> None:
-        """Blank statements in what is new, and begin anew when the log is too long."""
+        """Blank the statements in new text, and move the log away when it is too long."""
         try:
             size = self._directory.log.lstat().st_size
             if size == self._tidied:

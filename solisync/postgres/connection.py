@@ -25,9 +25,9 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 class ServerIdentity:
     """The server that a connection leads to.
 
-    `name` is the host and port of the DSN; where something stands between, the address follows that the server has by
-    its own account. No two servers are the same `instance`, nor one before and after a restart. `pooled` is whether a
-    pooler stands between, and `lacking` names the settings that the role is to have then and does not.
+    `name` is the host and port of the DSN, followed by the address that the server reports, if that is another. Each
+    start of each server is another `instance`. `pooled` is whether a pooler is between, and `lacking` names the
+    settings that the role needs then and doesn't have.
     """
 
     name: str
@@ -37,9 +37,9 @@ class ServerIdentity:
 
 
 class _Uncancellable(Deferred[Any]):
-    """The result of a statement that goes on when its caller is cancelled; `cancel` only calls a function.
+    """The result of a statement that continues when its caller is cancelled; `cancel` only calls a function.
 
-    Fast path: replaces a second Deferred around that of each statement, a quarter of what a statement costs, see
+    Fast path: replaces a second Deferred for each statement, a quarter of what a statement costs, see
     docs/performance.md.
     """
 
@@ -182,7 +182,7 @@ class Connection:
 
     @property
     def _disconnected(self) -> bool:
-        """Whether there is no socket any more: psycopg2 may learn that later than libpq."""
+        """Whether the socket is closed, which psycopg2 may notice later than libpq."""
         return bool(self.libpq.closed) or self.libpq.fileno() < 0
 
     @property

@@ -1,8 +1,8 @@
 """`transact` and `run`: work on the database, over a pool of connections, run again where that is safe.
 
-When a client hangs up, Twisted cancels its handler. Work that has begun runs to its end all the same, because
-txpostgres would pass the connection on in the middle of a transaction. If the work succeeds, the handler gets its
-result, so that it can publish what has been committed; the next call of `transact` or `run` raises
+When a client hangs up, Twisted cancels its handler. Work that has begun runs to its end all the same: a cancelled
+statement would cost its connection, and leave the outcome of a commit unknown. If the work succeeds, the handler gets
+its result, so that it can publish what has been committed, and the next call of `transact` or `run` raises
 CancelledError. If the work fails, the handler gets CancelledError immediately.
 """
 
@@ -55,7 +55,7 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection beside those of the pool, for what no request has to wait for; raises ConnectionFailed."""
+        """Open a connection beside the pool, for work that no request waits for; raises ConnectionFailed."""
         if self._dsn is None:
             raise Unavailable
         with closing(await open_connection(self._reactor, self._dsn)) as opened:
@@ -75,8 +75,8 @@ class Database:
 
         Any exception rolls back. After a deadlock, or when the connection is lost before the commit was sent, the work
         is run again after a pause, three times in all; after a first timeout of a lock or a statement, once more. So it
-        must not keep state of its own. Raises Unavailable when no connection comes free in time, DatabaseError when the
-        database fails or the outcome is unknown.
+        must not keep state. Raises Unavailable if no connection comes free in time, DatabaseError if the database fails
+        or the outcome is unknown.
         """
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
 

@@ -41,8 +41,8 @@ def with_defaults(dsn: str) -> str:
 def without_password(dsn: str) -> tuple[str, str | None]:
     """The DSN as a keyword=value string without its password, and the password.
 
-    The string may stand on a command line, which every user of the machine can read. Raises ValueError for a DSN with
-    other secrets, which can't be given to a program in any other way.
+    The string may be on a command line, which every user of the machine can read. Raises ValueError for a DSN with
+    other secrets, because programs take them in no other way.
     """
     given = extensions.parse_dsn(dsn)
     for name in ("sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"):

@@ -19,8 +19,8 @@ from .connection import Connection
 from .migration_lock import BEGIN, MIGRATION_TIMES, MigrationTimes, migrating
 from .statement import Row
 
-# Whoever wants a table queues behind a migration that waits for the same table. So it gives up after a second, well
-# before the statements of the service do, and comes back when the queue has gone.
+# Statements queue behind a migration that waits for the same table. So the migration gives up after a second, well
+# before the statements of the service do, and retries when the queue has gone.
 LOCK_TIMEOUT = "1s"
 
 # client_connection_check_interval: the server notices soon when this process was killed in the middle
@@ -112,10 +112,10 @@ async def migrate(
 ) -> list[str]:
     """Apply the migrations that the database lacks; returns their names.
 
-    Raises ConnectionFailed when there is no database that takes writes, TransactionAborted when it went away meanwhile,
-    Declined when it has no room (in these cases trying again is right), FatalError when its encoding is wrong, when a
-    migration fails, or when an applied one was edited. For a database that is newer
-    than this build it only logs a warning: during a rolling upgrade the old nodes must be able to restart.
+    Errors that a later attempt may not have: ConnectionFailed if no database takes writes, TransactionAborted if the
+    database went away, Declined if it has no room. FatalError if its encoding is wrong, if a migration fails, or if an
+    applied one was edited. A database that is newer than this build causes only a warning in the log: during a rolling
+    upgrade, the old nodes must be able to restart.
     """
     async with migrating(reactor, dsn, times) as connection:
         return await apply(reactor, connection, migrations, times)

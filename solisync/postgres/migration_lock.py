@@ -1,11 +1,13 @@
 """The lock under which one node at a time migrates: an advisory lock, in an open transaction on a second connection.
 
-A transaction keeps its server connection also behind a pooler in transaction mode, where a lock of the session would be
-left to whoever gets that connection next. The server frees the lock when the connection ends, also when the process was
-killed. Nodes that start together poll for the lock rather than wait inside PostgreSQL, where the snapshot of a waiting
+A transaction keeps its server connection also behind a pooler in transaction mode, where a lock of the session would
+pass to the next client of that connection. The server frees the lock when the connection ends, also when the process
+was killed.
+
+Nodes that start together poll for the lock rather than wait inside PostgreSQL, where the snapshot of a waiting
 statement would block a CREATE INDEX CONCURRENTLY of the holder; a transaction of READ COMMITTED that waits for its next
-statement has none. Each poll is a transaction of its own: nodes that wait would otherwise keep the few connections that
-a pooler has, and the node with the lock would never get its second one.
+statement has none. Each poll is a separate transaction: nodes that wait would otherwise keep the few connections that a
+pooler has, and the node with the lock would never get its second one.
 """
 
 from collections.abc import AsyncIterator
@@ -52,7 +54,7 @@ MIGRATION_TIMES = MigrationTimes()
 async def migrating(
     reactor: ReactorBase, dsn: str, times: MigrationTimes = MIGRATION_TIMES
 ) -> AsyncIterator[Connection]:
-    """A connection, while another one holds the lock: nobody else migrates, and no service opens the database.
+    """A connection, while another one holds the lock: no other node migrates, and no service opens the database.
 
     When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed, also for a server that
     takes no writes, or ConnectionLost, and FatalError for a wrong encoding and after LOCK_WAIT_SECONDS.

@@ -29,7 +29,7 @@ PORT = 5432  # libpq doesn't report the port if none was given
 _TIME_ZONE = "SET timezone = 'UTC'"
 
 # Whatever the server, the database or the role prefers:
-# - A statement that waited for a lock relies on seeing what was committed meanwhile, which other levels hide from it.
+# - A statement that waited for a lock relies on seeing what was committed while it waited. Other levels hide that.
 # - What is acknowledged must survive a crash of the server. For which standbys a commit waits as well, if synchronous
 #   commits are not off, is up to the operator.
 _SETTINGS = """
@@ -44,7 +44,7 @@ _TIMEOUTS = """
     WHERE {own}
 """
 
-# The address, the start time and, behind a pooler, those settings of the role that do not do what the above would.
+# The address, the start time and, behind a pooler, the names of the above settings that the role lacks.
 _SERVER = """
     SELECT host(inet_server_addr()), inet_server_port(), pg_postmaster_start_time()::text, NOT direct, CASE
         WHEN direct THEN ''
@@ -118,7 +118,7 @@ async def _open(
 
 
 def _backend_pid(connection: Connection) -> int:
-    """The process id of the server that libpq received when it connected; a pooler sends a number of its own."""
+    """The server process id that libpq received when it connected; a pooler sends another number."""
     return int(connection.libpq.info.backend_pid)
 
 

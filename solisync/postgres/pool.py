@@ -23,7 +23,7 @@ from .dsn import each_host
 from .opening import open_connection
 from .statement import Statement
 
-BORROWERS = 1_000  # how many may wait at once
+BORROWERS = 1_000  # how many may wait at the same time
 SESSIONS_PER_CONNECTION = 2  # at most so many times `size` sessions on the server, abandoned ones included
 
 
@@ -57,7 +57,7 @@ class Pool:
         self._filling: Deferred[None] | None = None
         self._shrunk: Deferred[None] | None = None  # fires when a connection is lost
         self._emptied: Deferred[None] | None = None  # fires when no connection is lent any more
-        self._serving = False
+        self._lending = False
         self._sweep = LoopingCall(self._cut_overdue)
         self._sweep.clock = reactor
 
@@ -115,7 +115,7 @@ class Pool:
         if self._sweep.running:
             self._sweep.stop()
         for connection in [*self._idle, *self._lent, *self._abandoned]:
-            connection.close()  # on the server, the statements of abandoned ones may go on for a while
+            connection.close()  # on the server, the statements of abandoned ones may run for a while
 
     def borrow(self) -> Connection | Deferred[Connection]:
         """Lend a connection until `give_back`: an idle one, or the next that comes free, in the order of asking.
@@ -151,7 +151,7 @@ class Pool:
         return self._reactor.seconds() >= self._lent[connection]
 
     def give_back(self, connection: Connection) -> None:
-        """Take a connection back, and lend it to the next borrower at once."""
+        """Take a connection back, and lend it to the next borrower immediately."""
         del self._lent[connection]
         connection.cancelled = False
         self._make_idle(connection)
@@ -162,8 +162,8 @@ class Pool:
     def replace_all(self, witness: Connection) -> None:
         """Replace every connection, because `witness` has found the server to be useless, and prefer the next host.
 
-        Idle ones are closed now, lent ones when they are given back, and those that are being made when they are there.
-        Does nothing when `witness` is being replaced already: then its news is old.
+        Idle ones are closed now, lent ones when they are given back, and new ones when they are open. Does nothing if
+        `witness` is being replaced already.
         """
         if witness in self._retiring:
             return
@@ -179,21 +179,21 @@ class Pool:
                 connection.close()
         else:
             self._idle.append(connection)
-            self._serve_waiting()  # before the answer is made of what this one returned: meanwhile the database works
+            self._serve_waiting()  # first, so that the database works while the handler makes its reply
 
     def _serve_waiting(self) -> None:
-        # A borrower that doesn't wait for the database gives its connection back inside this loop, which then goes on.
-        # Serving the next one from there would recurse once for each of a thousand borrowers.
-        if self._serving:
+        # A borrower that doesn't wait for the database gives its connection back inside this loop. Serving the next one
+        # from there would recurse once for each of a thousand borrowers.
+        if self._lending:
             return
-        self._serving = True
+        self._lending = True
         try:
             while self._waiting and (connection := self._lend_idle()) is not None:
                 waiter = next(iter(self._waiting))
                 del self._waiting[waiter]
                 Context().run(waiter.callback, connection)  # not in the context of the request that gave it back
         finally:
-            self._serving = False
+            self._lending = False
 
     def _cut_overdue(self) -> None:
         """Decline those who have waited for too long, and give up connections that have been lent for too long.
@@ -205,7 +205,7 @@ class Pool:
         for waiter in [waiter for waiter, deadline in self._waiting.items() if now >= deadline]:
             self._decline(waiter)
         for connection in [connection for connection, deadline in self._lent.items() if now >= deadline]:
-            # a server that is frozen or out of reach would cost the borrower of every connection to it as much
+            # if the server is frozen or out of reach, each of its connections would make a borrower wait as long
             self.replace_all(connection)
             if not connection.running:
                 connection.close()
@@ -215,7 +215,7 @@ class Pool:
     def _abandon(self, connection: Connection) -> None:
         """Give up a connection in the middle of a statement, which fails now, and close it when the server has ended.
 
-        A commit that waits for a standby goes on waiting when its client has hung up, and so does its session on the
+        A commit that waits for a standby still waits when its client has hung up, and so does its session on the
         server. A pool that closed such connections and made new ones would take one session after the other, until the
         server has none left. Nor is such a commit cancelled: PostgreSQL would make its effects visible, although no
         standby has them.
@@ -253,7 +253,7 @@ class Pool:
             self._make_idle(connection)
 
     def _announce(self, server: ServerIdentity) -> None:
-        """Say in the log which server is in use, when that is news."""
+        """Log which server is in use, if that is new."""
         if not self._reasons and server.name in self.servers:
             return
         again = " again" if self._announced else ""

@@ -53,7 +53,7 @@ class Transaction(Statements):
     async def commit_with(self, *steps: Call) -> None:
         """Run statements and COMMIT in one round trip; no other statement may follow.
 
-        Raises Interrupted when the connection is lost meanwhile, because the outcome is unknown then.
+        Raises Interrupted if the connection is lost, because the outcome is unknown then.
         """
         try:
             await self.run_all(*steps, after="; COMMIT" if steps else "COMMIT")
