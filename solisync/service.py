@@ -50,8 +50,7 @@ from .process.shared_metrics import SharedMetrics
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .serving import QUIET_SECONDS, Solisync
-from .settings.misspelt import unknown_variables
-from .settings.settings import OTHER_CONNECTIONS, ServingSettings
+from .settings.settings import OTHER_CONNECTIONS, ServingSettings, unknown_variables
 from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS

@@ -22,8 +22,7 @@ from .process import logs
 from .process.clock import monotonic_reactor
 from .process.daemon import Daemon
 from .service import make_daemon, make_service
-from .settings.misspelt import suggestion
-from .settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file
+from .settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file, suggestion
 from .settings.table import TABLE, without_option
 
 _UNKNOWN_OPTION = re.compile(r"option (\S+) not recognized")

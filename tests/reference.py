@@ -6,7 +6,7 @@ import re
 import sys
 import textwrap
 
-from solisync.web.console.openapi import INTERFACE
+from solisync.web.console.build import INTERFACE
 from solisync.web.resources.openapi import document
 from solisync.web.wire.error_codes import STATUS
 from tests.harness import console

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from solisync.commands.completion import SHELLS
 from solisync.commands.main import command_parser
+from solisync.commands.parsers import SHELLS
 from solisync.embedded.server import STOP_SECONDS
 from solisync.settings import env_file
 from solisync.settings.settings import ServingSettings, Settings

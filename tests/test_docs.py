@@ -38,7 +38,7 @@ from solisync.settings.table import TABLE
 from solisync.storage.export import PAGE_BYTES
 from solisync.web import one_at_a_time
 from solisync.web.app import HANDLER_SECONDS
-from solisync.web.console.parameters import TEXT_MAX
+from solisync.web.console.route import TEXT_MAX
 from solisync.web.documents import ACCEPT_MAX
 from solisync.web.route import Json
 from solisync.web.wire import channel, chunks, unread_timer

@@ -1,7 +1,7 @@
 """Every act there is."""
 
-from . import players, replays, shown
+from . import players, profiles, replays
 from .act import Act
 
-ACTS = tuple(act for module in (players, shown, replays) for act in vars(module).values() if isinstance(act, Act))
+ACTS = tuple(act for module in (players, profiles, replays) for act in vars(module).values() if isinstance(act, Act))
 """In the order of their definition."""

@@ -1,10 +1,20 @@
-"""What a subcommand is, and the arguments of several; solisync.commands.table has all of them."""
+"""A row of the table of subcommands, and how the text of an argument becomes its value.
+
+solisync.commands.table has the rows. Types of arguments raise ArgumentTypeError for a wrong text.
+"""
 
 import argparse
+import re
+from argparse import ArgumentTypeError
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, cast
+
+import msgspec
+
+from ..rules.shapes import Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +62,67 @@ def sentence(text: str) -> str:
 
 USER = argument("user", "username, or id", metavar="USER")
 REPLAYS = argument("ids", "ids of replays", metavar="ID", nargs="+")
+
+
+_SPAN = re.compile(r"([0-9]{1,4})([mhdw])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def count(text: str) -> int:
+    """A whole number."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ArgumentTypeError(f"must be a whole number, not {text!r}")
+    return int(text)
+
+
+def some(text: str) -> int:
+    """A whole number from 1 on."""
+    if not count(text):
+        raise ArgumentTypeError("must be at least 1")
+    return count(text)
+
+
+def prefix(text: str) -> str:
+    """What a username may begin with."""
+    if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
+        raise ArgumentTypeError(f"must be letters, digits and underscores, not {text!r}")
+    return text
+
+
+def moment(text: str) -> datetime:
+    """A time in UTC: a day or a time as such, today, yesterday, or how long ago, such as 7d."""
+    now = datetime.now(UTC)
+    if text in ("today", "yesterday"):
+        return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=text == "yesterday")
+    found = now - ago if (ago := _span(text)) else _time(text)
+    if found is None:
+        raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}")
+    return found
+
+
+def time_to_come(text: str) -> datetime:
+    """A time in UTC that is yet to come: a day or a time as such, or in how long, such as 7d."""
+    now = datetime.now(UTC)
+    found = now + ahead if (ahead := _span(text)) else _time(text)
+    if found is None:
+        raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z or 7d, not {text!r}")
+    if found <= now:
+        raise ArgumentTypeError(f"must be yet to come, not {text!r}")
+    return found
+
+
+def _span(text: str) -> timedelta | None:
+    """How long: 30m, 12h, 7d, 2w; None for any other text."""
+    found = _SPAN.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _time(text: str) -> datetime | None:
+    """A day or a time as such, of the years 1970 to 9998; None for any other text."""
+    try:
+        if len(text) == len("2026-11-20"):
+            text += "T00:00:00Z"
+        moment = msgspec.convert(text, Time).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
+        moment = None
+    return moment if moment is not None and 1970 <= moment.year < 9999 else None

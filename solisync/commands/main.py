@@ -12,10 +12,9 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..process import standard_streams
 from ..process.clock import monotonic_reactor
-from ..settings.misspelt import suggestion
-from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file
+from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file, suggestion
 from ..settings.table import TABLE, without_option
-from . import completion, parsers
+from . import parsers
 from .command import sentence
 
 
@@ -73,7 +72,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     commands.add_argument("--migrate", action="store_const", const=True, help="update the schema of the database")
     commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
-    completion.add_option(commands)
+    parsers.add_completion(commands)
     _add_settings(parser, default=None)
     under = parsers.add_commands(parser)
     text = "serve until stopped; the default without a command"

@@ -1,8 +1,8 @@
-"""The parsers of the subcommands, made from their table, and the run of the one that was chosen."""
+"""The parsers of the subcommands, made from their table; the run of the chosen one; scripts that complete them."""
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 from ..rules.administration import NOTE_MAX, REASONS
@@ -11,6 +11,7 @@ from ..settings.table import TABLE
 from .command import Command, sentence
 from .table import COMMANDS, NOUNS
 
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 PLACES = ("data-dir", "database-url-file")  # the options that select the database
 
 
@@ -86,3 +87,38 @@ def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Map
         await command.load()(task)
 
     run(work, log_format=options.get("log-format") or environ.get("SOLISYNC_LOG_FORMAT", "text"))
+
+
+class PrintCompletion(argparse.Action):
+    """Prints the completion script for a shell, and exits."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, shell: object, option_string: str | None = None
+    ) -> None:
+        import shtab
+
+        completed = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}  # by the metavar of an argument
+        for action in _all_actions(parser):
+            if action.metavar in completed:
+                action.complete = completed[action.metavar]  # type: ignore[attr-defined]
+        print(shtab.complete(parser, str(shell)))
+        parser.exit()
+
+
+def add_completion(group: argparse._ActionsContainer) -> None:
+    """Add `--print-completion SHELL`."""
+    group.add_argument(
+        "--print-completion",
+        choices=SHELLS,
+        metavar="SHELL",
+        action=PrintCompletion,
+        help=f"print a completion script for a shell: {', '.join(SHELLS)}",
+    )
+
+
+def _all_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for subcommand in action.choices.values():
+                yield from _all_actions(subcommand)

@@ -2,8 +2,7 @@
 
 import argparse
 
-from .argument_values import count, moment, prefix, some, time_to_come
-from .command import USER, Command, argument
+from .command import USER, Command, argument, count, moment, prefix, some, time_to_come
 
 
 def _suspended(chosen: argparse.Namespace) -> str | None:
@@ -37,7 +36,7 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users find",
-        "finding:find",
+        "users:find",
         "find players by the beginning of their names, whatever the case, or by their ids",
         (
             argument("text", "what to look for", metavar="TEXT"),
@@ -49,7 +48,7 @@ PLAYER_COMMANDS = (
     Command("users show", "users:show_one", "show facts and counts about a player", (USER,)),
     Command(
         "users suspend",
-        "suspensions:suspend",
+        "users:suspend",
         "keep players out, and what is theirs off the lists; again: with another end and message",
         (
             argument("users", "usernames, or ids", metavar="USER", nargs="+"),
@@ -61,21 +60,21 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users unsuspend",
-        "suspensions:unsuspend",
+        "users:unsuspend",
         "let a player in again; what was visible is so again",
         (USER,),
         acts=True,
     ),
     Command(
         "users lock",
-        "suspensions:lock",
+        "users:lock",
         "keep a player from changing what others see: entry and avatar; uploads are not listed",
         (USER,),
         acts=True,
     ),
     Command(
         "users unlock",
-        "suspensions:unlock",
+        "users:unlock",
         "let a player change again what others see; replays that were held stay so",
         (USER,),
         acts=True,
@@ -97,14 +96,14 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users export",
-        "export:export",
+        "users:export",
         "write all data about a player, without password and tokens, as one JSON document",
         (USER,),
         acts=True,
     ),
     Command(
         "users history",
-        "history:show",
+        "users:show_history",
         "list what has happened to a player and what operators have done, the last first",
         (
             USER,
@@ -113,7 +112,7 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "users link",
-        "recovery:link",
+        "users:link",
         "make a link with which a player sets a new password, once, within an hour",
         (
             USER,
@@ -141,36 +140,36 @@ PLAYER_COMMANDS = (
     ),
     Command(
         "leaderboard list",
-        "leaderboard:show_list",
+        "profiles:list_entries",
         "list the names that players have lately chosen for the leaderboard, the newest first",
         (_NEWEST,),
     ),
     Command(
         "leaderboard name",
-        "leaderboard:name",
+        "profiles:name",
         "give a player's entry another display name",
         (USER, argument("name", "the new display name", metavar="NAME")),
         acts=True,
     ),
     Command(
         "leaderboard hide",
-        "leaderboard:hide",
+        "profiles:hide",
         "hide a player's entry until the player opts in again; the bests are kept",
         (USER, argument("--lock", "lock the profile too, so that the entry stays hidden", action="store_true")),
         acts=True,
     ),
     Command(
         "leaderboard show",
-        "leaderboard:show",
+        "profiles:show",
         "show a player's hidden entry again, even if the player has opted out",
         (USER,),
         acts=True,
     ),
     Command(
         "avatars list",
-        "avatars:show_list",
+        "profiles:list_avatars",
         "list the avatars that players have lately uploaded, the newest first",
         (_NEWEST,),
     ),
-    Command("avatars remove", "avatars:remove", "take a player's avatar away", (USER,), acts=True),
+    Command("avatars remove", "profiles:remove_avatar", "take a player's avatar away", (USER,), acts=True),
 )

@@ -2,13 +2,12 @@
 
 from ..acts.table import ACTS
 from ..klondike import Status
-from .argument_values import count
-from .command import REPLAYS, Command, argument
+from .command import REPLAYS, Command, argument, count
 
 REPLAY_COMMANDS = (
     Command(
         "replays list",
-        "replay_lists:show_list",
+        "replays:show_list",
         "list the newest replays, or those behind the leaderboard that prove nothing",
         (
             argument("--user", "only replays of this player", metavar="USER"),
@@ -65,7 +64,7 @@ REPLAY_COMMANDS = (
     ),
     Command(
         "acts list",
-        "acts:show_list",
+        "operators:list_acts",
         "list what operators have done, the newest first",
         (
             argument("--user", "only what was done to this player and their replays", metavar="USER"),

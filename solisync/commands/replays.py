@@ -1,4 +1,4 @@
-"""`solisync replays`: unlisting and deleting replays, having them checked, and looking at their verdicts."""
+"""`solisync replays`: lists of replays, their verdicts, and acts on them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -9,14 +9,14 @@ from msgspec import structs
 
 from ..acts import replays
 from ..acts.act import Act, Acting, Done
-from ..errors import NotFound
+from ..errors import FatalError, NotFound
 from ..klondike import UnreadableError, draw_game, read_recording
 from ..rules.shapes import canonical_uuid
 from ..storage import listed_replays, rechecks, verdicts
 from ..storage.listed_replays import SameGame
 from ..storage.verdicts import CheckedGame
-from .output import shown
-from .task import Task
+from .output import Column, shown
+from .task import Task, player
 
 
 async def delete(task: Task) -> None:
@@ -123,3 +123,42 @@ def _refuse(wanted: Mapping[str, str | None], found: Collection[str]) -> None:
     missing = [text for text, replay_id in wanted.items() if replay_id not in found]
     if missing:
         raise NotFound("replay_not_found", f"no such replay: {', '.join(missing)}")
+
+
+COLUMNS = (
+    Column("id", 36),
+    Column("username", 20),
+    Column("received_at", 19),
+    Column("mode", 10),
+    Column("final_score", 11, right=True),
+    Column("verdict", 10),
+    Column("listed", 6),
+    Column("held", 4),
+)
+TOP_COLUMNS = (
+    Column("username", 20),
+    Column("display_name", 20),
+    Column("best_score", 10, right=True),
+    Column("recorded_at", 19),
+    Column("verdict", 10),
+    Column("replay_id", 36),
+)
+
+
+async def show_list(task: Task) -> None:
+    """List replays, or entries of the leaderboard that no replay proves."""
+    chosen = task.chosen
+    if chosen.top and (chosen.user or chosen.verdict or chosen.held):
+        raise FatalError("solisync: --top is for all players: give it without --user, --verdict and --held")
+    async with task.connection() as statements:
+        if chosen.top:
+            write = task.output.table(TOP_COLUMNS)
+            for entry in (await listed_replays.unproved(statements))[: chosen.limit]:
+                write(asdict(entry))
+            return
+        wanted = {"verdict": chosen.verdict, "held": chosen.held, "most": chosen.limit}
+        if chosen.user is not None:
+            wanted["user_id"] = (await player(statements, chosen.user)).id
+        write = task.output.table(COLUMNS)
+        for replay in await listed_replays.page(statements, **wanted):
+            write(asdict(replay))

@@ -1,8 +1,6 @@
 """The table of subcommands: names, arguments, and the functions that run them."""
 
-from .admin_commands import ADMIN_COMMANDS
-from .argument_values import count, moment, some
-from .command import Command, argument
+from .command import Command, argument, count, moment, some
 from .player_commands import PLAYER_COMMANDS
 from .replay_commands import REPLAY_COMMANDS
 
@@ -17,12 +15,42 @@ NOUNS = {
     "analytics": "export analytics events",
 }
 
+_ADMIN = argument("name", "the name of an admin", metavar="ADMIN")
+
+_ADMIN_COMMANDS = (
+    Command("admins add", "operators:add", "let an admin sign in to the console, with codes", (_ADMIN,)),
+    Command(
+        "admins remove",
+        "operators:remove",
+        "remove an admin, and end their sessions at once",
+        (_ADMIN,),
+        lambda chosen: f"Remove the admin '{chosen.name}'?",
+    ),
+    Command("admins list", "operators:list_admins", "list admins, with the number and the last use of their sessions"),
+    Command(
+        "admins code",
+        "operators:code",
+        "make a code with which an admin signs in, once, within 15 minutes; a former one doesn't count any more",
+        (_ADMIN,),
+    ),
+    Command(
+        "admins sessions",
+        "operators:sessions",
+        "list sessions of admins, or end the sessions of one admin",
+        (
+            argument("name", "only those of this admin", metavar="ADMIN", nargs="?"),
+            argument("--end", "end all of them, at once", action="store_true"),
+            argument("--end-session", "end the one with this id, at once", metavar="ID"),
+        ),
+    ),
+)
+
 _PROGRESS = argument("--progress", "report progress even if standard error is not a terminal", action="store_true")
 
 COMMANDS = (
     *PLAYER_COMMANDS,
     *REPLAY_COMMANDS,
-    *ADMIN_COMMANDS,
+    *_ADMIN_COMMANDS,
     Command(
         "analytics export",
         "analytics:export",
@@ -87,6 +115,6 @@ COMMANDS = (
             _PROGRESS,
         ),
     ),
-    Command("status", "status:show", "show versions, the database and its row counts"),
+    Command("status", "doctor:show_status", "show versions, the database and its row counts"),
     Command("doctor", "doctor:examine", "check the settings, the host and the database for problems"),
 )

@@ -12,8 +12,7 @@ from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, U
 from ..access.rate_limit import AUTH
 from ..process.open_files import room_for_streams
 from ..rules.browser_sessions import is_loopback
-from ..settings.misspelt import unknown_variables
-from ..settings.settings import ServingSettings
+from ..settings.settings import ServingSettings, unknown_variables
 from . import Finding, fine, note, wrong
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern

@@ -1,8 +1,10 @@
-"""What a setting is; solisync.settings.table has them all."""
+"""A row of the table of settings, and how values are shown to admins; solisync.settings.table has the rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from ..access.rate_limit import Limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +31,23 @@ class Setting:
         if self.flag:
             return f"{self.help} [{self.variable}={self.flag}]"
         return f"{self.help} [{self.variable}{f', else {self.default}' if self.default else ''}]"
+
+
+def shown_switch(value: bool) -> str:
+    """The value as it is set: on or off."""
+    return "on" if value else "off"
+
+
+def shown_list(values: Iterable[object]) -> str:
+    """Several values, sorted."""
+    return ", ".join(sorted(map(str, values)))
+
+
+def shown_limit(value: Limit) -> str:
+    """A rate as it is set."""
+    return f"{value.most}/{value.seconds}"
+
+
+def shown_links(values: Iterable[tuple[str, str]]) -> str:
+    """Names with their addresses, as they are set."""
+    return ", ".join(f"{name}={address}" for name, address in values)

@@ -3,7 +3,8 @@
 Two classes, so that a command which has no signing secret can't sign with an empty one.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from operator import attrgetter
@@ -16,9 +17,11 @@ from ..errors import SettingsError
 from ..postgres.dsn import missing_root_certificate
 from ..postgres.pool import SESSIONS_PER_CONNECTION
 from . import env_file
-from .table import TABLE, Setting
+from .setting import Setting
+from .table import TABLE
 
 OTHER_CONNECTIONS = 20  # to the same server: of commands, backups, replication and operators
+PREFIX = "SOLISYNC_"
 ENV_FILE = "env-file"  # the option, which every entry point but the .tac file has
 ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
 
@@ -141,3 +144,19 @@ def _value(rows: Sequence[Setting], environ: Mapping[str, str], options: Mapping
         return row.read(text)
     except ValueError as error:
         raise ValueError(f"{name} {error}") from None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: which of the `known` ones it may mean; "" if none is like it."""
+    near = difflib.get_close_matches(word, [*known], 1)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Variables that begin with PREFIX and are no settings, each with what to do about it."""
+    known = [setting.variable.removeprefix(PREFIX) for setting in TABLE if setting.variable.startswith(PREFIX)]
+    for name in sorted(environ):
+        rest = name.removeprefix(PREFIX)
+        if name != rest and rest not in known:
+            near = difflib.get_close_matches(rest, known, 1)
+            yield name, f"did you mean {PREFIX}{near[0]}?" if near else "remove it"

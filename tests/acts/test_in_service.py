@@ -4,7 +4,7 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
-from solisync.acts import players, replays, shown
+from solisync.acts import players, profiles, replays
 from solisync.acts.act import Acting
 from solisync.acts.table import ACTS
 from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
@@ -16,18 +16,18 @@ from tests.harness.payloads import IMAGES, replay
 
 # Each act with all that can be given to it, in an order in which each changes something, and what it tells.
 EACH = (
-    (shown.NAME, {"display_name": "Anna"}, "board"),
-    (shown.HIDE, {"lock": True}, "board"),
-    (shown.SHOW, {}, "board"),
-    (shown.REMOVE_AVATAR, {}, ""),
+    (profiles.NAME, {"display_name": "Anna"}, "board"),
+    (profiles.HIDE, {"lock": True}, "board"),
+    (profiles.SHOW, {}, "board"),
+    (profiles.REMOVE_AVATAR, {}, ""),
     (players.UNLOCK, {}, ""),
     (players.LOCK, {}, ""),
     (players.END_SESSIONS, {"access": True}, "ended"),
     (players.SUSPEND, {"message": "stop"}, "board, ended"),
     (players.SUSPEND, {"message": "stop it"}, ""),
-    (shown.HIDE, {}, ""),
+    (profiles.HIDE, {}, ""),
     (players.UNSUSPEND, {}, ""),
-    (shown.SHOW, {}, "board"),
+    (profiles.SHOW, {}, "board"),
     (players.SUSPEND, {}, "board, ended"),
     (players.UNSUSPEND, {}, "board"),
     (players.LINK, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}, "ended"),

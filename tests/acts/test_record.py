@@ -6,7 +6,7 @@ import psycopg2
 import pytest
 from twisted.internet.defer import Deferred
 
-from solisync.acts import players, shown
+from solisync.acts import players, profiles
 from solisync.acts import replays as on_replays
 from solisync.acts.act import Act, Done, Why
 from solisync.errors import BadRequest, DatabaseError, NotFound
@@ -62,7 +62,7 @@ async def test_expired_sessions_do_not_count_as_ended(server, acting):
 async def test_an_act_on_an_entry_that_is_not_there_says_so(server, acting):
     """With a code of its own, as the player is there."""
     player = (await (await server.player("ann")).me()).id
-    for act, given in ((shown.HIDE, {}), (shown.SHOW, {}), (shown.NAME, {"display_name": "Ann"})):
+    for act, given in ((profiles.HIDE, {}), (profiles.SHOW, {}), (profiles.NAME, {"display_name": "Ann"})):
         with pytest.raises(NotFound) as error:
             await acting.perform(act, player, **given)
         assert error.value.code == "entry_not_found"
@@ -108,7 +108,7 @@ async def test_an_act_that_fails_leaves_no_record(server, acting, recorded):
     with pytest.raises(DatabaseError):
         await acting.perform(players.RENAME, (await first.me()).id, username="bob")
     with pytest.raises(NotFound):
-        await acting.perform(shown.HIDE, (await second.me()).id)
+        await acting.perform(profiles.HIDE, (await second.me()).id)
     assert recorded() == []
     assert (await first.me()).username == "ann"
 

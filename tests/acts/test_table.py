@@ -3,7 +3,7 @@
 import re
 from inspect import iscoroutinefunction
 
-from solisync.acts import players, replays, shown
+from solisync.acts import players, profiles, replays
 from solisync.acts.table import ACTS
 from solisync.commands.table import COMMANDS
 from solisync.web.console.acts import Acts
@@ -41,9 +41,9 @@ def test_each_act_has_one_route():
 def _performed(files):
     """The constants of acts that these files perform."""
     sources = "".join(path.read_text("utf-8") for path in files)
-    found = re.findall(r"\b(?:acts|players|shown|replays)\.([A-Z_]+\b|perform_[a-z_]+)", sources)
+    found = re.findall(r"\b(?:acts|players|profiles|replays)\.([A-Z_]+\b|perform_[a-z_]+)", sources)
     return {name.removeprefix("perform_").upper() for name in found}
 
 
 def _names(act):
-    return [name for module in (players, shown, replays) for name, value in vars(module).items() if value is act]
+    return [name for module in (players, profiles, replays) for name, value in vars(module).items() if value is act]

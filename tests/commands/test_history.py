@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from solisync.commands import finding
+from solisync.commands import users
 from solisync.errors import FatalError, NotFound
 from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
@@ -48,7 +48,7 @@ async def test_players_are_found_by_an_address(administrate, server, monkeypatch
     await happened(server, "login failed", "2001:db8:1:2::/64", hours=2, times=4)
     found = (await administrate("users", "find", "2001:db8:1:2::77", "--address", "--json")).records
     assert [(line["username"], line["events"]) for line in found] == [("bob", 1), ("ann", 5)]
-    monkeypatch.setattr(finding, "MOST", 1)
+    monkeypatch.setattr(users, "MOST", 1)
     cut = await administrate("users", "find", "2001:db8:1:2::77", "--address")
     assert (len(cut.lines), cut.progress) == (2, ["only the first 1 are listed"])
     assert (await administrate("users", "find", "192.0.2.10", "--address", "--json")).records == []

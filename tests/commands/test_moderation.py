@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from solisync.commands import finding as find_command
-from solisync.commands.argument_values import time_to_come
+from solisync.commands import users as find_command
+from solisync.commands.command import time_to_come
 from solisync.commands.main import main
 from solisync.commands.smoke import PIXEL
 from solisync.errors import BadRequest, FatalError, NotFound

@@ -169,7 +169,7 @@ async def test_a_replay_that_was_never_counted_takes_space(administrate, four):
 
 async def test_an_order_without_an_index_has_a_bound(administrate, fill, monkeypatch):
     """Such a list ends after so many players; a larger --limit is refused rather than cut."""
-    monkeypatch.setattr(users, "MOST", 2)
+    monkeypatch.setattr(users, "MOST_SORTED", 2)
     fill("ann", "bob", "cid")
     assert names(await administrate("users", "list", "--json", "--order", "bytes")) == ["ann", "bob"]
     with pytest.raises(FatalError, match="by used, at most 2 players are listed"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.web.console import late_answers, signing_in
+from solisync.web.console import signing_in
 from tests.harness.console import Console
 
 
@@ -18,7 +18,7 @@ def refuse_after(monkeypatch):
 
     def refuse_after(seconds):
         monkeypatch.setattr(signing_in, "REFUSED_SECONDS", seconds)
-        monkeypatch.setattr(late_answers, "LATE_SECONDS", seconds)
+        monkeypatch.setattr(signing_in, "LATE_SECONDS", seconds)
 
     return refuse_after
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from twisted.internet.task import Clock
 
-from solisync.web.console.late_answers import LATE_SECONDS, PER_TICK, TICK_SECONDS, LateAnswers
+from solisync.web.console.signing_in import LATE_SECONDS, PER_TICK, TICK_SECONDS, LateAnswers
 
 
 class Client(SimpleNamespace):

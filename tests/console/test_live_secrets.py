@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from solisync.web.console.live_secrets import LOADINGS_APART, LiveSecrets
+from solisync.web.console.signing_in import LOADINGS_APART, LiveSecrets
 
 ANN, BOB = b"ann", b"bob"
 

@@ -9,8 +9,7 @@ from twisted.internet.task import Clock
 from solisync.errors import TooMany, Unauthorized
 from solisync.rules.administration import CODE_DIGITS, SignIn
 from solisync.rules.recovery import digest, new_code
-from solisync.web.console.live_secrets import LOADINGS_APART
-from solisync.web.console.signing_in import REFUSED_AT_ONCE, REFUSED_SECONDS, SigningIn
+from solisync.web.console.signing_in import LOADINGS_APART, REFUSED_AT_ONCE, REFUSED_SECONDS, SigningIn
 from tests.harness.concurrency import gather, until
 from tests.harness.console import SITE
 from tests.harness.http_requests import new_address

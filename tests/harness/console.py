@@ -8,10 +8,9 @@ import msgspec
 from solisync.web.app import Dispatcher
 from solisync.web.console.acts import Acts
 from solisync.web.console.build import console_routes
-from solisync.web.console.inspections import Inspections
-from solisync.web.console.overview import Overviews
 from solisync.web.console.players import PlayerViews
 from solisync.web.console.replays import ReplayViews
+from solisync.web.console.service import Inspections, Overviews
 from solisync.web.console.signing_in import SigningIn
 from solisync.web.wire.error_codes import STATUS
 from tests.harness.error_codes import WITHOUT_ROUTE

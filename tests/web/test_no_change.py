@@ -6,7 +6,7 @@ from itertools import count
 import msgspec
 import pytest
 
-from solisync.acts import players, replays, shown
+from solisync.acts import players, profiles, replays
 from solisync.events.notices import BoardsChanged, SessionsEnded
 from tests.harness.acting import operator
 from tests.harness.boards import verified
@@ -222,8 +222,8 @@ async def test_a_hidden_entry_that_improves_names_no_board(server, consequences)
     ("act", "given", "boards"),
     [
         (players.SUSPEND, {}, [BoardsChanged()]),
-        (shown.HIDE, {}, [BoardsChanged()]),
-        (shown.NAME, {"display_name": "Anna"}, [BoardsChanged()]),
+        (profiles.HIDE, {}, [BoardsChanged()]),
+        (profiles.NAME, {"display_name": "Anna"}, [BoardsChanged()]),
         (players.LOCK, {}, []),
         (players.RENAME, {"username": "anna"}, []),
         (players.END_SESSIONS, {}, []),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from twisted.internet.defer import Deferred
 
-from solisync.acts import players, shown
+from solisync.acts import players, profiles
 from solisync.client import ApiError
 from solisync.commands.smoke import PIXEL
 from solisync.rules.administration import suspension_text
@@ -140,7 +140,7 @@ async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, 
 
 
 @pytest.mark.parametrize("visible", [True, False])
-@pytest.mark.parametrize("meanwhile", [None, shown.HIDE, shown.SHOW])
+@pytest.mark.parametrize("meanwhile", [None, profiles.HIDE, profiles.SHOW])
 async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reactor, visible, meanwhile):
     """Hiding and showing the entry of a suspended player; without it, what was visible is so again, no more."""
     ann = await server.player("ann")
@@ -155,7 +155,7 @@ async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reac
             await acting.perform(meanwhile, me.id)
         assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
         await acting.perform(players.UNSUSPEND, me.id)
-    wanted = {None: visible, shown.HIDE: False, shown.SHOW: True}[meanwhile]
+    wanted = {None: visible, profiles.HIDE: False, profiles.SHOW: True}[meanwhile]
     assert server.sql("SELECT visible FROM leaderboard") == [(wanted,)]
 
 
@@ -247,14 +247,14 @@ async def test_an_older_node_neither_renames_nor_lists_under_a_lock(server, reac
     ann, _ = await winner(server)
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(shown.HIDE, me.id, lock=True)
+        await acting.perform(profiles.HIDE, me.id, lock=True)
         held = await ann.upload_replay(replay(moves=1))
         server.sql("UPDATE leaderboard SET display_name = 'Rude', visible = true")
         server.sql("UPDATE replays SET unlisted = NULL WHERE id = %s", (held,))
         assert server.sql("SELECT display_name, visible FROM leaderboard") == [("Ann the Great", False)]
         assert server.sql("SELECT unlisted, held FROM replays WHERE id = %s", (held,)) == [(True, True)]
-        await acting.perform(shown.NAME, me.id, display_name="A player")
-        await acting.perform(shown.SHOW, me.id)
+        await acting.perform(profiles.NAME, me.id, display_name="A player")
+        await acting.perform(profiles.SHOW, me.id)
     assert server.sql("SELECT display_name, visible FROM leaderboard") == [("A player", True)]
 
 

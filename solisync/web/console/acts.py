@@ -11,7 +11,7 @@ from twisted.internet.base import ReactorBase
 
 from ...access.passwords import Passwords
 from ...access.rate_limit import ADMIN_ACTS, ADMIN_GRAVE
-from ...acts import players, replays, shown
+from ...acts import players, profiles, replays
 from ...acts.act import Act, Acting, Done, Why
 from ...errors import BadRequest, NotFound
 from ...events.notices import Publish
@@ -127,16 +127,16 @@ class Acts:
             raise BadRequest("bad_field", "display_name or visible is needed")
         acting, changed = self._acting(body, actor), False
         if body.display_name is not UNSET:
-            named = await self._perform(acting, shown.NAME, user_id, display_name=body.display_name)
+            named = await self._perform(acting, profiles.NAME, user_id, display_name=body.display_name)
             changed = named.changed
         if body.visible is not UNSET:
-            changed |= (await self._perform(acting, shown.SHOW if body.visible else shown.HIDE, user_id)).changed
+            changed |= (await self._perform(acting, profiles.SHOW if body.visible else profiles.HIDE, user_id)).changed
         return Acted(changed=changed)
 
     @post("/players/{user_id}/avatar/remove", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
         """Remove a player's avatar."""
-        return await self._player(shown.REMOVE_AVATAR, user_id, body, actor)
+        return await self._player(profiles.REMOVE_AVATAR, user_id, body, actor)
 
     @post(
         "/players/{user_id}/delete",

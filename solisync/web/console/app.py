@@ -19,8 +19,7 @@ from ..same_origin import check_same_origin
 from ..wire.refusal import Refusal
 from ..wire.reply import Reply
 from ..wire.request import Request
-from .late_answers import LateAnswers
-from .live_secrets import LiveSecrets
+from .signing_in import LateAnswers, LiveSecrets
 
 
 class AdminsApp(App):

@@ -1,4 +1,4 @@
-"""The HTTP side for admins, wired: routes of their own on a listener of their own."""
+"""The console, wired: its routes and their OpenAPI document, on its own listener."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,18 +14,42 @@ from ...events.live import Live
 from ...postgres.database import Database
 from ...process.metrics import Metrics
 from ...settings.settings import ServingSettings
+from ..resources.openapi import Interface, OpenApi
 from ..route import Route, routes_of
+from ..wire.reply import Reply
 from ..wire.site import Site
 from .acts import Acts
 from .app import AdminsApp
-from .dear import DearQuestions
-from .inspections import Inspections
-from .openapi import ConsoleOpenApi
-from .overview import Overviews
 from .pages import page_routes
 from .players import PlayerViews
 from .replays import ReplayViews
+from .route import ExpensiveQueries, get
+from .service import Inspections, Overviews
 from .signing_in import SigningIn
+
+INTERFACE = Interface(
+    "solisync administration",
+    "Administration of players and their data, on a listener of its own.",
+    {
+        "session": "Sessions of admins",
+        "players": "Players, and acts on them",
+        "replays": "Replays, and acts on them",
+        "service": "The state of the service, new content, and the record of acts",
+        "docs": "The description of this API",
+    },
+    ("session", {"type": "apiKey", "in": "cookie", "name": "solisync-admin"}),
+)
+
+
+class ConsoleOpenApi(OpenApi):
+    """Serves the document of the console to admins."""
+
+    def __init__(self, routes: Callable[[], tuple[Route, ...]]) -> None:
+        super().__init__(routes, INTERFACE)
+
+    @get("/openapi.json", name="openapi", summary="This interface")
+    async def document(self) -> Reply:
+        return await super().document()
 
 
 def console_routes(resources: Sequence[object], settings: ServingSettings) -> tuple[Route, ...]:
@@ -51,13 +75,13 @@ def make_console(
     def on_refusal(name: str) -> None:
         metrics.refusals.labels(name).inc()
 
-    dear = DearQuestions()
+    expensive = ExpensiveQueries()
     resources = (
         SigningIn(database=database, reactor=reactor),
-        PlayerViews(database=database, reactor=reactor, dear=dear),
+        PlayerViews(database=database, reactor=reactor, expensive=expensive),
         ReplayViews(database=database, timelines=timelines),
         Overviews(database=database, reactor=reactor, now=now),
-        Inspections(settings=settings, database=database, reactor=reactor, dear=dear),
+        Inspections(settings=settings, database=database, reactor=reactor, expensive=expensive),
         Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
     )
     app = AdminsApp(

@@ -25,12 +25,8 @@ from ...storage.acts import Actor
 from ...storage.players import FoundPlayer
 from ..route import Content
 from ..wire.reply import Reply
-from . import replay_lists
-from .dear import DearQuestions
-from .pages_of_lists import OLDER, Place, Size, cut, page_size
-from .parameters import one_text, user
-from .replay_lists import CHOSEN_REPLAYS
-from .route import NO_PLAYER, get
+from .replays import CHOSEN_REPLAYS, page_of, read_wanted
+from .route import NO_PLAYER, OLDER, ExpensiveQueries, Place, Size, cut, get, one_text, page_size, user
 from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
 
 Where = Literal["name", "part", "display_name", "address"]
@@ -47,7 +43,7 @@ class PlayerViews:
 
     database: Database
     reactor: ReactorBase
-    dear: DearQuestions
+    expensive: ExpensiveQueries
 
     @get(
         "/players",
@@ -98,7 +94,7 @@ class PlayerViews:
             wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
             return await players.by_part(statements, self.reactor, text, seconds=PART_SECONDS, **wanted)
 
-        return FoundPlayers(*await self.dear.ask(self.database.run, find))
+        return FoundPlayers(*await self.expensive.run(self.database.run, find))
 
     @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
@@ -124,8 +120,8 @@ class PlayerViews:
         self, user_id: str, verdict: list[str], held: list[str], before: list[str], limit: list[str]
     ) -> FoundReplays:
         """The newest replays of a player."""
-        wanted = replay_lists.read(verdict, held, before, limit)
-        return await self.database.run(replay_lists.page, wanted, _known(user_id))
+        wanted = read_wanted(verdict, held, before, limit)
+        return await self.database.run(page_of, wanted, _known(user_id))
 
     @get(
         "/players/{user_id}/avatar",

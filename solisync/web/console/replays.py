@@ -2,7 +2,7 @@
 
 import zlib
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, get_args
 
 from msgspec.structs import asdict
 
@@ -10,13 +10,46 @@ from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
+from ...rules.queries import ListPosition, choice, read_position
+from ...rules.replays import VerdictStatus
 from ...rules.shapes import is_id
 from ...storage import listed_replays, replays, verdicts
 from ..wire.reply import Reply
-from . import replay_lists
-from .replay_lists import CHOSEN_REPLAYS
-from .route import NO_REPLAY, get
+from .route import NO_REPLAY, OLDER, cut, flag, get, page_size
 from .shapes import FoundReplays, ReplayFacts
+
+CHOSEN_REPLAYS = {"verdict": VerdictStatus, "held": bool, **OLDER}
+
+
+class Wanted(NamedTuple):
+    """Which replays, and which page of them."""
+
+    verdict: str | None
+    held: bool
+    before: ListPosition | None
+    size: int
+
+
+def read_wanted(verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> Wanted:
+    """What a query asks for; raises BadRequest."""
+    status = choice(verdict, "verdict", get_args(VerdictStatus))
+    return Wanted(status, flag(held, "held"), read_position(before, "before"), page_size(limit))
+
+
+async def page_of(statements: Statements, wanted: Wanted, user_id: str | None = None) -> FoundReplays:
+    """A page of all replays, or of a player's. One that looked at many, and found few, still has a next one."""
+    verdict, held, before, size = wanted
+    found = await listed_replays.page(
+        statements, most=size + 1, user_id=user_id, verdict=verdict, held=held, before=before
+    )
+    end = None
+    if len(found) <= size and (verdict or held):
+        end = await listed_replays.end_of_page(statements, user_id=user_id, before=before)
+    return FoundReplays(*cut(found, size, _place, None if end is None else end.text))
+
+
+def _place(replay: listed_replays.FoundReplay) -> str:
+    return ListPosition(replay.received_at, replay.id).text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +64,7 @@ class ReplayViews:
     @get("/replays", name="find_replays", summary="List replays, newest first", query=CHOSEN_REPLAYS)
     async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
         """Replays of everybody, the newest first."""
-        return await self.database.run(replay_lists.page, replay_lists.read(verdict, held, before, limit))
+        return await self.database.run(page_of, read_wanted(verdict, held, before, limit))
 
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:

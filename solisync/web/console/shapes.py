@@ -16,7 +16,7 @@ from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
 from ...storage.players import FoundPlayer
 from ...storage.schema import AppliedMigration
 from ...storage.verdicts import CheckedReplay
-from .pages_of_lists import Next
+from .route import Next
 
 
 class FoundPlayers(Struct, frozen=True):

@@ -1,22 +1,30 @@
-"""Routes of admins' own sessions: signing in and out, and the list (docs/console.md "Signing in")."""
+"""Signing in to the console (docs/console.md "Signing in").
+
+`SigningIn` has the routes of admins' own sessions. `LiveSecrets` knows which codes and sessions are live, and
+`LateAnswers` delays the answers to clients that send too many wrong codes.
+"""
 
 from collections import Counter
+from collections.abc import Callable, Coroutine, Hashable, Iterable
 from functools import partial
-from typing import ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import deferLater
 
 from ...errors import NotFound, TooMany, Unauthorized
 from ...postgres.database import Database
 from ...process.audit import audit
+from ...process.shielded import Shared, shielded
 from ...rules.administration import CODE_DIGITS, AdminSession, Myself, SignedIn, SignIn, new_session_secret
 from ...rules.browser_sessions import SessionCookie
 from ...rules.recovery import digest, read_code
 from ...rules.shapes import Ok, canonical_uuid
 from ...storage import admins
 from ..wire.reply import Reply
-from .live_secrets import LiveSecrets
+from ..wire.request import Request
 from .route import delete, get, post
 
 REFUSED_SECONDS = 1.0  # between a wrong code and its answer
@@ -102,3 +110,88 @@ class SigningIn:
         if known is None or not await self._database.run(admins.end, admin.admin, known):
             raise NotFound("session_not_found")
         return Ok()
+
+
+LOADINGS_APART = 0.02  # seconds
+
+T = TypeVar("T", bound=Hashable)
+
+
+class LiveSecrets(Generic[T]):
+    """The secrets that have neither ended nor expired, as of the latest loading by `load`, which returns digests.
+
+    A secret that is not among them waits for a loading that begins later. All such secrets share that loading, so none
+    waits for another, and the database is asked once in LOADINGS_APART, however many arrive. About a secret that is
+    among them the database decides.
+    """
+
+    def __init__(self, load: Callable[[], Coroutine[Any, Any, Iterable[T]]], *, reactor: ReactorBase) -> None:
+        self._load = load
+        self._reactor = reactor
+        self._live: set[T] = set()
+        self._began = float("-inf")
+        self._latest: Shared[None] | None = None
+        self._coming: Shared[None] | None = None
+
+    async def knows(self, secret: T) -> bool:
+        """Whether this secret is live, as far as is known; raises what a loading raises."""
+        if secret not in self._live:
+            if self._coming is None:
+                self._coming = Shared(self._load_after(self._latest))
+            await self._coming.outcome()
+        return secret in self._live
+
+    def forget(self, secret: T) -> None:
+        """Know this secret no more, until the next loading."""
+        self._live.discard(secret)
+
+    async def _load_after(self, former: Shared[None] | None) -> None:
+        if former is not None:
+            await shielded(former.ended)
+        await deferLater(self._reactor, max(self._began + LOADINGS_APART - self._reactor.seconds(), 0))
+        self._began = self._reactor.seconds()
+        self._latest, self._coming = self._coming, None
+        self._live = set(await self._load())
+
+
+LATE_SECONDS = 5.0  # at least
+TICK_SECONDS = 0.1
+PER_TICK = 50
+HELD = 20_000  # answers that wait, the last of them for 40 s
+
+
+class LateAnswers:
+    """Sends answers in the order in which they came, at most PER_TICK in TICK_SECONDS.
+
+    While its answer waits, a request costs no more than an idle connection does.
+    """
+
+    def __init__(self, *, reactor: ReactorBase, held: int = HELD) -> None:
+        self._reactor = reactor
+        self._held = held
+        self._waiting: dict[Request, tuple[float, Callable[[], None]]] = {}
+        self._tick: IDelayedCall | None = None
+
+    def hold(self, request: Request, answer: Callable[[], None]) -> None:
+        """Call `answer` later, unless the client hangs up before, or immediately when `held` others wait."""
+        if len(self._waiting) >= self._held:
+            answer()
+            return
+        self._waiting[request] = self._reactor.seconds() + LATE_SECONDS, answer
+        request.on_gone = partial(self._forget, request)
+        if self._tick is None:
+            self._tick = self._reactor.callLater(TICK_SECONDS, self._send)
+
+    def _forget(self, request: Request) -> None:
+        self._waiting.pop(request, None)
+
+    def _send(self) -> None:
+        self._tick = None
+        now = self._reactor.seconds()
+        for request, (due, answer) in [*islice(self._waiting.items(), PER_TICK)]:
+            if due > now:
+                break
+            del self._waiting[request]
+            answer()
+        if self._waiting:
+            self._tick = self._reactor.callLater(TICK_SECONDS, self._send)

@@ -1,10 +1,10 @@
-"""Dear questions: docs/console.md "Who gets in", limits."""
+"""Expensive queries: docs/console.md "Who gets in", limits."""
 
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.errors import Unavailable
-from solisync.web.console.dear import WAITING, DearQuestions
+from solisync.web.console.route import WAITING, ExpensiveQueries
 from tests.harness.concurrency import gather
 
 
@@ -14,20 +14,20 @@ def asked():
     return []
 
 
-def ask(dear, asked):
+def ask(expensive, asked):
     async def question():
         asked.append(Deferred())
         return await asked[-1]
 
-    return Deferred.fromCoroutine(dear.ask(question))
+    return Deferred.fromCoroutine(expensive.run(question))
 
 
 async def test_one_is_asked_at_a_time(asked):
     """Some wait, the next one is unavailable, and each is asked in its turn."""
-    dear = DearQuestions()
-    waiting = [ask(dear, asked) for _ in range(1 + WAITING)]
+    expensive = ExpensiveQueries()
+    waiting = [ask(expensive, asked) for _ in range(1 + WAITING)]
     with pytest.raises(Unavailable) as refusal:
-        await ask(dear, asked)
+        await ask(expensive, asked)
     assert refusal.value.retry_after > 0
     for number, answer in enumerate(waiting):
         assert len(asked) == number + 1
@@ -37,8 +37,8 @@ async def test_one_is_asked_at_a_time(asked):
 
 async def test_hanging_up_makes_no_room(asked):
     """Or a client that comes and goes would have the database at work on many at once."""
-    dear = DearQuestions()
-    first, second = ask(dear, asked), ask(dear, asked)
+    expensive = ExpensiveQueries()
+    first, second = ask(expensive, asked), ask(expensive, asked)
     second.addErrback(lambda failure: None)
     first.addErrback(lambda failure: None)
     first.cancel()
@@ -49,8 +49,8 @@ async def test_hanging_up_makes_no_room(asked):
 
 async def test_a_question_that_fails_makes_room(asked):
     """Its error is its asker's alone."""
-    dear = DearQuestions()
-    first, second = ask(dear, asked), ask(dear, asked)
+    expensive = ExpensiveQueries()
+    first, second = ask(expensive, asked), ask(expensive, asked)
     asked[0].errback(ValueError("no"))
     with pytest.raises(ValueError, match="no"):
         await first
@@ -58,7 +58,7 @@ async def test_a_question_that_fails_makes_room(asked):
     assert await second == 2
 
 
-async def test_parts_of_names_are_dear(console, server):
+async def test_parts_of_names_are_expensive(console, server):
     """Fifty at once: few are answered, the others are told when to come again; players are served meanwhile."""
     await console.sign_in()
     ann = await server.player("ann")

@@ -1,4 +1,6 @@
-"""`solisync admins`: who may sign in to administration over HTTP."""
+"""`solisync admins` and `solisync acts`: the admins of the console, and the record of what operators have done."""
+
+from dataclasses import asdict as fields_of
 
 from msgspec.structs import asdict
 
@@ -6,11 +8,11 @@ from ..errors import FatalError, NotFound
 from ..rules.administration import CODE_DIGITS, check_admin_name
 from ..rules.recovery import digest, new_code, read_code
 from ..rules.shapes import canonical_uuid
-from ..storage import admins
+from ..storage import acts, admins
 from .output import Column, shown
-from .task import Task
+from .task import Task, player
 
-COLUMNS = (Column("name", 32), Column("added_at", 19), Column("sessions", 8, right=True), Column("used_at", 19))
+ADMIN_COLUMNS = (Column("name", 32), Column("added_at", 19), Column("sessions", 8, right=True), Column("used_at", 19))
 SESSION_COLUMNS = (
     Column("id", 36),
     Column("admin", 20),
@@ -39,10 +41,10 @@ async def remove(task: Task) -> None:
     task.output.say(f"'{task.chosen.name}' is no admin any more; their sessions have ended", name=task.chosen.name)
 
 
-async def show_list(task: Task) -> None:
+async def list_admins(task: Task) -> None:
     """List admins."""
     async with task.connection() as statements:
-        write = task.output.table(COLUMNS)
+        write = task.output.table(ADMIN_COLUMNS)
         for admin in await admins.listed(statements):
             write(asdict(admin))
 
@@ -84,3 +86,32 @@ async def sessions(task: Task) -> None:
 
 def _no_such_admin(name: str) -> NotFound:
     return NotFound("not_found", f"there is no admin '{name}'")
+
+
+ACT_COLUMNS = (
+    Column("at", 19),
+    Column("actor", 20),
+    Column("act", 13),
+    Column("username", 20),
+    Column("reason", 8),
+    Column("replay_id", 36),
+    Column("before", 20),
+    Column("after", 20),
+    Column("note", 40),
+)
+
+
+async def list_acts(task: Task) -> None:
+    """List acts, the newest first."""
+    left, wanted = task.chosen.limit, {"act": task.chosen.act, "actor": task.chosen.actor}
+    async with task.connection() as statements:
+        if task.chosen.user is not None:
+            wanted["user_id"] = (await player(statements, task.chosen.user)).id
+        write = task.output.table(ACT_COLUMNS)
+        async for page in acts.listed(statements, **wanted):
+            for each in page[:left]:
+                write(fields_of(each))
+            if left is not None:
+                left -= len(page)
+                if left <= 0:
+                    return

@@ -1,8 +1,9 @@
-"""Routes that show what is new, what was done, and how the service is (docs/console.md "The interface")."""
+"""Routes that show new content, the record of acts, and the state and settings of the service (docs/console.md)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, get_args
 
@@ -10,17 +11,23 @@ from twisted.internet.base import ReactorBase
 
 from ... import __version__
 from ...acts.table import ACTS
+from ...diagnosis import Finding, host
+from ...diagnosis import database as database_checks
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.queries import choice
+from ...settings.setting import Setting
+from ...settings.settings import ServingSettings
+from ...settings.table import TABLE
 from ...storage import acts, admins, checks, counts, history, listed_replays, schema
 from ...storage.acts import EXPORT
 from ...storage.history import Change
-from . import replay_lists
-from .pages_of_lists import OLDER, cut, page_size, row_number
-from .parameters import one_text, user
-from .route import get
-from .shapes import Admins, Overview, RecordedActs, Review
+from ..shared_cache import CoalescingCache
+from .replays import page_of, read_wanted
+from .route import OLDER, ExpensiveQueries, cut, get, one_text, page_size, row_number, user
+from .shapes import Admins, Findings, Migrations, Overview, RecordedActs, Review, SettingValue, SettingValues
+
+FINDINGS_SECONDS = 30.0
 
 Kind = Literal["names", "avatars", "players", "entries", "replays"]
 
@@ -74,7 +81,7 @@ class Overviews:
             case "entries":
                 return Review(entries=await self.database.run(listed_replays.unproved))
             case "replays":
-                newest = await self.database.run(replay_lists.page, replay_lists.read([], [], before, limit))
+                newest = await self.database.run(page_of, read_wanted([], [], before, limit))
                 return Review(replays=newest.replays, next=newest.next)
         return await self.database.run(_changed, "opted in", row_number(before), page_size(limit))
 
@@ -104,3 +111,48 @@ async def _changed(statements: Statements, event: Change, before: int, size: int
     end = await history.end_of_changes(statements, event, before) if len(found) <= size else None
     profiles, following = cut(found, size, _event, end)
     return Review(profiles=profiles, next=following)
+
+
+class Inspections:
+    """Checks the service as `solisync doctor` does, but for its ports and for what the environment has beside it."""
+
+    tag: ClassVar[str] = "service"
+
+    def __init__(
+        self, *, settings: ServingSettings, database: Database, reactor: ReactorBase, expensive: ExpensiveQueries
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._reactor = reactor
+        self._found = CoalescingCache(lambda: expensive.run(self._examine), reactor=reactor, seconds=FINDINGS_SECONDS)
+
+    @get("/service/findings", summary="List the findings of the checks, at most 30 s old")
+    async def findings(self) -> Findings:
+        """What the checks have found, at most FINDINGS_SECONDS ago."""
+        return Findings(await self._found.get())
+
+    async def _examine(self) -> list[Finding]:
+        settings = self._settings
+        found = [host.secret("JWT_SECRET", settings.jwt_secret)]
+        if settings.jwt_secret_previous is not None:
+            found.append(host.secret("JWT_SECRET_PREVIOUS", settings.jwt_secret_previous))
+        for check in (host.proxies, host.auth_limit, host.streams, host.console):
+            found += check(settings)
+        return found + await database_checks.examine(settings, self._reactor, self._database.connection())
+
+    @get("/service/migrations", summary="List the migrations that the database has")
+    async def migrations(self) -> Migrations:
+        """Every migration that the database has."""
+        return Migrations(await self._database.run(schema.applied))
+
+    @get("/service/settings", summary="List the settings, without secrets")
+    async def settings(self) -> SettingValues:
+        """Every setting; of secrets, whether they are set."""
+        rows = [next(same) for _, same in groupby(TABLE, attrgetter("field"))]
+        return SettingValues([_shown(row, getattr(self._settings, row.field)) for row in rows])
+
+
+def _shown(row: Setting, value: Any) -> SettingValue:
+    if value is None or (isinstance(value, Sized) and len(value) == 0):
+        return SettingValue(row.variable, False, None)
+    return SettingValue(row.variable, True, row.show(value) if row.show else None)

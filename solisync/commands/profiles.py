@@ -1,13 +1,14 @@
-"""`solisync leaderboard`: hiding a player's entry, and showing it again."""
+"""`solisync leaderboard` and `solisync avatars`: what others see of a player."""
 
 from dataclasses import asdict
 
-from ..acts import shown
+from ..acts import profiles
+from ..rules.accounts import avatar_url
 from ..storage import history
 from .output import Column
 from .task import Task, player
 
-COLUMNS = (
+ENTRY_COLUMNS = (
     Column("at", 19),
     Column("username", 32),
     Column("visible", 7),
@@ -15,10 +16,10 @@ COLUMNS = (
 )
 
 
-async def show_list(task: Task) -> None:
+async def list_entries(task: Task) -> None:
     """List the names that players have lately chosen, the newest first."""
     async with task.connection() as statements:
-        write = task.output.table(COLUMNS)
+        write = task.output.table(ENTRY_COLUMNS)
         for each in await history.changed(statements, "opted in", most=task.chosen.limit):
             write(asdict(each))
 
@@ -27,7 +28,7 @@ async def hide(task: Task) -> None:
     """Hide a player's entry; the bests in it are kept."""
     async with task.acting() as acting:
         found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(shown.HIDE, found.id, lock=task.chosen.lock)
+        done = await acting.perform(profiles.HIDE, found.id, lock=task.chosen.lock)
         display_name, locked = done.result
         lasting = "and the profile is locked" if locked else "until the player opts in again"
         text = f"the entry '{display_name}' of '{found.username}' is hidden, {lasting}"
@@ -38,7 +39,7 @@ async def show(task: Task) -> None:
     """Show a player's entry again."""
     async with task.acting() as acting:
         found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(shown.SHOW, found.id)
+        done = await acting.perform(profiles.SHOW, found.id)
         text = f"the entry '{done.result}' of '{found.username}' can be seen"
         task.output.say(text, username=found.username, visible=True, changed=done.changed)
 
@@ -47,6 +48,30 @@ async def name(task: Task) -> None:
     """Give a player's entry another display name."""
     async with task.acting() as acting:
         found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(shown.NAME, found.id, display_name=task.chosen.name)
+        done = await acting.perform(profiles.NAME, found.id, display_name=task.chosen.name)
         text = f"the entry of '{found.username}' is called '{done.result}' now"
         task.output.say(text, username=found.username, display_name=done.result, changed=done.changed)
+
+
+AVATAR_COLUMNS = (
+    Column("at", 19),
+    Column("username", 32),
+    Column("avatar", 50),
+)
+
+
+async def list_avatars(task: Task) -> None:
+    """List the avatars that players have lately uploaded, the newest first."""
+    async with task.connection() as statements:
+        write = task.output.table(AVATAR_COLUMNS)
+        for each in await history.changed(statements, "avatar changed", most=task.chosen.limit):
+            write(asdict(each) | {"avatar": avatar_url(each.id, each.avatar)})
+
+
+async def remove_avatar(task: Task) -> None:
+    """Take a player's avatar away."""
+    async with task.acting() as acting:
+        found = await acting.database.run(player, task.chosen.user)
+        done = await acting.perform(profiles.REMOVE_AVATAR, found.id)
+        text = f"the avatar of '{found.username}' is gone" if done.changed else f"'{found.username}' has no avatar"
+        task.output.say(text, id=found.id, username=found.username, changed=done.changed)
