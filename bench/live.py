@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg2
 
-from solisync.web.recorded_game import EXAMPLE_FILE
+from solisync.web.schemas import EXAMPLE_FILE
 
 from .cells import Cell, load_cell
 from .generator import Connection, connect

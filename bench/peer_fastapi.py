@@ -25,7 +25,7 @@ from msgspec import structs
 from solisync.access.client_address import bucket, client_address
 from solisync.access.rate_limit import AUTH
 from solisync.access.tokens import AccessClaims, Tokens
-from solisync.errors import BadRequest, NotFound, Refused, TooMany, Unauthorized
+from solisync.errors import STATUS, BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.postgres.statement import Call
 from solisync.rules.accounts import RefreshRequest, me
 from solisync.rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
@@ -40,7 +40,6 @@ from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
 from solisync.storage import accounts, leaderboard, rate_limits, replays, sessions, sync
 from solisync.web.resources.sync import NIL
-from solisync.web.wire.error_codes import STATUS
 
 BODY_MAX = 1_048_576
 REMEMBERED_SECONDS = 1.0

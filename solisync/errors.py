@@ -1,53 +1,69 @@
-"""The exceptions of all packages, and the error codes that clients tell refusals apart by.
+"""The exceptions of all packages, and the error codes by which clients distinguish refusals."""
 
-Exceptions have no HTTP statuses: those follow from the codes, see solisync/web/wire/error_codes.py.
-"""
-
-from typing import Literal
+from typing import Literal, get_args
 
 # Codes are part of the protocol: they never change, unlike the texts beside them (docs/protocol.md "Error codes").
-Code = Literal[
-    "avatar_not_found",
-    "avatar_signature",
-    "avatar_too_large",
-    "avatar_type",
-    "bad_field",
-    "bad_json",
-    "bad_query",
+_400 = Literal[
     "bad_request",
-    "batch_too_large",
-    "body_too_large",
-    "display_name_characters",
-    "display_name_empty",
-    "display_name_length",
-    "entry_not_found",
-    "forbidden",
-    "header_too_large",
-    "internal",
-    "invalid_credentials",
-    "locked",
-    "method_not_allowed",
-    "day_not_found",
-    "not_found",
-    "not_playable",
+    "bad_json",
+    "bad_field",
+    "bad_query",
+    "username_length",
+    "username_characters",
     "password_length",
     "password_too_long",
-    "rate_limited",
-    "replay_not_found",
-    "replay_storage_full",
-    "request_timeout",
-    "session_not_found",
-    "suspended",
+    "avatar_too_large",
+    "avatar_type",
+    "avatar_signature",
+    "user_id_mismatch",
     "sync_too_large",
     "sync_too_many",
-    "unauthorized",
-    "unavailable",
-    "user_id_mismatch",
-    "user_not_found",
-    "username_characters",
-    "username_length",
-    "username_taken",
+    "display_name_empty",
+    "display_name_length",
+    "display_name_characters",
+    "replay_storage_full",
+    "batch_too_large",
 ]
+_401 = Literal["unauthorized", "invalid_credentials"]
+_403 = Literal["forbidden", "suspended", "locked"]
+_404 = Literal[
+    "not_found",
+    "user_not_found",
+    "avatar_not_found",
+    "replay_not_found",
+    "session_not_found",
+    "day_not_found",
+    "entry_not_found",
+]
+_405 = Literal["method_not_allowed"]
+_408 = Literal["request_timeout"]
+_409 = Literal["username_taken", "not_playable"]
+_413 = Literal["body_too_large"]
+_429 = Literal["rate_limited"]
+_431 = Literal["header_too_large"]
+_500 = Literal["internal"]
+_503 = Literal["unavailable"]
+Code = Literal[_400, _401, _403, _404, _405, _408, _409, _413, _429, _431, _500, _503]
+
+STATUS: dict[Code, int] = {
+    code: status
+    for status, codes in {
+        400: _400,
+        401: _401,
+        403: _403,
+        404: _404,
+        405: _405,
+        408: _408,
+        409: _409,
+        413: _413,
+        429: _429,
+        431: _431,
+        500: _500,
+        503: _503,
+    }.items()
+    for code in get_args(codes)
+}
+"""The HTTP status of each code."""
 
 
 class Refused(Exception):

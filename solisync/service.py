@@ -55,7 +55,7 @@ from .storage import STATEMENTS, replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
 from .web.build import make_site
-from .web.one_at_a_time import OneAtATime
+from .web.handler_limits import OneAtATime
 from .web.shared_cache import CoalescingCache
 
 DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords

@@ -6,9 +6,9 @@ import re
 import sys
 import textwrap
 
+from solisync.errors import STATUS
 from solisync.web.console.build import INTERFACE
 from solisync.web.resources.openapi import document
-from solisync.web.wire.error_codes import STATUS
 from tests.harness import console
 from tests.harness.constants import ROOT
 from tests.harness.error_codes import openapi

@@ -36,12 +36,12 @@ from solisync.rules.shapes import MAX_BODY
 from solisync.rules.sync import MOST, Achievement, Payload, Progress, Stats
 from solisync.settings.table import TABLE
 from solisync.storage.export import PAGE_BYTES
-from solisync.web import one_at_a_time
+from solisync.web import handler_limits
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.console.route import TEXT_MAX
 from solisync.web.documents import ACCEPT_MAX
 from solisync.web.route import Json
-from solisync.web.wire import channel, chunks, unread_timer
+from solisync.web.wire import body, channel, deadlines
 from solisync.web.wire.access_log import ORIGIN_CHARACTERS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from solisync.web.wire.lean_request import PARAMETERS_MAX
@@ -154,14 +154,14 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
         "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
-        "chunks of a body": f"{chunks.CHUNKS:,} in a row must have {chunks.CHUNK_BYTES} bytes on average, else 400;"
-        f" {chunks.CHUNKS_PER_TURN} of a connection in a turn of the reactor, then as above;"
-        f" {chunks.LINE_MAX // 1024} KiB of extensions each, and {channel.MAX_HEADERS} trailers",
+        "chunks of a body": f"{body.CHUNKS:,} in a row must have {body.CHUNK_BYTES} bytes on average, else 400;"
+        f" {body.CHUNKS_PER_TURN} of a connection in a turn of the reactor, then as above;"
+        f" {body.LINE_MAX // 1024} KiB of extensions each, and {channel.MAX_HEADERS} trailers",
         "query": f"{PARAMETERS_MAX} parameters, then 400",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": f"{channel.IDLE_SECONDS:g} s",
-        "an answer that is not read": f"{unread_timer.TAKEN_BYTES // 1024} KiB must be read in each"
-        f" {unread_timer.UNREAD_SECONDS:g} s; of all clients together {UNREAD_MAX // MIB} MiB in each process",
+        "an answer that is not read": f"{deadlines.TAKEN_BYTES // 1024} KiB must be read in each"
+        f" {deadlines.UNREAD_SECONDS:g} s; of all clients together {UNREAD_MAX // MIB} MiB in each process",
         "passwords waiting": f"as many as can be hashed in {passwords.QUEUE_SECONDS:g} s, then 503",
         "work waiting for the database": f"{TIMES.borrow:g} s, and {pool.BORROWERS:,} at the same time",
         "a statement, a lock, a transaction": f"5 s, 4 s, {TIMES.work:g} s",
@@ -172,7 +172,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
         f" some {PAGE_BYTES // 1024} KiB or one replay",
         "opting in and out": f"{OPT_IN.most} in {OPT_IN.seconds} s for each player,",
         "streams of live events": f"{PER_PLAYER} of one player and {openings.MOST} openings in {openings.SECONDS:g} s",
-        "one player's writes": f"one at a time in each process, {one_at_a_time.WAITING} waiting, then 429",
+        "one player's writes": f"one at a time in each process, {handler_limits.WAITING} waiting, then 429",
         "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {confinement.MEMORY_BYTES // MIB} MiB,",
         "making a timeline": f"{timeline_maker.CPU_SECONDS} s of processor time and"
         f" {confinement.MEMORY_BYTES // MIB} MiB, in a separate process; one at a time, {timelines.WAITING} waiting,"

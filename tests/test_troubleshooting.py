@@ -3,7 +3,7 @@
 import ast
 import re
 
-from solisync.web.wire.error_codes import STATUS
+from solisync.errors import STATUS
 from tests.harness.constants import ROOT
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")

@@ -19,21 +19,30 @@ from twisted.web.server import NOT_DONE_YET
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
-from ..errors import NotFound, Refused
+from ..errors import Forbidden, NotFound, Refused
 from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
+from ..rules.browser_sessions import is_same_origin
 from ..rules.shapes import MAX_BODY
-from .error_pages import Presentation, as_json
-from .error_replies import error_reply
-from .one_at_a_time import OneAtATime
+from .error_replies import Presentation, as_json, error_reply
+from .handler_limits import OneAtATime, TimeLimit
 from .route import Route
-from .time_limit import TimeLimit
-from .wire.refusal import BODY_TOO_LARGE, Refusal
-from .wire.reply import Reply
+from .wire.reply import BODY_TOO_LARGE, Refusal, Reply
 from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
+
+
+def check_same_origin(request: Request) -> None:
+    """Raise Forbidden unless a page of this service has sent the request."""
+    if not is_same_origin(
+        content_types=request.fields(b"content-type"),
+        hosts=request.fields(b"host"),
+        origins=request.fields(b"origin"),
+        fetch_sites=request.fields(b"sec-fetch-site"),
+    ):
+        raise Forbidden
 
 
 class App(KleinResource):

@@ -16,10 +16,9 @@ from ..process.audit import Happened
 from ..process.metrics import Metrics
 from ..rules.replay_lists import Recent
 from ..settings.settings import ServingSettings
-from .error_pages import as_json, as_page
-from .players_app import PlayersApp
+from .error_replies import as_json, as_page
+from .players_app import PlayersApp, Restrictions
 from .resources import Resources
-from .restrictions import Restrictions
 from .shared_cache import CoalescingCache
 from .wire.site import Site
 

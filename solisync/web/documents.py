@@ -1,13 +1,17 @@
-"""Documents for browsers: compressed for those that take it, and not sent again to those that have them."""
+"""Documents for browsers: compressed for those that take it, and not sent again to those that have them.
+
+The files of the pages are served with changes: pages and styles with what they share, scripts without comments. Line
+numbers of scripts stay as they are in the files, for messages of browsers.
+"""
 
 import gzip
 import re
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from .conditional import matches
-from .wire.reply import Reply
+from .wire.reply import Reply, matches
 
 STATIC = Path(__file__).resolve().parents[1] / "static"
 PLAYERS_FILES, CONSOLE_FILES, DOCS_FILES = STATIC / "players", STATIC / "console", STATIC / "docs"
@@ -15,8 +19,38 @@ FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # to be asked for each tim
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 ACCEPT_MAX = 500  # characters of Accept-Encoding; browsers send some 30
 QUICKLY_BYTES = 262_144  # a larger document is compressed quickly: at the start, a MiB would take 40 ms longer
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types 'none'"
+)
+UNUSED_FEATURES = (
+    "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid magnetometer microphone midi"
+    " payment picture-in-picture publickey-credentials-get screen-wake-lock serial usb xr-spatial-tracking"
+)
+PAGE_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": PAGE_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES.split()),
+    "Referrer-Policy": "same-origin",
+}
+"""Of all pages for players (docs/pages.md)."""
 
 _CODING = re.compile(r"[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;[ \t]*[qQ]=([01](?:\.[0-9]{0,3})?)[ \t]*)?")
+_IMPORT = re.compile(r'^@import "([a-z_]+\.css)";$', re.MULTILINE)
+_PART = re.compile(r"^\$(courts|stage|moves|keys)\b\n?", re.MULTILINE)
+# A text, a regular expression (which stands where no value can be divided), or a comment. A comment within the
+# expression of a template stays, as part of the template.
+_TEXT_OR_COMMENT = re.compile(
+    r"""
+    ( "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*`
+    | (?<=[(,=:\[!&|?{};>]) [ \t]* /(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/ )
+    | [ \t]* (?: /\*.*?\*/ | //[^\n]* )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LINE_END = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 def takes_gzip(accept_encoding: str | None) -> bool:
@@ -54,3 +88,28 @@ def unless_known(reply: Reply, if_none_match: str | None) -> Reply:
     if matches(if_none_match, reply.headers["ETag"]):
         return Reply.not_modified(reply.headers)
     return reply
+
+
+def with_parts(folder: Path, name: str) -> str:
+    """A page with the parts that it shares with others: files beside it, whose names begin a line."""
+    return _PART.sub(lambda found: (folder / f"{found[1]}.html").read_text("utf-8"), (folder / name).read_text("utf-8"))
+
+
+@cache  # since the console has files of the players' pages too
+def page_files(folder: Path) -> Mapping[str, bytes]:
+    """The scripts, styles and pictures in a folder, by their names, as browsers get them."""
+    return {file.name: _served(file) for file in sorted(folder.iterdir()) if file.suffix in MEDIA_TYPES}
+
+
+def _served(file: Path) -> bytes:
+    text = file.read_text("utf-8")
+    if file.suffix == ".js":
+        text = without_comments(text)
+    elif file.suffix == ".css":  # one request less than if the browser did it
+        text = _IMPORT.sub(lambda found: (file.parent / found[1]).read_text("utf-8"), text)
+    return text.encode()
+
+
+def without_comments(script: str) -> str:
+    """The same script with as many lines and no comments."""
+    return _LINE_END.sub("", _TEXT_OR_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), script))

@@ -1,5 +1,9 @@
-"""Replies for exceptions."""
+"""Replies for exceptions: JSON, or a page for a browser that asks for one (docs/pages.md "How a page is made")."""
 
+import re
+from collections.abc import Callable
+
+import msgspec
 from twisted.internet.defer import CancelledError, TimeoutError
 from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
@@ -17,10 +21,16 @@ from ..errors import (
     Unauthorized,
     Unavailable,
 )
+from .resources.html_pages import Pages
 from .wire.reply import Reply, preflight
 from .wire.request import Request
 
 _log = Logger()
+
+_NOT_PAGES = {b"api", b"avatars", b"health", b"web"}
+_NAMES_HTML = re.compile(r"(?:^|,)[ \t]*text/html[ \t]*(?:[;,]|$)", re.ASCII | re.IGNORECASE)
+
+Presentation = Callable[[Request, Reply], Reply]
 
 
 def error_reply(request: Request, failure: Failure) -> Reply:
@@ -69,3 +79,22 @@ def _method_not_allowed(request: Request, methods: str) -> Reply:
     if asks and request.allowed_origin is not None:
         return preflight(methods)
     return Reply.error("method_not_allowed", "method not allowed", {"Allow": methods})
+
+
+def as_page(pages: Pages) -> Presentation:
+    """How errors are presented: as a page if it has one, and the request is a browser's that asks for a page."""
+
+    def present(request: Request, error: Reply) -> Reply:
+        if request.method not in (b"GET", b"HEAD") or request.path[1:].partition(b"/")[0] in _NOT_PAGES:
+            return error
+        page = pages.error(error.status, error.headers.get("Retry-After"))
+        if page is None or not _NAMES_HTML.search(request.field(b"accept") or ""):
+            return error
+        return msgspec.structs.replace(page, status=error.status, headers={**page.headers, **error.headers})
+
+    return present
+
+
+def as_json(_: Request, error: Reply) -> Reply:
+    """How errors are presented where there are no pages."""
+    return error

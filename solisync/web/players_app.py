@@ -1,18 +1,82 @@
-"""Who sends a request to the players' listener: docs/security.md "Tokens and sessions"."""
+"""Who sends a request to the players' listener, and who is kept out: docs/security.md "Tokens and sessions"."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 
 from ..access.tokens import AccessClaims, Tokens
-from ..errors import Refused
-from .app import App
-from .restrictions import Restrictions
+from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
+from ..postgres.database import Database
+from ..rules.administration import suspension_text
+from ..storage import restrictions
+from .app import App, check_same_origin
 from .route import Route
-from .same_origin import check_same_origin
+from .shared_cache import SECONDS, CoalescingCache
 from .wire.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The suspended players with what they are told, and the cutoffs of those who are cut off, as of `number`."""
+
+    number: int = -1
+    suspended: dict[str, str] = field(default_factory=dict)
+    cutoffs: dict[str, int] = field(default_factory=dict)
+
+
+class Restrictions:
+    """The suspensions and cutoffs, never more than SECONDS old; the database is asked while there are requests alone.
+
+    Each time the database is asked for a number, which triggers raise; only when the number is
+    another one are they loaded. `on_change` is then called with the number of suspended players.
+    """
+
+    def __init__(
+        self, *, database: Database, reactor: ReactorBase, on_change: Callable[[int], None] = lambda count: None
+    ) -> None:
+        self._database = database
+        self._reactor = reactor
+        self._on_change = on_change
+        self._known = _Known()
+        self._until = 0.0
+        self._loading = CoalescingCache(self._load, reactor=reactor)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether `check` may be called without `refresh` before."""
+        # Fast path: awaiting `refresh` for each request, a coroutine each, see docs/performance.md
+        return self._reactor.seconds() < self._until
+
+    async def refresh(self) -> None:
+        """Ask the database what has changed, unless somebody has within SECONDS; raises Unavailable when it fails."""
+        try:
+            await self._loading.get()
+        except DatabaseError:
+            raise Unavailable from None
+
+    def check(self, claims: AccessClaims) -> None:
+        """Raise Forbidden when the player is suspended, and Unauthorized when the token is cut off."""
+        text = self._known.suspended.get(claims.user_id)
+        if text is not None:
+            raise Forbidden("suspended", text)
+        cutoff = self._known.cutoffs.get(claims.user_id)
+        if cutoff is not None and claims.expiry <= cutoff:
+            raise Unauthorized
+
+    async def _load(self) -> None:
+        began = self._reactor.seconds()
+        found = await self._database.run(restrictions.load, self._known.number)
+        if found.suspended is not None:
+            told = map(suspension_text, found.untils or (), found.messages or ())
+            suspended = dict(zip(found.suspended, told, strict=True))
+            cutoffs = dict(zip(found.cut_off or (), found.cutoffs or (), strict=True))
+            self._known = _Known(found.number, suspended, cutoffs)
+            self._on_change(len(suspended))
+        self._until = began + SECONDS
 
 
 class PlayersApp(App):

@@ -12,14 +12,13 @@ import msgspec
 
 from ..access.rate_limit import AUTH, Limit
 from ..errors import Code
+from ..rules.browser_sessions import COOKIE, SessionCookie, is_secure
 from ..rules.json_body import read_json
-from ..rules.sessions import user_agent
+from ..rules.sessions import REFRESH_LIFETIME, user_agent
 from ..settings.settings import ServingSettings
 from ..storage.acts import Actor
 from .documents import takes_gzip
-from .same_origin import session_cookie
-from .wire.refusal import BODY_TOO_LARGE, Refusal
-from .wire.reply import Reply
+from .wire.reply import BODY_TOO_LARGE, Refusal, Reply
 from .wire.request import Request
 
 # What a request can be answered with before there is a route, or when the service fails.
@@ -102,7 +101,12 @@ ARGUMENTS = {
     "admin_cookie": RequestValue(attrgetter("admin_cookie"), attrgetter("for_admins")),
     "address": RequestValue(attrgetter("caller.bucket")),
     "client": RequestValue(attrgetter("caller.bucket"), lambda route: route.limit and not route.protected),
-    "cookie": RequestValue(session_cookie, attrgetter("same_origin")),
+    "cookie": RequestValue(
+        lambda request: SessionCookie.read(
+            COOKIE, REFRESH_LIFETIME, request.fields(b"cookie"), secure=is_secure(request.fields(b"origin"))
+        ),
+        attrgetter("same_origin"),
+    ),
     "body": RequestValue(
         lambda request: request.route.body.decode(request), lambda route: isinstance(route.body, Json)
     ),

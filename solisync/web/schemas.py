@@ -1,14 +1,44 @@
-"""JSON Schemas of message shapes, in words that generators of clients understand."""
+"""The shape of a replay that can be verified, and JSON Schemas of all shapes, as generators of clients need them."""
 
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
-from ..klondike import Pile
+from ..klondike import SEED_PATTERN, Pile, RecordedMove
 from ..rules.replays import Replay
+from ..rules.shapes import U64_MAX
 from ..rules.sync import Achievement, Payload, Progress, Stats
-from .recorded_game import RecordedGame
+
+Seed = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=SEED_PATTERN)]
+Place = Annotated[int, Meta(ge=0)]
+
+
+class RecordedGame(Replay, frozen=True, kw_only=True):
+    """A replay with the deal and the moves of a game, so that its score can be verified."""
+
+    seed: Annotated[
+        Seed,
+        Meta(
+            description="the number of the deal, 0 to 2^64-1; preferably a number, not text",
+            extra_json_schema={"maximum": U64_MAX},
+        ),
+    ]
+    moves: Annotated[
+        list[RecordedMove],
+        Meta(min_length=1, description="all accepted moves in their order, including undone moves"),
+    ]
+    undo_places: Annotated[
+        list[Place] | UnsetType,
+        Meta(description="ascending, one for each undo: the index in `moves` of the move before which it happened"),
+    ] = UNSET
+
+
+EXAMPLE_FILE = Path(__file__).with_name("example_replay.json")
+EXAMPLE: dict[str, Any] = msgspec.json.decode(EXAMPLE_FILE.read_bytes())
+"""A short won game, which is verified."""
 
 Shapes = tuple[type[msgspec.Struct], ...]
 

@@ -16,7 +16,7 @@ from solisync.checking.timelines import Timelines
 from solisync.errors import Unavailable
 from solisync.klondike import ENGINE_VERSION, check, make_timeline
 from solisync.postgres.database import Database
-from solisync.web.one_at_a_time import WAITING
+from solisync.web.handler_limits import WAITING
 from tests.checking.uploads import encoded, endless, game, upload
 from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE

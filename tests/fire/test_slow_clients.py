@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.task import deferLater
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire import channel, unread_timer
+from solisync.web.wire import channel, deadlines
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PATIENCE
@@ -50,7 +50,7 @@ async def test_slow_clients_are_cut_and_harm_nobody(serve, shared_dsn, reactor, 
     kinds = {
         Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): channel.HEADER_SECONDS,
         Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): channel.BODY_SECONDS,
-        Kind(name="unread", opening=large * 20, drips=False, reads=False): unread_timer.UNREAD_SECONDS,
+        Kind(name="unread", opening=large * 20, drips=False, reads=False): deadlines.UNREAD_SECONDS,
     }
     crowd = Crowd(process.port, kinds, each)
     watch = Watch(process, {"health": head("GET", "/health")})

@@ -5,6 +5,7 @@ import itertools
 
 import msgspec
 
+from solisync.errors import STATUS
 from solisync.web.app import Dispatcher
 from solisync.web.console.acts import Acts
 from solisync.web.console.build import console_routes
@@ -12,7 +13,6 @@ from solisync.web.console.players import PlayerViews
 from solisync.web.console.replays import ReplayViews
 from solisync.web.console.service import Inspections, Overviews
 from solisync.web.console.signing_in import SigningIn
-from solisync.web.wire.error_codes import STATUS
 from tests.harness.error_codes import WITHOUT_ROUTE
 from tests.harness.http_requests import Answer, http_client
 

@@ -8,11 +8,11 @@ from unittest.mock import Mock
 from urllib.parse import quote
 
 from solisync.access.rate_limit import AUTH
+from solisync.errors import STATUS
 from solisync.web.app import Dispatcher
 from solisync.web.resources import Resources
 from solisync.web.resources.openapi import document
 from solisync.web.route import ANY_ROUTE
-from solisync.web.wire.error_codes import STATUS
 
 WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"}
 

@@ -12,9 +12,7 @@ from solisync.klondike.game import Game
 from solisync.klondike.recording import read_recording
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, STOCK
 from solisync.klondike.scoring import RULESETS
-from solisync.web import recorded_game
-from solisync.web.recorded_game import RecordedGame
-from solisync.web.schemas import schemas
+from solisync.web.schemas import EXAMPLE_FILE, RecordedGame, schemas
 from tests.harness.constants import ROOT
 
 FILES = ROOT / "docs" / "replays"
@@ -78,7 +76,7 @@ def test_the_page_shows_the_beginning_of_the_first_replay():
 
 def test_the_example_of_the_interface_is_the_first_replay():
     """To the byte, so that what is said of one holds for the other."""
-    path = recorded_game.EXAMPLE_FILE
+    path = EXAMPLE_FILE
     assert path.read_bytes() == (FILES / "won_draw_one.json").read_bytes()
 
 

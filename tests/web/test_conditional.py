@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from solisync.web.conditional import matches
+from solisync.web.wire.reply import matches
 from tests.harness.strategies import texts
 
 ETAG = '"abc"'

@@ -6,8 +6,7 @@ from typing import get_args
 import pytest
 
 from solisync.client import ApiError
-from solisync.errors import Code
-from solisync.web.wire.error_codes import STATUS
+from solisync.errors import STATUS, Code
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.error_codes import openapi
 from tests.harness.payloads import progress_of

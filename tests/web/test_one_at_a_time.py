@@ -5,7 +5,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from solisync.errors import TooMany
-from solisync.web.one_at_a_time import WAITING, OneAtATime
+from solisync.web.handler_limits import WAITING, OneAtATime
 from tests.harness.concurrency import gather, until
 from tests.harness.payloads import IMAGES, progress_of, replay
 from tests.harness.postgres import connect, lock_waiters

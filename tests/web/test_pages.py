@@ -17,8 +17,7 @@ from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
 from solisync.rules.texts import card_text
-from solisync.web.documents import ACCEPT_MAX, PLAYERS_FILES, takes_gzip
-from solisync.web.page_files import without_comments
+from solisync.web.documents import ACCEPT_MAX, PLAYERS_FILES, takes_gzip, without_comments
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from solisync.access.tokens import AccessClaims
 from solisync.errors import ConnectionLost, Forbidden, Unauthorized, Unavailable
 from solisync.storage.restrictions import RestrictionSet
-from solisync.web.restrictions import Restrictions
+from solisync.web.players_app import Restrictions
 
 ANN, BOB, EVE = AccessClaims("ann", 100), AccessClaims("bob", 100), AccessClaims("eve", 100)
 EVERYBODY = RestrictionSet(7, ["ann"], [None], ["stop"], ["bob"], [100])

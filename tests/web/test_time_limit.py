@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.task import Clock
 
-from solisync.web.time_limit import TimeLimit
+from solisync.web.handler_limits import TimeLimit
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from twisted.web.server import NOT_DONE_YET
 
 from solisync.process.metrics import Metrics
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire.backpressure import PIECE_BYTES
-from solisync.web.wire.refusal import BODY_TOO_LARGE
-from solisync.web.wire.reply import Reply
+from solisync.web.wire.reply import BODY_TOO_LARGE, Reply
+from solisync.web.wire.sending import PIECE_BYTES
 from solisync.web.wire.site import Site
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire.refusal import Refusal
+from solisync.web.wire.reply import Refusal
 from tests.harness.constants import PASSWORD
 from tests.wire.bench import Bench
 from tests.wire.cases import GET, LAST

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.web.wire.chunks import CHUNK_BYTES, CHUNKS, CHUNKS_PER_TURN, Chunks, MalformedChunks
-from solisync.web.wire.head import MAX_HEADERS
+from solisync.web.wire.body import CHUNK_BYTES, CHUNKS, CHUNKS_PER_TURN, Chunks, MalformedChunks
+from solisync.web.wire.parse import MAX_HEADERS
 from tests.wire.sockets import parse
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -5,7 +5,7 @@ from twisted.internet.error import ConnectionLost
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from solisync.web.wire.end_of_turn import EndOfTurn
+from solisync.web.wire.turns import EndOfTurn
 
 
 class Reactor(Clock):

@@ -8,7 +8,7 @@ import pytest
 import pytest_twisted
 from twisted.internet.threads import deferToThread
 
-from solisync.web.wire.half_close import INTERIM, PROBE_SECONDS
+from solisync.web.wire.sending import INTERIM, PROBE_SECONDS
 from tests.harness.constants import PASSWORD, PATIENCE
 from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse, post, turn

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solisync.errors import BadRequest
 from solisync.web.wire import channel as module
-from solisync.web.wire.head import MAX_HEADER_BYTES, MAX_HEADERS, read_head
+from solisync.web.wire.parse import MAX_HEADER_BYTES, MAX_HEADERS, read_head
 from tests.harness.strategies import costly
 from tests.wire.bench import Bench, admit
 from tests.wire.cases import ANSWERS, GET, HEALTH, LAST, MALFORMED, UNUSUAL

@@ -7,7 +7,7 @@ from solisync.access import large_bodies
 from solisync.access.large_bodies import BURST_BYTES, LARGE_BYTES, LargeBodies
 from solisync.acts import players
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.one_at_a_time import OneAtATime
+from solisync.web.handler_limits import OneAtATime
 from solisync.web.shared_cache import SECONDS
 from tests.harness.acting import operator
 from tests.harness.payloads import IMAGES, encode, progress_of

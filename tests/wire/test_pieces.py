@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import globalLogPublisher
 
-from solisync.web.wire.backpressure import PIECE_BYTES
+from solisync.web.wire.sending import PIECE_BYTES
 from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse
 

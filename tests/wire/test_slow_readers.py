@@ -4,8 +4,8 @@ import pytest
 from twisted.internet import ssl
 from twisted.internet.endpoints import SSL4ClientEndpoint, connectProtocol
 
-from solisync.web.wire import unread_timer
-from solisync.web.wire.backpressure import PIECE_BYTES
+from solisync.web.wire import deadlines
+from solisync.web.wire.sending import PIECE_BYTES
 from tests.wire.bench import Bench, Pages
 from tests.wire.sockets import Wire, parse, turn
 
@@ -31,15 +31,15 @@ def test_a_client_that_reads_nothing_is_cut(bench):
 def test_a_client_on_a_slow_line_is_not_cut(bench, monkeypatch):
     """Who takes 64 KiB in 30 s goes on, though the transport has not become empty; who then takes less is cut."""
     taken = 0
-    monkeypatch.setattr(unread_timer, "acknowledged_bytes", lambda transport: taken)
+    monkeypatch.setattr(deadlines, "acknowledged_bytes", lambda transport: taken)
     channel, transport = bench.connect()
     transport.full = True
     channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
     for _ in range(5):
-        taken += unread_timer.TAKEN_BYTES
+        taken += deadlines.TAKEN_BYTES
         bench.clock.advance(30)
         assert not transport.closing
-    taken += unread_timer.TAKEN_BYTES - 1
+    taken += deadlines.TAKEN_BYTES - 1
     bench.clock.advance(30)
     assert transport.closing == "abort"
 
@@ -53,14 +53,14 @@ async def test_what_a_client_has_taken_is_known(reactor, connect):
     wire.send(b"GET /now HTTP/1.1\r\nHost: a\r\n\r\n")
     await wire.until(lambda data: data.endswith(b"{}"))
     (channel,) = bench.connections.open
-    while unread_timer.acknowledged_bytes(channel.transport) != len(wire.received):
+    while deadlines.acknowledged_bytes(channel.transport) != len(wire.received):
         await turn()  # an acknowledgement may take its time
     wire.transport.pauseProducing()
     wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
     while not channel._waitingForTransport:
         await turn()
-    assert unread_timer.acknowledged_bytes(channel.transport) < 8_000_000
-    assert unread_timer.acknowledged_bytes(None) == 0
+    assert deadlines.acknowledged_bytes(channel.transport) < 8_000_000
+    assert deadlines.acknowledged_bytes(None) == 0
     wire.transport.abortConnection()
     await port.stopListening()
 

@@ -11,20 +11,9 @@ from twisted.python import components
 from twisted.web import http, server
 
 from solisync.web import wire
-from solisync.web.wire import (
-    backpressure,
-    channel,
-    chunks,
-    deadlines,
-    end_of_turn,
-    half_close,
-    head,
-    lean_request,
-    request,
-    syntax,
-)
+from solisync.web.wire import body, channel, deadlines, lean_request, parse, request, sending, streaming, turns
 
-MODULES = (backpressure, channel, chunks, deadlines, end_of_turn, half_close, head, lean_request, request, syntax)
+MODULES = (body, channel, deadlines, lean_request, parse, request, sending, streaming, turns)
 TWISTED = (
     http.HTTPChannel,
     basic.LineReceiver,

@@ -12,12 +12,10 @@ from ...rules.administration import COOKIE, SESSION_LIFETIME
 from ...rules.browser_sessions import SessionCookie, host_of, is_loopback, is_secure
 from ...rules.recovery import digest
 from ...storage import admins
-from ..app import App
+from ..app import App, check_same_origin
 from ..error_replies import error_reply
 from ..route import Route
-from ..same_origin import check_same_origin
-from ..wire.refusal import Refusal
-from ..wire.reply import Reply
+from ..wire.reply import Refusal, Reply
 from ..wire.request import Request
 from .signing_in import LateAnswers, LiveSecrets
 

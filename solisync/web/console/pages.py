@@ -5,9 +5,16 @@ from string import Template
 from typing import NamedTuple
 
 from ...errors import NotFound
-from ..documents import CONSOLE_FILES, FILE_HEADERS, PLAYERS_FILES, both_ways, unless_known
-from ..page_files import page_files, with_parts
-from ..page_headers import PAGE_HEADERS
+from ..documents import (
+    CONSOLE_FILES,
+    FILE_HEADERS,
+    PAGE_HEADERS,
+    PLAYERS_FILES,
+    both_ways,
+    page_files,
+    unless_known,
+    with_parts,
+)
 from ..route import Content, Route
 from ..wire.reply import Reply
 

@@ -18,7 +18,7 @@ from ...process.metrics import Metrics
 from ...rules.replay_lists import Recent
 from ...rules.shapes import Features
 from ...settings.settings import ServingSettings
-from ..one_at_a_time import OneAtATime
+from ..handler_limits import OneAtATime
 from ..route import Route, routes_of
 from ..shared_cache import CoalescingCache
 from .accounts import Accounts

@@ -9,10 +9,8 @@ from ...rules.accounts import Me, me
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES, check_avatar, media_type
 from ...rules.shapes import Ok, is_id
 from ...storage import avatars
-from ..conditional import matches
 from ..route import Content, Upload, delete, get, put
-from ..wire.refusal import Refusal
-from ..wire.reply import Reply
+from ..wire.reply import Refusal, Reply, matches
 
 # A browser that opens an avatar as a page runs no script in it (docs/security.md "Uploads").
 SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}

@@ -41,10 +41,17 @@ from ...rules.texts import (
     winners_text,
 )
 from ...storage import html_pages as pages
-from ..documents import FILE_HEADERS, PLAYERS_FILES, both_ways, document, unless_known
+from ..documents import (
+    FILE_HEADERS,
+    PAGE_HEADERS,
+    PLAYERS_FILES,
+    both_ways,
+    document,
+    page_files,
+    unless_known,
+    with_parts,
+)
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
-from ..page_files import page_files, with_parts
-from ..page_headers import PAGE_HEADERS
 from ..route import Content, Handler, Route, get
 from ..wire.reply import Reply
 

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from ... import __version__
-from ...errors import Code
+from ...errors import STATUS, Code
 from ...klondike import DRAW_MODES, SEED_PATTERN
 from ...rules.avatars import FORMATS
 from ...rules.shapes import ErrorBody
 from ..route import Content, EventStream, Json, Route, Upload, get
 from ..schemas import schema, schemas
-from ..wire.error_codes import STATUS
 from ..wire.reply import Reply
 
 STREAM_EVENT = "StreamEvent"

@@ -27,11 +27,10 @@ from ...rules.replay_lists import (
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok, is_id
 from ...storage import boards, own_replays, replays
-from ..conditional import matches
-from ..recorded_game import EXAMPLE, RecordedGame
 from ..route import Json, delete, get, post, put
+from ..schemas import EXAMPLE, RecordedGame
 from ..shared_cache import CoalescingCache
-from ..wire.reply import Reply
+from ..wire.reply import Reply, matches
 
 T = TypeVar("T")
 

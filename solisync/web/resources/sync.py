@@ -24,10 +24,9 @@ from ...rules.shapes import canonical_uuid
 from ...rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncAnswer, SyncConflict, check_bounds
 from ...storage import sync
 from ...storage.sync import Saved
-from ..conditional import matches
 from ..route import Json, get, post
 from ..shared_cache import CoalescingCache
-from ..wire.reply import Reply
+from ..wire.reply import Reply, matches
 
 NO_HEADERS: Mapping[str, str] = {}
 NIL = str(UUID(int=0))

@@ -11,10 +11,9 @@ from ...postgres.database import Database
 from ...rules.replays import VerdictAnswer
 from ...rules.shapes import is_id
 from ...storage import verdicts
-from ..conditional import matches
-from ..one_at_a_time import OneAtATime
+from ..handler_limits import OneAtATime
 from ..route import get
-from ..wire.reply import Reply
+from ..wire.reply import Reply, matches
 
 REVALIDATED = {"Cache-Control": "no-cache"}
 KEPT = {"Cache-Control": "public, max-age=300"}

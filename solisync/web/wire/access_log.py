@@ -6,7 +6,7 @@ from twisted.logger import Logger
 
 from ...process.logs import quick_info
 from ...process.metrics import Metrics
-from .refusal import Refusal
+from .reply import Refusal
 
 PATH_BYTES = 256  # our own paths are shorter; a pipe keeps lines whole up to 4,096 bytes, from any number of workers
 

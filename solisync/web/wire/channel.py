@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IAddress, IHalfCloseableProtocol
-from twisted.internet.protocol import connectionDone
 from twisted.protocols.basic import LineReceiver
 from twisted.python.failure import Failure
 from twisted.web import http
@@ -18,16 +17,22 @@ from zope.interface import implementer
 from ...errors import Unavailable
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
-from .backpressure import BackpressureChannel
-from .chunks import Chunks, MalformedChunks
+from .body import Chunks, MalformedChunks
 from .connections import Connections
 from .deadlines import OneTimer
-from .half_close import HalfCloseProbe
-from .head import MAX_HEADER_BYTES, MAX_HEADERS, RequestHead, read_head
-from .refusal import BAD_REQUEST, HEADER_TOO_LARGE, TIMED_OUT, Refusal
-from .reply import encode_head
+from .parse import (
+    MAX_HEADER_BYTES,
+    MAX_HEADERS,
+    RequestHead,
+    has_bare_line_end,
+    is_host,
+    is_malformed,
+    read_head,
+    target_path,
+)
+from .reply import BAD_REQUEST, HEADER_TOO_LARGE, TIMED_OUT, Refusal, encode_head
 from .request import Request
-from .syntax import has_bare_line_end, is_host, is_malformed, target_path
+from .sending import BackpressureChannel
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
@@ -48,7 +53,6 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
     _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
     _refused = False
     _dropped = 0  # bytes that came after a refusal, or into a stream
-    _probe: HalfCloseProbe | None = None
 
     def __init__(
         self,
@@ -71,11 +75,6 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         super().connectionMade()
         self._connections.register(self)
 
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        if self._probe is not None:
-            self._probe.stop()
-        super().connectionLost(reason)
-
     def end(self, reason: Failure) -> None:
         self._connections.unregister(self)
         super().end(reason)
@@ -86,10 +85,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         if self._handlingRequest:
             if not self._dataBuffer:
                 self.persistent = False
-            if self.streaming is not None:
-                self.streaming.probe()
-            self._probe = self._probe or HalfCloseProbe(self)
-            self._probe.start()
+            self.probe()
         elif not self.paused:
             self.loseConnection()
 

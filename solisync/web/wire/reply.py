@@ -1,27 +1,30 @@
-"""Replies, and their encoding as HTTP/1.1 responses (RFC 9112 §4)."""
+"""Replies, the errors that end a connection, and their encoding as HTTP/1.1 responses (RFC 9112 §4)."""
 
+import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from functools import lru_cache
 from time import time
+from typing import NamedTuple
 
 import msgspec
 from twisted.web import http
 
-from ...errors import Code
+from ...errors import STATUS, Code
 from ...rules.shapes import ErrorBody
-from .error_codes import STATUS
 from .streaming import StreamBody
 
 JSON = "application/json"
 PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
 PREFLIGHT_SECONDS = 600
 NO_STORE = {"Cache-Control": "no-store"}
+RETRY_SECONDS = 1
 
 _encode = msgspec.json.Encoder().encode
 _REASONS = {code: reason.decode("ascii") for code, reason in http.RESPONSES.items()} | {
     429: "Too Many Requests",  # Twisted does not know these two
     431: "Request Header Fields Too Large",
 }
+_TAG = re.compile(r'(?:W/)?("[^"]*")')  # commas may stand inside of one
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,3 +101,40 @@ def encode_head(reply: Reply, request_id: str, more: Iterable[tuple[str, str]]) 
 @lru_cache(1)
 def _date(second: int) -> str:
     return str(http.datetimeToString(second), "ascii")
+
+
+class Refusal(NamedTuple):
+    """An error after which the connection is closed, because the rest of the request is not read."""
+
+    code: Code
+    message: str
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return STATUS[self.code]
+
+    def reply(self) -> Reply:
+        """The error as the last reply of a connection."""
+        headers = {"Connection": "close"}
+        if self.status == 503:
+            headers["Retry-After"] = str(RETRY_SECONDS)
+        return Reply.error(*self, headers)
+
+
+BAD_REQUEST = Refusal("bad_request", "bad request")
+TIMED_OUT = Refusal("request_timeout", "request timed out")
+HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
+BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
+OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
+
+
+def matches(if_none_match: str | None, etag: str) -> bool:
+    """Whether the status is 304: If-None-Match is `*` or contains `etag`, a strong entity tag with its quotes.
+
+    The comparison is weak (RFC 9110 §13.1.2): a cache that compressed a reply, and weakened its tag for that, also
+    gets a 304.
+    """
+    if if_none_match is None:
+        return False
+    return if_none_match.strip() == "*" or etag in _TAG.findall(if_none_match)

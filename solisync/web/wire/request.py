@@ -23,9 +23,7 @@ from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .body import Body
 from .lean_request import LeanRequest
-from .pieces import send_pieces
-from .refusal import Refusal
-from .reply import NO_STORE, Reply, encode_head
+from .reply import NO_STORE, Refusal, Reply, encode_head
 from .streaming import ConnectionOutlet
 
 INTERNAL = 500
@@ -232,7 +230,7 @@ class Request(LeanRequest):
     async def _send_pieces(self, pieces: AsyncGenerator[bytes, None]) -> None:
         """Send the body and end the request, or cut the connection: without its end, a client knows of the failure."""
         try:
-            await send_pieces(self.channel, pieces, chunked=self.clientproto == b"HTTP/1.1")
+            await self.channel.send_pieces(pieces, chunked=self.clientproto == b"HTTP/1.1")
         except CancelledError:
             pass  # the client has gone
         except Exception:

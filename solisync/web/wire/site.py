@@ -14,7 +14,7 @@ from ...process.metrics import Metrics
 from .access_log import AccessLog
 from .channel import Channel
 from .connections import Connections
-from .refusal import Refusal
+from .reply import Refusal
 from .request import Request
 
 
