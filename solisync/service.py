@@ -33,12 +33,11 @@ from twisted.logger import Logger
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
-from .access.rate_limit import LIMITS
+from .access.rate_limit import LIMITS, StreamRateLimit
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
 from .embedded.server import EmbeddedPostgres
 from .events.live import Live
-from .events.openings import Openings
 from .housekeeping import Housekeeping
 from .players.history import History
 from .postgres import TIMES, PoolTimes
@@ -116,7 +115,13 @@ def make_service(
     own.
     """
     migrations = load_migrations()
-    limits = [*(limit.name for limit in LIMITS), LargeBodies.name, OneAtATime.name, Openings.name, Timelines.name]
+    limits = [
+        *(limit.name for limit in LIMITS),
+        LargeBodies.name,
+        OneAtATime.name,
+        StreamRateLimit.name,
+        Timelines.name,
+    ]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)

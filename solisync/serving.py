@@ -22,8 +22,8 @@ from .postgres.database import Database
 from .postgres.migrate import Migration, migrate
 from .process import listening
 from .process.daemon import Daemon
+from .process.logs import Reasons
 from .process.metrics import Metrics, Sampler
-from .process.reasons import Reasons
 from .process.shielded import shielded
 from .settings.settings import ServingSettings
 from .web.wire.site import Site

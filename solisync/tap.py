@@ -19,8 +19,8 @@ from twisted import __version__ as twisted_version
 from . import __version__
 from .errors import FatalError
 from .process import logs
-from .process.clock import monotonic_reactor
 from .process.daemon import Daemon
+from .process.entry_point import monotonic_reactor
 from .service import make_daemon, make_service
 from .settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file, suggestion
 from .settings.table import TABLE, without_option

@@ -12,8 +12,8 @@ from twisted.python.failure import Failure
 
 from .access import passwords
 from .process import shared_metrics
-from .process.clock import monotonic_reactor
 from .process.daemon import run
+from .process.entry_point import monotonic_reactor
 from .service import make_service
 from .settings.settings import ServingSettings
 from .supervisor import ADMIN_SOCKET, GIVE_WAY, LIFELINE, READY, SOCKET

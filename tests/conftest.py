@@ -23,7 +23,7 @@ from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, text
 from solisync.access import passwords
 from solisync.embedded.server import EmbeddedPostgres
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.process.clock import monotonic_reactor
+from solisync.process.entry_point import monotonic_reactor
 from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked

@@ -39,9 +39,9 @@ FLOORS = (
     {"tap", "worker"},
 )
 
-# Entry points: they alone see the environment and the global reactor, the latter through process.clock.
+# Entry points: they alone see the environment and the global reactor, the latter through process.entry_point.
 ENTRY_POINTS = {"commands.main", "commands.reset_password", "commands.running", "tap", "worker"}
-CLOCK = "process.clock"
+REACTOR = "process.entry_point"
 
 # The modules that may import a library, which all others use through them.
 KNOWN_TO = {
@@ -202,13 +202,13 @@ def test_only_entry_points_see_the_process():
     assert not [
         name
         for path, name in NAMES.items()
-        if name not in ENTRY_POINTS and (CLOCK in modules_imported_by(path) or "os.environ" in SOURCES[path])
+        if name not in ENTRY_POINTS and (REACTOR in modules_imported_by(path) or "os.environ" in SOURCES[path])
     ]
 
 
 def test_the_reactor_is_on_the_monotonic_clock():
     """The global reactor is imported by the module alone that takes its timers off the wall clock."""
-    assert [name for path, name in NAMES.items() if "twisted.internet.reactor" in imports_of(path)] == [CLOCK]
+    assert [name for path, name in NAMES.items() if "twisted.internet.reactor" in imports_of(path)] == [REACTOR]
 
 
 def test_a_noun_of_the_web_stands_alone():

@@ -16,7 +16,7 @@ from solisync.acts import players as acts
 from solisync.acts.act import Acting
 from solisync.client import ApiError
 from solisync.errors import NotFound
-from solisync.events.telling import telling
+from solisync.events.notices import command_notices
 from solisync.postgres.database import Database
 from solisync.rules.accounts import TokenPair
 from solisync.storage.acts import Actor
@@ -45,7 +45,7 @@ def acting(reactor, server):
     """An operator with several connections."""
     database = Database(reactor=reactor, size=4, statements=())
     database.open(server.dsn)
-    yield Acting(database=database, publish=telling(database), by=Actor("shell", "operator"))
+    yield Acting(database=database, publish=command_notices(database), by=Actor("shell", "operator"))
     pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
 
 

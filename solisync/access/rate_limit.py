@@ -2,9 +2,10 @@
 
 The algorithm is a sliding log: a request is admitted if fewer than `most` were in the `seconds` before it. After a
 refusal that can't change until the oldest admitted request leaves the window, so each process remembers how long that
-takes, and a flood of refused requests costs no statements.
+takes, and a flood of refused requests costs no statements. Streams are counted in the memory of each process.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
@@ -16,6 +17,7 @@ from ..postgres.database import Database
 from ..storage import rate_limits
 from ..storage.rate_limits import Hit
 
+STREAMS, STREAM_SECONDS = 60, 60.0  # at most so many openings of a player in so many seconds
 REMEMBERED = 10_000  # refused clients kept in memory; forgetting one costs a statement
 
 
@@ -89,3 +91,35 @@ class RateLimiter:
         self._refused_until[limit.bucket(client)] = self._reactor.seconds() + wait
         self._on_refusal(limit.name)
         raise TooMany(ceil(wait))
+
+
+class StreamRateLimit:
+    """Counts the streams that each player opens: at most STREAMS in any STREAM_SECONDS."""
+
+    name = "streams"
+
+    def __init__(self, *, reactor: ReactorBase, on_refusal: Callable[[], None]) -> None:
+        self._reactor = reactor
+        self._on_refusal = on_refusal
+        self._times: dict[str, deque[float]] = {}  # by player, in the order of their latest openings
+
+    def count(self, player: str) -> None:
+        """Count an opening; raises TooMany without counting it."""
+        now = self._reactor.seconds()
+        self._forget_before(now - STREAM_SECONDS)
+        times = self._times.pop(player, None) or deque()
+        self._times[player] = times
+        while times and times[0] <= now - STREAM_SECONDS:
+            times.popleft()
+        if len(times) >= STREAMS:
+            self._on_refusal()
+            raise TooMany(ceil(times[0] + STREAM_SECONDS - now))
+        times.append(now)
+
+    def _forget_before(self, time: float) -> None:
+        """Forget players who have opened none since then, a few at a time."""
+        for _ in range(2):
+            player = next(iter(self._times), None)
+            if player is None or (self._times[player] and self._times[player][-1] > time):
+                return
+            del self._times[player]

@@ -14,7 +14,6 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from twisted.web.iweb import IResponse
 
-from ..events.reading import read_events
 from ..klondike import Timeline
 from ..rules.accounts import AuthRequest, LogoutRequest, Me, TokenPair
 from ..rules.analytics import Batch, Receipt
@@ -29,6 +28,7 @@ from ..rules.replays import Uploaded, VerdictAnswer
 from ..rules.sessions import PasswordChange, Session
 from ..rules.shapes import Alive, Ok, Ready
 from ..rules.sync import Payload, SyncAnswer
+from .events import read_events
 from .transport import ApiError, Transport
 
 __all__ = ["ApiError", "Client"]

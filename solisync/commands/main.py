@@ -10,8 +10,7 @@ from typing import NoReturn
 from twisted.internet.base import ReactorBase
 
 from .. import __version__
-from ..process import standard_streams
-from ..process.clock import monotonic_reactor
+from ..process.entry_point import monotonic_reactor, open_missing
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, Settings, add_env_file, suggestion
 from ..settings.table import TABLE, without_option
 from . import parsers
@@ -20,7 +19,7 @@ from .command import sentence
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point of the `solisync` command."""
-    standard_streams.open_missing()
+    open_missing()
     parser = command_parser()
     words = sys.argv[1:] if arguments is None else arguments
     check_options(parser, words)

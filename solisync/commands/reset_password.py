@@ -14,11 +14,10 @@ from twisted.internet.base import ReactorBase
 from .. import __version__
 from ..access.passwords import Passwords
 from ..errors import BadRequest
-from ..events.notices import SessionsEnded
-from ..events.telling import telling
+from ..events.notices import SessionsEnded, command_notices
 from ..postgres.transaction import Transaction
-from ..process import standard_streams
 from ..process.audit import Happened, audit
+from ..process.entry_point import open_missing
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
 from ..settings.table import TABLE
@@ -31,7 +30,7 @@ from .task import no_such_player
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point of the `solisync-reset-password` command."""
-    standard_streams.open_missing()
+    open_missing()
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
         description="Give a player a new password, read from standard input, and end all their sessions.",
@@ -72,7 +71,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
         if user_id is None:
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
-        telling(opened)(SessionsEnded(user_id))
+        command_notices(opened)(SessionsEnded(user_id))
     return f"password of '{username}' replaced, all sessions ended"
 
 

@@ -23,7 +23,7 @@ from ..postgres.migrate import load_migrations, migrate
 from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
 from ..process import audit, logs
-from ..process.clock import monotonic_reactor
+from ..process.entry_point import monotonic_reactor
 from ..settings.settings import Settings
 from ..storage import schema
 from .output import harmless

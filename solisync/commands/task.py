@@ -11,7 +11,7 @@ from twisted.internet.base import ReactorBase
 
 from ..acts.act import Acting, Why
 from ..errors import NotFound
-from ..events.telling import telling
+from ..events.notices import command_notices
 from ..postgres.database import Database
 from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
@@ -60,7 +60,7 @@ class Task:
         """What performs acts, as whoever runs the command, for the reason that the command was given."""
         why = Why(self.chosen.reason, self.chosen.note)
         async with self.database() as database:
-            yield Acting(database=database, publish=telling(database), by=self.actor, why=why)
+            yield Acting(database=database, publish=command_notices(database), by=self.actor, why=why)
 
     @property
     def actor(self) -> Actor:

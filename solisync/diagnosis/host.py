@@ -10,7 +10,7 @@ from pathlib import Path
 from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, UNIXServerEndpoint, serverFromString
 
 from ..access.rate_limit import AUTH
-from ..process.open_files import room_for_streams
+from ..events.streams import room_for_streams
 from ..rules.browser_sessions import is_loopback
 from ..settings.settings import ServingSettings, unknown_variables
 from . import Finding, fine, note, wrong

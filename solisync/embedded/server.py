@@ -22,7 +22,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..errors import FatalError
-from ..process.reasons import Reasons
+from ..process.logs import Reasons
 from .data_directory import DataDirectory
 from .programs import ENVIRONMENT, as_user
 from .server_log import ServerLog

@@ -21,7 +21,7 @@ from ..errors import DatabaseError
 from ..postgres import TIMES, PoolTimes
 from ..process.metrics import Metrics
 from .bus_connection import BusConnection
-from .faults import Faults
+from .live_errors import LiveErrors
 from .notices import Notice, decode_message, decode_notices, encode_messages, encode_notice
 
 BATCH_SECONDS = 0.05
@@ -43,7 +43,7 @@ class Bus:
         *,
         reactor: ReactorBase,
         metrics: Metrics,
-        faults: Faults,
+        errors: LiveErrors,
         shared_pooler: bool = False,
         times: PoolTimes = TIMES,
     ) -> None:
@@ -51,13 +51,13 @@ class Bus:
         self.on_loss: Callable[[], None] = lambda: None
         self._reactor = reactor
         self._metrics = metrics
-        self._faults = faults
+        self._errors = errors
         self._connection = BusConnection(
             reactor=reactor,
             shared_pooler=shared_pooler,
             hear=self._hear,
             begun=self._begin,
-            faults=faults,
+            errors=errors,
             times=times,
         )
         self._name = token_urlsafe(6)
@@ -88,7 +88,7 @@ class Bus:
         """Connect to the database that all processes share, and stay connected."""
         self._closed = False
         self._connection.open(dsn)
-        self._echo.start(ECHO_SECONDS, now=False).addErrback(self._faults.failed, "the bus sends no echoes any more")
+        self._echo.start(ECHO_SECONDS, now=False).addErrback(self._errors.failed, "the bus sends no echoes any more")
 
     async def close(self) -> None:
         """Send what still waits, if there is a connection, and disconnect."""
@@ -118,7 +118,7 @@ class Bus:
             self._waiting += map(encode_notice, notices)
         else:
             self._number += 1
-            self._faults.note("dropped", f"more than {WAITING_MAX:,} notices wait for the bus")
+            self._errors.note("dropped", f"more than {WAITING_MAX:,} notices wait for the bus")
         self._send_soon()
 
     def _deliver(self, notice: Notice) -> None:
@@ -126,7 +126,7 @@ class Bus:
             try:
                 hear(notice)
             except Exception:  # the caller has committed, and must answer
-                self._faults.failed(Failure(), "a notice was not understood")
+                self._errors.failed(Failure(), "a notice was not understood")
 
     def _send_soon(self) -> None:
         if self._waiting and self._timer is None and self._running is None and not self._closed:
@@ -139,7 +139,7 @@ class Bus:
     def _run(self, sending: Coroutine[Any, Any, None]) -> None:
         """Run what sends, which is one at a time."""
         self._running = Deferred.fromCoroutine(sending)
-        self._running.addErrback(self._faults.failed, "could not send to the bus")
+        self._running.addErrback(self._errors.failed, "could not send to the bus")
         self._running.addCallback(self._end_sending)
 
     def _end_sending(self, _: None) -> None:
@@ -171,7 +171,7 @@ class Bus:
                 outcome = "sent"
         except DatabaseError as error:
             self._sent_at.pop(first, None)  # not there, if the connection doesn't listen or has been made again
-            self._faults.note("dropped", f"a batch could not be sent: {error}")
+            self._errors.note("dropped", f"a batch could not be sent: {error}")
         self._metrics.bus_batches.labels(outcome).inc()
 
     def _begin(self) -> None:
@@ -196,7 +196,7 @@ class Bus:
     def _hear(self, text: str) -> None:
         message = decode_message(text)
         if message is None:
-            self._faults.note("unknown", "a message on the bus is of another version, or of another program")
+            self._errors.note("unknown", "a message on the bus is of another version, or of another program")
             return
         if message.sender == self._name:
             self._hear_echo(message.number)
@@ -205,7 +205,7 @@ class Bus:
             self._note(message.sender, message.number)
         notices = [*decode_notices(message)]
         if len(notices) < len(message.notices):
-            self._faults.note("unknown", "a process of another version tells more than this one understands")
+            self._errors.note("unknown", "a process of another version tells more than this one understands")
         for notice in notices:
             self._deliver(notice)
 
@@ -229,5 +229,5 @@ class Bus:
             del self._expected[next(iter(self._expected))]
         if number != expected:
             if known:
-                self._faults.note("missed", "a message of another process has not arrived")
+                self._errors.note("missed", "a message of another process has not arrived")
             self.on_loss()

@@ -13,9 +13,9 @@ from ..postgres import TIMES, PoolTimes
 from ..postgres.connection import Connection
 from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
-from ..process.reasons import Reasons
+from ..process.logs import Reasons
 from ..storage import streams
-from .faults import Faults
+from .live_errors import LiveErrors
 
 LISTEN_SECONDS = 3.0
 
@@ -36,14 +36,14 @@ class BusConnection:
         shared_pooler: bool,
         hear: Callable[[str], None],
         begun: Callable[[], None],
-        faults: Faults,
+        errors: LiveErrors,
         times: PoolTimes = TIMES,
     ) -> None:
         self._reactor = reactor
         self._shared_pooler = shared_pooler
         self._hear = hear
         self._begun = begun
-        self._faults = faults
+        self._errors = errors
         self._times = times
         self._connection: Connection | None = None
         self._running: Deferred[None] | None = None
@@ -97,7 +97,7 @@ class BusConnection:
             except CancelledError:
                 raise
             except Exception:  # a process without the bus would hear nothing until its end
-                self._faults.failed(Failure(), "the connection to the bus has failed")
+                self._errors.failed(Failure(), "the connection to the bus has failed")
             await deferLater(self._reactor, self._times.reconnect)
 
     async def _begin(self, connection: Connection) -> Deferred[None]:
@@ -122,4 +122,4 @@ class BusConnection:
 
     def _log_unless_closed(self, failure: Failure) -> None:
         if not failure.check(CancelledError):
-            self._faults.failed(failure, "the bus has ended")
+            self._errors.failed(failure, "the bus has ended")

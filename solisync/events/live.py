@@ -10,10 +10,9 @@ from twisted.logger import Logger
 from ..postgres import TIMES, PoolTimes
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..process.open_files import raise_limit, room_for_streams
 from .bus import Bus
-from .faults import Faults
-from .streams import Streams
+from .live_errors import LiveErrors
+from .streams import Streams, raise_limit, room_for_streams
 
 
 class LiveSettings(Protocol):
@@ -50,11 +49,11 @@ class Live:
         self._wanted = settings.streams
         self._bus_dsn = settings.bus_database_url
         shared_pooler = settings.bus_database_url is None and not settings.prepared_statements
-        faults = Faults(reactor=reactor, metrics=metrics)
-        self.bus = Bus(reactor=reactor, metrics=metrics, faults=faults, shared_pooler=shared_pooler, times=times)
+        errors = LiveErrors(reactor=reactor, metrics=metrics)
+        self.bus = Bus(reactor=reactor, metrics=metrics, errors=errors, shared_pooler=shared_pooler, times=times)
         most = room_for_streams(settings.streams, raise_limit())
         self.streams = Streams(
-            reactor=reactor, database=database, bus=self.bus, metrics=metrics, faults=faults, most=most, now=now
+            reactor=reactor, database=database, bus=self.bus, metrics=metrics, errors=errors, most=most, now=now
         )
 
     def start(self, dsn: str) -> None:

@@ -8,16 +8,24 @@ of different versions share a bus.
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from secrets import token_urlsafe
 from typing import ClassVar, Protocol, TypeAlias
 from uuid import UUID
 
 import msgspec
 from msgspec import Raw, Struct, structs
+from twisted.logger import Logger
+
+from ..postgres.database import Database
+from ..process.shielded import detached
+from ..storage import streams
 
 VERSION = 1
 REMEMBERED = 4_096  # ids in both forms
 MESSAGE_BYTES = 7_900  # PostgreSQL takes less than 8,000
 NAMED_MAX = 100  # boards of a notice, which has to fit in a message
+
+_log = Logger()
 
 
 class _Notice(Struct, frozen=True, array_like=True):
@@ -72,7 +80,7 @@ Notice: TypeAlias = ProgressStored | VerdictStored | BoardsChanged | SessionsEnd
 
 
 class Publish(Protocol):
-    """Tells everybody of what has been committed: the bus in the service, solisync.events.telling in a command."""
+    """Tells everybody of what has been committed: the bus in the service, command_notices in a command."""
 
     def __call__(self, *notices: Notice) -> None: ...
 
@@ -143,3 +151,17 @@ def _short(uuid: str) -> str:
 @lru_cache(REMEMBERED)
 def _long(text: str) -> str:
     return str(UUID(bytes=urlsafe_b64decode(text + "==")))
+
+
+def command_notices(database: Database) -> Publish:
+    """Return the `publish` of a command, which has no bus of its own: it notifies all processes through `database`.
+
+    Closing the database waits for notices that are being sent. A notice that can't be sent is lost, and logged.
+    """
+
+    def publish(*notices: Notice) -> None:
+        messages = encode_messages(token_urlsafe(6), 0, map(encode_notice, notices))
+        sending = detached(database.run(streams.notify, messages))
+        sending.addErrback(lambda failure: _log.warn("could not tell the service: {error}", error=failure.value))
+
+    return publish

@@ -51,7 +51,7 @@ class Stream:
 
     `expiry` is that of its access token, in seconds since 1970; `address` counts its streams; `boards` are those that
     it names. `session_id` is empty until the stream is admitted. `revision` is what the client knows of progress, and
-    `slot` when the stream has its turn (solisync.events.rounds).
+    `slot` when the stream has its turn (solisync.events.stream_upkeep).
     """
 
     __slots__ = (

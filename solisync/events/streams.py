@@ -1,5 +1,6 @@
 """The streams of a process: who may open one, which events each gets, and how they end."""
 
+import resource
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -17,13 +18,14 @@ from ..postgres.database import Database
 from ..process.metrics import Metrics
 from ..rules.events import NAMES, RETRY_MS, EndReason, ProgressEvent, VerdictEvent, retry_text
 from ..storage.streams import StreamStart
-from .boards import StreamedBoards
 from .bus import Bus
-from .faults import Faults
+from .live_errors import LiveErrors
 from .notices import BoardsChanged, Notice, ProgressStored, SessionsEnded, VerdictStored
-from .rounds import Rounds
 from .stream import EncodedEvent, Outlet, Stream, hello
+from .stream_upkeep import StreamUpkeep
+from .streamed_boards import StreamedBoards
 
+RESERVED = 512  # files for what else is open: connections of requests and of the database, logs, pipes
 PER_PLAYER = 10
 PER_ADDRESS = 10  # one address at most this part of all
 RETRY_SECONDS = (5, 30)
@@ -41,14 +43,14 @@ class Streams:
         database: Database,
         bus: Bus,
         metrics: Metrics,
-        faults: Faults,
+        errors: LiveErrors,
         most: int,
         now: Callable[[], datetime],
     ) -> None:
         self.most = most
         self._reactor = reactor
         self._metrics = metrics
-        self._faults = faults
+        self._errors = errors
         self._now = now
         self._stopping = False
         self._of_player: dict[str, list[Stream]] = {}  # those that are being opened, too
@@ -56,31 +58,31 @@ class Streams:
         self._opening: dict[Stream, float] = {}  # with the time at which each is forgotten
         self._open: dict[Stream, None] = {}
         self._cooperator = Cooperator(self._time_slice, partial(reactor.callLater, 0))
-        self._boards = StreamedBoards(reactor=reactor, cooperator=self._cooperator, tell=self._tell, faults=faults)
-        self._rounds = Rounds(
+        self._boards = StreamedBoards(reactor=reactor, cooperator=self._cooperator, tell=self._tell, errors=errors)
+        self._upkeep = StreamUpkeep(
             reactor=reactor,
             database=database,
             now=now,
             hears_all=lambda: bus.hears,
             end=self._end_all,
             tell=self._tell,
-            faults=faults,
+            errors=errors,
         )
         self._delivered = {kind: metrics.stream_events.labels(name) for kind, name in NAMES.items()}
         bus.subscribers.append(self.hear)
-        bus.on_loss = self._rounds.doubt
+        bus.on_loss = self._upkeep.doubt
 
     def __len__(self) -> int:
         return len(self._open)
 
     def start(self) -> None:
         """Begin to look after streams."""
-        self._rounds.start()
+        self._upkeep.start()
 
     async def stop(self) -> None:
         """End all streams, and open none."""
         self._stopping = True
-        self._rounds.stop()
+        self._upkeep.stop()
         await self._end_all(self._open, "stopping")
 
     def reserve(self, *, player: str, expiry: int, address: str, boards: tuple[str, ...]) -> Stream:
@@ -114,8 +116,8 @@ class Streams:
         del self._opening[stream]
         self._open[stream] = None
         self._boards.add(stream)
-        self._rounds.add(stream)
-        self._rounds.suspect((stream,))  # its session may have ended since it was looked up
+        self._upkeep.add(stream)
+        self._upkeep.suspect((stream,))  # its session may have ended since it was looked up
         self._metrics.streams_opened.inc()
         self._metrics.streams.inc()
         stream.begin(outlet, _retry())
@@ -148,7 +150,7 @@ class Streams:
             case BoardsChanged(boards):
                 self._boards.change(boards)
             case SessionsEnded(player):
-                self._rounds.suspect(
+                self._upkeep.suspect(
                     stream
                     for stream in (self._open if player is None else self._of_player.get(player, ()))
                     if stream.open
@@ -185,7 +187,7 @@ class Streams:
                 yield
 
         done = self._cooperator.cooperate(ending()).whenDone()
-        return done.addErrback(self._faults.failed, "not all streams were ended")
+        return done.addErrback(self._errors.failed, "not all streams were ended")
 
     def _end(self, stream: Stream, reason: EndReason) -> None:
         if self._close(stream, reason):
@@ -195,7 +197,7 @@ class Streams:
         """Forget an open stream; False when it is none any more."""
         if self._open.pop(stream, self) is self:
             return False
-        self._rounds.remove(stream)
+        self._upkeep.remove(stream)
         self._remove(stream)
         self._metrics.streams.dec()
         self._metrics.streams_ended.labels(reason).inc()
@@ -248,3 +250,22 @@ def _unavailable() -> Unavailable:
 def _retry() -> bytes:
     """When to open a stream again: clients whose streams end at once come back one after the other."""
     return retry_text(randint(*RETRY_MS))  # noqa: S311
+
+
+def raise_limit() -> int:
+    """Raise the soft limit of open files to the hard one, and return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # a hard limit that the system itself doesn't allow
+        return soft
+    return hard
+
+
+def room_for_streams(wanted: int, limit: int) -> int:
+    """How many streams a process may have with this limit of open files, of those `wanted`."""
+    if limit == resource.RLIM_INFINITY:
+        return wanted
+    return max(0, min(wanted, (limit - RESERVED) // 2))

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import ConnectionFailed, ConnectionLost, Unavailable
-from ..process.reasons import Reasons
+from ..process.logs import Reasons
 from . import TIMES, PoolTimes
 from .connecting import staggered_race
 from .connection import Connection, ServerIdentity

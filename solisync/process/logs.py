@@ -18,6 +18,7 @@ from zope.interface import provider
 
 FORMATS = ("text", "json")
 FIELDS = ("event", "reason", "user_id", "client", "method", "route", "path", "status", "milliseconds", "request_id")
+REASONS_MAX = 100  # for reasons that never repeat: the log has seen enough of them
 
 # The client and the id of the request that is being handled.
 serving: ContextVar[dict[str, object]] = ContextVar("serving", default={})  # noqa: B039  the default is never changed
@@ -128,3 +129,24 @@ def _source(event: LogEvent) -> str:
 
 def _printable(text: str) -> str:
     return text if text.isprintable() else _UNPRINTABLE.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+class Reasons:
+    """The reasons of an outage that have been logged; each is logged once until the outage is over."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._logged)
+
+    def is_new(self, reason: str) -> bool:
+        """Whether this reason is to be logged, which then has happened."""
+        if reason in self._logged or len(self._logged) >= REASONS_MAX:
+            return False
+        self._logged.add(reason)
+        return True
+
+    def forget(self) -> None:
+        """The outage is over: the next one is logged anew."""
+        self._logged.clear()

@@ -6,7 +6,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
 from solisync.acts.act import Acting, Why
-from solisync.events.telling import telling
+from solisync.events.notices import command_notices
 from solisync.postgres.database import Database
 from solisync.process.audit import NAMESPACE
 from solisync.storage.acts import Actor
@@ -26,7 +26,7 @@ def acting(database):
     """Acts of somebody with a shell."""
     return Acting(
         database=database,
-        publish=telling(database),
+        publish=command_notices(database),
         by=Actor("shell", "ann_the_operator"),
         why=Why("spam", "seen by hand"),
     )

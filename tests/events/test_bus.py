@@ -14,12 +14,12 @@ from solisync.events.notices import (
     ReplayStored,
     SessionsEnded,
     VerdictStored,
+    command_notices,
     decode_message,
     decode_notices,
     encode_messages,
     encode_notice,
 )
-from solisync.events.telling import telling
 from solisync.postgres import opening
 from solisync.postgres.database import Database
 from solisync.storage import schema
@@ -161,7 +161,7 @@ async def test_what_goes_wrong_is_counted_and_logged(server, reactor):
     """A message that did not arrive, one of another program, a notice of another version: counted, and logged once."""
     bus = server.service._live.bus
     await until(reactor, lambda: bus.hears)
-    bus._faults._logged_at.clear()
+    bus._errors._logged_at.clear()
     missed, unknown = (bus._metrics.live_faults.labels(kind)._value.get for kind in ("missed", "unknown"))
     before = missed(), unknown()
     sender = str(uuid4())
@@ -214,10 +214,10 @@ async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
     database.open(shared_dsn)
     await database.run(schema.number)
     with capturedLogs() as logged:
-        telling(database)(SessionsEnded(None))
+        command_notices(database)(SessionsEnded(None))
         await database.close(PATIENCE)
         assert logged == []
-        telling(database)(SessionsEnded(None))
+        command_notices(database)(SessionsEnded(None))
     assert [event["log_level"].name for event in logged] == ["warn"]
 
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 import pytest_twisted
 
-from solisync.events import rounds
+from solisync.events import stream_upkeep
 from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
 from solisync.events.stream import EncodedEvent
 from solisync.rules.events import BoardEvent
@@ -40,7 +40,7 @@ def service(reactor, shared_dsn):
 @pytest.fixture
 def quick_rounds(monkeypatch):
     """A minute passes in two seconds."""
-    monkeypatch.setattr(rounds, "TICK_SECONDS", 0.25 / 30)
+    monkeypatch.setattr(stream_upkeep, "TICK_SECONDS", 0.25 / 30)
 
 
 def streams(server):

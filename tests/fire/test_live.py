@@ -10,7 +10,7 @@ import pytest
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
-from solisync.events import rounds
+from solisync.events import stream_upkeep
 from tests.fire.raw import Watch
 from tests.harness.concurrency import gather, until
 from tests.harness.constants import PASSWORD, ROOT
@@ -121,7 +121,7 @@ async def test_an_older_node_tells_nothing_and_breaks_nothing(launch, server, re
     What it stores, `hello` tells, and the next event here; what is uploaded through it is checked here; sessions that
     it ends are found within a minute.
     """
-    monkeypatch.setattr(rounds, "TICK_SECONDS", 0.25 / 30)  # a minute passes in two seconds
+    monkeypatch.setattr(stream_upkeep, "TICK_SECONDS", 0.25 / 30)  # a minute passes in two seconds
     older = await deferToThread(start_older, launch, place, server.dsn)
     ann = await server.player()
     there = older.client()

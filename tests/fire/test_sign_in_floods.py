@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from twisted.internet.task import deferLater
 
-from solisync.process.open_files import RESERVED, raise_limit
+from solisync.events.streams import RESERVED, raise_limit
 from solisync.rules.administration import CODE_DIGITS
 from solisync.rules.recovery import new_code
 from tests.fire.raw import Crowd, Kind, head, running

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from twisted.internet.task import deferLater
 
 from solisync.acts.act import Acting
-from solisync.events.telling import telling
+from solisync.events.notices import command_notices
 from solisync.postgres.database import Database
 from solisync.storage.acts import Actor
 from solisync.web.shared_cache import SECONDS
@@ -17,7 +17,7 @@ async def operator(reactor, dsn):
     database = Database(reactor=reactor, size=1, statements=())
     database.open(dsn)
     try:
-        yield Acting(database=database, publish=telling(database), by=Actor("shell", "operator"))
+        yield Acting(database=database, publish=command_notices(database), by=Actor("shell", "operator"))
     finally:
         await database.close(1)
 

@@ -5,8 +5,8 @@ import sys
 
 from solisync import housekeeping, worker
 from solisync.players import history
-from solisync.process.clock import monotonic_reactor
 from solisync.process.daemon import run
+from solisync.process.entry_point import monotonic_reactor
 from solisync.service import make_daemon, make_service
 from solisync.settings.settings import ServingSettings
 

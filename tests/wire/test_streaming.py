@@ -131,7 +131,7 @@ def test_a_stream_ends_when_its_client_has_gone_before_the_answer(bench):
 
 
 def test_a_stream_leaves_nothing_in_the_reactor(bench, stream):
-    """No timer of its own: those of all streams are one (solisync.events.rounds)."""
+    """No timer of its own: those of all streams are one (solisync.events.stream_upkeep)."""
     assert not bench.clock.getDelayedCalls()
 
 

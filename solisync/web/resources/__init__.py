@@ -8,11 +8,10 @@ from twisted.internet.base import ReactorBase
 
 from ...access.large_bodies import LargeBodies
 from ...access.passwords import Passwords
-from ...access.rate_limit import RateLimiter
+from ...access.rate_limit import RateLimiter, StreamRateLimit
 from ...access.tokens import Tokens
 from ...checking.timelines import Timelines
 from ...events.live import Live
-from ...events.openings import Openings
 from ...postgres.database import Database
 from ...process.metrics import Metrics
 from ...rules.replay_lists import Recent
@@ -24,9 +23,8 @@ from ..shared_cache import CoalescingCache
 from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
-from .boards import Boards
+from .boards import Boards, Challenge
 from .browser_sessions import BrowserSessions
-from .challenge import Challenge
 from .export import Export
 from .health import Health
 from .html_pages import Pages
@@ -120,8 +118,10 @@ class Resources:
             schema_number=schema,
             reactor=reactor,
         )
-        openings = Openings(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(Openings.name).inc())
-        self.live_events = LiveEvents(database=database, live_streams=live.streams, openings=openings)
+        rate_limit = StreamRateLimit(
+            reactor=reactor, on_refusal=lambda: metrics.refusals.labels(StreamRateLimit.name).inc()
+        )
+        self.live_events = LiveEvents(database=database, live_streams=live.streams, rate_limit=rate_limit)
         self.docs = Docs()
         self.pages = Pages(
             database=database,

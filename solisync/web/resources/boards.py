@@ -1,6 +1,8 @@
-"""Boards of verified replays over HTTP (docs/protocol.md "Boards")."""
+"""The daily challenge and the boards over HTTP (docs/protocol.md "The daily challenge", "Boards")."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from ...postgres.database import Database
@@ -17,8 +19,10 @@ from ...rules.boards import (
     page,
     window,
 )
+from ...rules.challenge import DailyChallenge, daily_challenge, seconds_left
 from ...storage import boards
 from ..route import get
+from ..wire.reply import Reply
 
 PART = {"limit": PageLimit, "after": PlaceText, "around": AroundText}
 
@@ -75,3 +79,28 @@ class Boards:
     async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
         wanted = window(limit, after, around)
         return page(await self.database.run(boards.show, board, player, wanted), wanted.limit)
+
+
+class Challenge:
+    """Serves the challenge of the day."""
+
+    tag: ClassVar[str] = "challenge"
+
+    def __init__(self, *, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._today = daily_challenge(now().date())
+        self._reply = Reply.of(self._today)
+
+    @get(
+        "/api/daily-challenge",
+        name="daily_challenge",
+        summary="Show the deal of the day and its goal",
+        answer=DailyChallenge,
+    )
+    async def daily(self) -> Reply:
+        """Today's challenge, in UTC; caches may keep it until midnight."""
+        now = self._now()
+        if now.date() != self._today.date:
+            self._today = daily_challenge(now.date())
+            self._reply = Reply.of(self._today)
+        return self._reply.with_headers({"Cache-Control": f"public, max-age={seconds_left(now)}"})

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...access.rate_limit import StreamRateLimit
 from ...errors import NotFound, Unauthorized
-from ...events.openings import Openings
 from ...events.streams import Streams
 from ...postgres.database import Database
 from ...rules.events import NAMES, BoardNames, boards_wanted
@@ -25,7 +25,7 @@ class LiveEvents:
 
     database: Database
     live_streams: Streams
-    openings: Openings
+    rate_limit: StreamRateLimit
 
     @get(
         "/api/events",
@@ -41,7 +41,7 @@ class LiveEvents:
     ) -> Reply:
         """A stream, which begins with the revision of the player's progress."""
         boards = boards_wanted(board)
-        self.openings.count(player)
+        self.rate_limit.count(player)
         stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
         try:
             start = _live(await self.database.run(streams.start, player, access_expiry))

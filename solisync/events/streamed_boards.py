@@ -6,7 +6,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import Cooperator
 
 from ..rules.events import BoardEvent
-from .faults import Faults
+from .live_errors import LiveErrors
 from .stream import EncodedEvent, Stream
 
 QUIET_SECONDS = 1.0
@@ -21,12 +21,12 @@ class StreamedBoards:
         reactor: ReactorBase,
         cooperator: Cooperator,
         tell: Callable[[Stream, EncodedEvent], None],
-        faults: Faults,
+        errors: LiveErrors,
     ) -> None:
         self._reactor = reactor
         self._cooperator = cooperator
         self._tell = tell
-        self._faults = faults
+        self._errors = errors
         self._streams: dict[str, dict[Stream, None]] = {}
         self._changed: dict[str, None] = {}
         self._round = False  # whether one is going on, or the pause after it
@@ -57,7 +57,7 @@ class StreamedBoards:
         if self._round:
             changed, self._changed = self._changed, {}
             told = self._cooperator.cooperate(self._telling(changed)).whenDone()
-            told.addErrback(self._faults.failed, "not all streams were told of a board")
+            told.addErrback(self._errors.failed, "not all streams were told of a board")
             told.addCallback(lambda _: self._reactor.callLater(QUIET_SECONDS, self._begin))
 
     def _telling(self, boards: Iterable[str]) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Faults of live events: each is counted, and of each kind one a minute is logged."""
+"""The errors of live events: each is counted, and of each kind one a minute is logged."""
 
 from typing import Literal, TypeAlias
 
@@ -13,7 +13,7 @@ QUIET_SECONDS = 60.0
 FaultKind: TypeAlias = Literal["dropped", "missed", "unknown", "database"]
 
 
-class Faults:
+class LiveErrors:
     """Counts and logs what goes wrong with live events, where no caller is told."""
 
     _log = Logger()

@@ -16,7 +16,7 @@ from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
 from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
-from .faults import Faults
+from .live_errors import LiveErrors
 from .stream import EncodedEvent, Stream, hello
 
 TICK_SECONDS = 0.25
@@ -28,7 +28,7 @@ UNSURE_MAX = 250  # revisions in a statement, one a tick: 1,000 in a second
 EXPIRY_SECONDS = 64  # streams are sorted by the expiry of their tokens as finely as this
 
 
-class Rounds:
+class StreamUpkeep:
     """Looks after all streams in turn; `end` ends those of a reason, `tell` writes an event to one.
 
     `hears_all` says whether this process hears of what others commit; without it, the revisions of all streams are
@@ -44,7 +44,7 @@ class Rounds:
         hears_all: Callable[[], bool],
         end: Callable[[Iterable[Stream], EndReason], object],
         tell: Callable[[Stream, EncodedEvent], None],
-        faults: Faults,
+        errors: LiveErrors,
     ) -> None:
         self._reactor = reactor
         self._database = database
@@ -52,7 +52,7 @@ class Rounds:
         self._hears_all = hears_all
         self._end = end
         self._tell = tell
-        self._faults = faults
+        self._errors = errors
         self._slots: list[dict[Stream, None]] = [{} for _ in range(SLOTS)]
         self._by_expiry: dict[int, dict[Stream, None]] = {}
         self._suspects: dict[Stream, None] = {}  # whose session may have ended
@@ -108,7 +108,7 @@ class Rounds:
             self._run(self._compare(_take(self._unsure, UNSURE_MAX)))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        Deferred.fromCoroutine(work).addErrback(self._faults.failed, "a round has failed")
+        Deferred.fromCoroutine(work).addErrback(self._errors.failed, "a round has failed")
 
     def _sweep(self) -> None:
         """Look at the sessions of the next streams."""
@@ -134,7 +134,7 @@ class Rounds:
         try:
             ended = await self._database.run(streams.ended, [(stream.player, stream.session_id) for stream in some])
         except (DatabaseError, Unavailable) as error:
-            self._faults.note("database", f"the sessions of streams can't be looked up, still trying: {error}")
+            self._errors.note("database", f"the sessions of streams can't be looked up, still trying: {error}")
             self.suspect(stream for stream in some if stream.open)
             return
         finally:
@@ -149,7 +149,7 @@ class Rounds:
         try:
             stored = await self._database.run(streams.revisions, [stream.player for stream in some])
         except (DatabaseError, Unavailable) as error:
-            self._faults.note("database", f"the revisions of streams can't be looked up, still trying: {error}")
+            self._errors.note("database", f"the revisions of streams can't be looked up, still trying: {error}")
             self._unsure.update((stream, None) for stream in some if stream.open)
             return
         finally:
