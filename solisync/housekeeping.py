@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from .access.rate_limit import LIMITS, Limit
 from .acts.act import Acting
-from .acts.players import UNSUSPEND
+from .acts.players import unsuspend
 from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
 from .postgres.database import Database
@@ -120,7 +120,7 @@ class Housekeeping:
         """End those that are over; one that can't be ended keeps no other from it."""
         for player in await self._database.run(restrictions.expired, most=self._batch):
             try:
-                await self._acting.perform(UNSUSPEND, player, only_ended=True)
+                await self._acting.perform(unsuspend, player, only_ended=True)
             except NotFound:
                 pass  # deleted meanwhile
             except DatabaseError as error:

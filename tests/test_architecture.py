@@ -170,6 +170,7 @@ def test_scripts_have_no_circle():
     console = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(own)}
     served = {name: imported for name, imported in graph.items() if name in SHARED} | console
     assert set.union(*served.values()) <= served.keys()
+    check_acyclic(console)
     assert "sign_in.js" in served["api.js"]
 
 

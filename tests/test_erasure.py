@@ -49,7 +49,7 @@ async def test_nothing_in_the_database_names_a_deleted_player(server, reactor, r
     documents = {("replays", "body"), ("sync_states", "payload"), ("analytics_names", "name")}
     assert kept >= {("rate_limits", "bucket"), ("users", "username"), *documents}
     if restricted:
-        await act(reactor, server.dsn, players.DELETE, player)
+        await act(reactor, server.dsn, players.delete, player)
     else:
         await client.delete_account()
     assert not search(server.dsn, needles)

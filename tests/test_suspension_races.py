@@ -101,7 +101,7 @@ async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting,
             await deferToThread(check, server.dsn, player.replay_id, 700)
 
         async def suspended():
-            await acting.perform(acts.SUSPEND, player.id, message="stop")
+            await acting.perform(acts.suspend, player.id, message="stop")
 
         work = {
             "suspend": suspended,
@@ -151,7 +151,7 @@ async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting,
     assert set(wanted.values()) == {True, False}
 
     async def lifted(player):
-        await acting.perform(acts.UNSUSPEND, player.id)
+        await acting.perform(acts.unsuspend, player.id)
 
     await gather(4, lifted, everybody)
     visible = dict(server.sql("SELECT user_id::text, visible FROM leaderboard"))
@@ -196,11 +196,11 @@ async def test_two_operators_act_in_turn(server, acting, reactor, no_deadlocks):
         playing = Deferred.fromCoroutine(play(player, access))
         await gatherResults(
             [
-                Deferred.fromCoroutine(attempt(acts.RENAME, player, username=f"one_{player[:8]}")),
-                Deferred.fromCoroutine(attempt(acts.RENAME, player, username=f"two_{player[:8]}")),
-                Deferred.fromCoroutine(attempt(acts.SUSPEND, player)),
-                Deferred.fromCoroutine(attempt(acts.SUSPEND, player)),
-                Deferred.fromCoroutine(attempt(acts.UNSUSPEND, player)),
+                Deferred.fromCoroutine(attempt(acts.rename, player, username=f"one_{player[:8]}")),
+                Deferred.fromCoroutine(attempt(acts.rename, player, username=f"two_{player[:8]}")),
+                Deferred.fromCoroutine(attempt(acts.suspend, player)),
+                Deferred.fromCoroutine(attempt(acts.suspend, player)),
+                Deferred.fromCoroutine(attempt(acts.unsuspend, player)),
             ]
         )
         rows = server.sql("SELECT act FROM admin_acts JOIN admin_notes ON act_id = id WHERE user_id = %s", (player,))
@@ -209,7 +209,7 @@ async def test_two_operators_act_in_turn(server, acting, reactor, no_deadlocks):
         assert done["rename"] == 2
         assert done["suspend"] - done["unsuspend"] == suspended
         outcomes = await gatherResults(
-            [Deferred.fromCoroutine(attempt(act, player)) for act in (acts.DELETE, acts.LOCK, acts.DELETE)]
+            [Deferred.fromCoroutine(attempt(act, player)) for act in (acts.delete, acts.lock, acts.delete)]
         )
         assert sorted(map(str, (outcomes[0], outcomes[2]))) == ["None", "True"]
         assert outcomes[1] in (True, None)

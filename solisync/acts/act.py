@@ -4,13 +4,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import NotFound
+from ..errors import Code, NotFound
 from ..events.notices import Notice, Publish, ReplayStored, SessionsEnded, boards_changed
 from ..postgres.database import Database
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..process.audit import Event, audit
 from ..rules.administration import NOTE_MAX, Reason, check_text
+from ..rules.shapes import is_id
 from ..storage import acts, boards, replays
 from ..storage.accounts import Player
 from ..storage.acts import Actor, TargetKind
@@ -34,6 +35,7 @@ class Done:
 
 
 NOTHING = Done(changed=False)
+NOT_FOUND: dict[TargetKind, Code] = {"player": "user_not_found", "replay": "replay_not_found"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,13 @@ class Act:
     target: TargetKind
     run: Callable[..., Awaitable[Done]]
     event: Event | None = None
+
+
+def act(
+    *, on: TargetKind, name: str | None = None, event: Event | None = None
+) -> Callable[[Callable[..., Awaitable[Done]]], Act]:
+    """Return the decorator that makes an Act of a function, by default with the name of the function."""
+    return lambda run: Act(name or run.__name__, on, run, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +83,10 @@ class Acting:
     async def perform(self, act: Act, target: str, **given: Any) -> Done:
         """Do this to the player or the replay of this id, and record it unless nothing has changed.
 
-        Everything is one transaction. Raises NotFound when there is no such target (any more).
+        Everything is one transaction. Raises NotFound if the target doesn't exist (any more) or `target` isn't an id.
         """
+        if not is_id(target):
+            raise NotFound(NOT_FOUND[act.target])
         player, done, changed = await self.database.transact(self._perform, act, target, given)
         if done.changed:
             audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
@@ -130,5 +141,5 @@ class Acting:
         user_id = target if replay_id is None else await replays.owner(transaction, replay_id)
         player = None if user_id is None else await acts.lock_player(transaction, user_id)
         if player is None:
-            raise NotFound("user_not_found" if replay_id is None else "replay_not_found")
+            raise NotFound(NOT_FOUND["player" if replay_id is None else "replay"])
         return player

@@ -13,11 +13,12 @@ from ..rules.sessions import ACCESS_LIFETIME
 from ..rules.shapes import canonical_uuid
 from ..storage import accounts, recovery, restrictions, sessions
 from ..storage.accounts import Player
-from .act import NOTHING, Act, Acting, Done
+from .act import NOTHING, Acting, Done, act
 
 LIFETIME = int(ACCESS_LIFETIME.total_seconds())
 
 
+@act(on="player")
 async def suspend(
     transaction: Transaction, player: Player, *, until: datetime | None = None, message: str | None = None
 ) -> Done:
@@ -34,6 +35,7 @@ async def suspend(
     return Done(changed=True, before=before, after=after, steps=steps)
 
 
+@act(on="player")
 async def unsuspend(transaction: Transaction, player: Player, *, only_ended: bool = False) -> Done:
     """Let a player in again, and show what was visible; `only_ended`: unless the suspension is to last longer."""
     former = await restrictions.suspension(transaction, player.id)
@@ -43,6 +45,7 @@ async def unsuspend(transaction: Transaction, player: Player, *, only_ended: boo
     return Done(changed=True, before=_in_words(former.until, former.message), steps=steps)
 
 
+@act(on="player")
 async def lock(transaction: Transaction, player: Player) -> Done:
     """Keep a player from changing what others see of them."""
     if await restrictions.is_locked(transaction, player.id):
@@ -50,6 +53,7 @@ async def lock(transaction: Transaction, player: Player) -> Done:
     return Done(changed=True, steps=(restrictions.lock.call(player.id),))
 
 
+@act(on="player")
 async def unlock(transaction: Transaction, player: Player) -> Done:
     """Let a player change again what others see of them. What was held meanwhile stays so."""
     if not await restrictions.is_locked(transaction, player.id):
@@ -57,6 +61,7 @@ async def unlock(transaction: Transaction, player: Player) -> Done:
     return Done(changed=True, steps=(restrictions.unlock.call(player.id),))
 
 
+@act(on="player")
 async def end_sessions(transaction: Transaction, player: Player, *, access: bool = False) -> Done:
     """End every session of a player; with `access`, their access tokens count no more either.
 
@@ -71,6 +76,7 @@ async def end_sessions(transaction: Transaction, player: Player, *, access: bool
     return Done(changed=changed, before=before, after=after, steps=steps, sessions_ended=changed, result=ended)
 
 
+@act(on="player")
 async def rename(transaction: Transaction, player: Player, *, username: str) -> Done:
     """Give a player another username, by the rules of registering.
 
@@ -85,6 +91,7 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
     return Done(changed=True, before=former, after=username)
 
 
+@act(on="player", event="account deleted")
 async def delete(transaction: Transaction, player: Player, *, username: str | None = None) -> Done:
     """Delete a player and all that is theirs, as they can themselves; raises BadRequest unless that is the username."""
     if username not in (None, player.username):
@@ -93,6 +100,7 @@ async def delete(transaction: Transaction, player: Player, *, username: str | No
     return Done(changed=deleted, sessions_ended=deleted)
 
 
+@act(on="player")
 async def link(
     transaction: Transaction, player: Player, *, token_digest: bytes, password_hash: str | None = None
 ) -> Done:
@@ -116,20 +124,10 @@ def _in_words(until: datetime | None, message: str | None) -> str:
     return ends if message is None else f"{ends}: {message}"
 
 
-SUSPEND = Act("suspend", "player", suspend)
-UNSUSPEND = Act("unsuspend", "player", unsuspend)
-LOCK = Act("lock", "player", lock)
-UNLOCK = Act("unlock", "player", unlock)
-END_SESSIONS = Act("end_sessions", "player", end_sessions)
-LINK = Act("link", "player", link)
-RENAME = Act("rename", "player", rename)
-DELETE = Act("delete", "player", delete, event="account deleted")
-
-
 async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:
-    """Perform RENAME; raises Conflict when another player has the name."""
+    """Perform `rename`; raises Conflict when another player has the name."""
     try:
-        return await acting.perform(RENAME, user_id, username=username)
+        return await acting.perform(rename, user_id, username=username)
     except DatabaseError:
         owner = await acting.database.run(accounts.find, None, username.strip())
         if owner is not None and owner.id != user_id:

@@ -5,9 +5,10 @@ from ..postgres.transaction import Transaction
 from ..rules.leaderboard import OwnEntry, check_display_name
 from ..storage import avatars, leaderboard, restrictions
 from ..storage.accounts import Player
-from .act import NOTHING, Act, Done
+from .act import NOTHING, Done, act
 
 
+@act(on="player")
 async def hide(transaction: Transaction, player: Player, *, lock: bool = False) -> Done:
     """Hide a player's entry; with `lock`, the profile is locked too, so that the player can't show it again.
 
@@ -25,11 +26,13 @@ async def hide(transaction: Transaction, player: Player, *, lock: bool = False) 
     return Done(changed=True, before=done.before, after=after, steps=done.steps + lasting, result=result)
 
 
+@act(on="player")
 async def show(transaction: Transaction, player: Player) -> Done:
     """Show a player's entry again; that of a suspended player, once the suspension ends."""
     return await _set_visible(transaction, player, await _entry(transaction, player), True)
 
 
+@act(on="player")
 async def name(transaction: Transaction, player: Player, *, display_name: str) -> Done:
     """Give a player's entry another display name."""
     entry = await _entry(transaction, player)
@@ -45,6 +48,7 @@ async def name(transaction: Transaction, player: Player, *, display_name: str) -
     )
 
 
+@act(on="player")
 async def remove_avatar(transaction: Transaction, player: Player) -> Done:
     """Take a player's avatar away."""
     if await avatars.remove(transaction, player.id):
@@ -67,9 +71,3 @@ async def _set_visible(transaction: Transaction, player: Player, entry: OwnEntry
     steps = ((leaderboard.show if suspension is None else restrictions.show_later).call(player.id, visible),)
     before, after = ("hidden", "visible") if visible else ("visible", "hidden")
     return Done(changed=True, before=before, after=after, steps=steps, result=entry.display_name)
-
-
-HIDE = Act("hide", "player", hide)
-SHOW = Act("show", "player", show)
-NAME = Act("name", "player", name)
-REMOVE_AVATAR = Act("remove_avatar", "player", remove_avatar)

@@ -4,19 +4,22 @@ from ..errors import NotFound
 from ..postgres.transaction import Transaction
 from ..storage import own_replays, rechecks, replays
 from ..storage.accounts import Player
-from .act import NOTHING, Act, Done
+from .act import NOTHING, Done, act
 
 
+@act(on="replay")
 async def unlist(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
     """Take a replay off the public lists and boards, and hold it, so that its player can't list it."""
     return await _hold(transaction, replay_id, True)
 
 
+@act(on="replay")
 async def list_again(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
     """Hold a replay no longer, which lists it unless its player has hidden it."""
     return await _hold(transaction, replay_id, False)
 
 
+@act(on="replay")
 async def check(transaction: Transaction, player: Player, *, replay_id: str, again: bool = False) -> Done:
     """Have a replay checked before all others; unless `again`, only one that has no verdict."""
     added = (await rechecks.enqueue(transaction, [replay_id], again=again)).get(replay_id)
@@ -25,6 +28,7 @@ async def check(transaction: Transaction, player: Player, *, replay_id: str, aga
     return Done(changed=added, queued=added)
 
 
+@act(on="replay", name="delete_replay")
 async def delete(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
     """Delete a replay."""
     if not await own_replays.delete(transaction, player.id, replay_id):
@@ -38,9 +42,3 @@ async def _hold(transaction: Transaction, replay_id: str, held: bool) -> Done:
         raise NotFound("replay_not_found")
     hidden = not held and not now.listed
     return Done(changed=True, after="hidden by its player" if hidden else None) if now.changed else NOTHING
-
-
-UNLIST = Act("unlist", "replay", unlist)
-LIST_AGAIN = Act("list_again", "replay", list_again)
-CHECK = Act("check", "replay", check)
-DELETE = Act("delete_replay", "replay", delete)

@@ -6,7 +6,7 @@ from ..acts import profiles
 from ..rules.accounts import avatar_url
 from ..storage import history
 from .output import Column
-from .task import Task, player
+from .task import Task
 
 ENTRY_COLUMNS = (
     Column("at", 19),
@@ -26,31 +26,25 @@ async def list_entries(task: Task) -> None:
 
 async def hide(task: Task) -> None:
     """Hide a player's entry; the bests in it are kept."""
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(profiles.HIDE, found.id, lock=task.chosen.lock)
-        display_name, locked = done.result
-        lasting = "and the profile is locked" if locked else "until the player opts in again"
-        text = f"the entry '{display_name}' of '{found.username}' is hidden, {lasting}"
-        task.output.say(text, username=found.username, visible=False, changed=done.changed)
+    found, done = await task.perform(profiles.hide, lock=task.chosen.lock)
+    display_name, locked = done.result
+    lasting = "and the profile is locked" if locked else "until the player opts in again"
+    text = f"the entry '{display_name}' of '{found.username}' is hidden, {lasting}"
+    task.output.say(text, username=found.username, visible=False, changed=done.changed)
 
 
 async def show(task: Task) -> None:
     """Show a player's entry again."""
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(profiles.SHOW, found.id)
-        text = f"the entry '{done.result}' of '{found.username}' can be seen"
-        task.output.say(text, username=found.username, visible=True, changed=done.changed)
+    found, done = await task.perform(profiles.show)
+    text = f"the entry '{done.result}' of '{found.username}' can be seen"
+    task.output.say(text, username=found.username, visible=True, changed=done.changed)
 
 
 async def name(task: Task) -> None:
     """Give a player's entry another display name."""
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(profiles.NAME, found.id, display_name=task.chosen.name)
-        text = f"the entry of '{found.username}' is called '{done.result}' now"
-        task.output.say(text, username=found.username, display_name=done.result, changed=done.changed)
+    found, done = await task.perform(profiles.name, display_name=task.chosen.name)
+    text = f"the entry of '{found.username}' is called '{done.result}' now"
+    task.output.say(text, username=found.username, display_name=done.result, changed=done.changed)
 
 
 AVATAR_COLUMNS = (
@@ -70,8 +64,6 @@ async def list_avatars(task: Task) -> None:
 
 async def remove_avatar(task: Task) -> None:
     """Take a player's avatar away."""
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(profiles.REMOVE_AVATAR, found.id)
-        text = f"the avatar of '{found.username}' is gone" if done.changed else f"'{found.username}' has no avatar"
-        task.output.say(text, id=found.id, username=found.username, changed=done.changed)
+    found, done = await task.perform(profiles.remove_avatar)
+    text = f"the avatar of '{found.username}' is gone" if done.changed else f"'{found.username}' has no avatar"
+    task.output.say(text, id=found.id, username=found.username, changed=done.changed)

@@ -1,6 +1,6 @@
 """Rows of the table of subcommands: replays, acts."""
 
-from ..acts.table import ACTS
+from ..acts import ACTS
 from ..klondike import Status
 from .command import REPLAYS, Command, argument, count
 

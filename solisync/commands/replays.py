@@ -23,7 +23,7 @@ async def delete(task: Task) -> None:
     """Delete those of the given replays that exist; raises NotFound for the others."""
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
     async with task.acting() as acting:
-        deleted = await _each(acting, replays.DELETE, wanted)
+        deleted = await _each(acting, replays.delete, wanted)
         if deleted:
             text = f"deleted {_replays(deleted)}; bests that came from them stay on the leaderboard"
             task.output.say(text, deleted=sorted(deleted))
@@ -32,12 +32,12 @@ async def delete(task: Task) -> None:
 
 async def unlist(task: Task) -> None:
     """Take replays off the public lists, and keep their players from listing them."""
-    await _hold(task, replays.UNLIST, "not listed")
+    await _hold(task, replays.unlist, "not listed")
 
 
 async def list_again(task: Task) -> None:
     """List replays that an operator has taken off the lists, or that were uploaded under a lock."""
-    await _hold(task, replays.LIST_AGAIN, "listed")
+    await _hold(task, replays.list_again, "listed")
 
 
 async def _hold(task: Task, act: Act, state: str) -> None:
@@ -66,7 +66,7 @@ async def check(task: Task) -> None:
             which = "all replays" if again else "all replays that have no verdict"
             task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
             return
-        found = await _each(acting, replays.CHECK, wanted, again=again)
+        found = await _each(acting, replays.check, wanted, again=again)
         added = sorted(replay_id for replay_id, done in found.items() if done.changed)
         left = len(found) - len(added)
         text = f"{_replays(added)} will be checked now"

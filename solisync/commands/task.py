@@ -6,10 +6,11 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from twisted.internet.base import ReactorBase
 
-from ..acts.act import Acting, Why
+from ..acts.act import Act, Acting, Done, Why
 from ..errors import NotFound
 from ..events.notices import command_notices
 from ..postgres.database import Database
@@ -57,10 +58,16 @@ class Task:
 
     @asynccontextmanager
     async def acting(self) -> AsyncIterator[Acting]:
-        """What performs acts, as whoever runs the command, for the reason that the command was given."""
+        """Performs acts in the name of the user who runs the command, with its reason and note."""
         why = Why(self.chosen.reason, self.chosen.note)
         async with self.database() as database:
             yield Acting(database=database, publish=command_notices(database), by=self.actor, why=why)
+
+    async def perform(self, act: Act, **given: Any) -> tuple[Player, Done]:
+        """Perform an act on the player of the argument `user`; returns the player as it was before, and the result."""
+        async with self.acting() as acting:
+            found = await acting.database.run(player, self.chosen.user)
+            return found, await acting.perform(act, found.id, **given)
 
     @property
     def actor(self) -> Actor:

@@ -80,10 +80,8 @@ async def rename(task: Task) -> None:
 
 async def delete(task: Task) -> None:
     """Delete a player, as DELETE /api/account does."""
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        await acting.perform(acts.DELETE, found.id)
-        task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
+    found, _ = await task.perform(acts.delete)
+    task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
 
 
 def _line(each: ListedPlayer, task: Task) -> dict[str, object]:
@@ -191,7 +189,7 @@ async def suspend(task: Task) -> None:
         for text in dict.fromkeys(task.chosen.users):
             try:
                 found = await acting.database.run(player, text)
-                done = await acting.perform(acts.SUSPEND, found.id, until=until, message=message)
+                done = await acting.perform(acts.suspend, found.id, until=until, message=message)
             except NotFound:
                 missing.append(text)
             else:
@@ -203,25 +201,23 @@ async def suspend(task: Task) -> None:
 
 async def unsuspend(task: Task) -> None:
     """End a suspension."""
-    await _perform(task, acts.UNSUSPEND, "can log in again", "is not suspended")
+    await _perform(task, acts.unsuspend, "can log in again", "is not suspended")
 
 
 async def lock(task: Task) -> None:
     """Lock a profile."""
-    await _perform(task, acts.LOCK, "can't change what others see any more", "is locked already")
+    await _perform(task, acts.lock, "can't change what others see any more", "is locked already")
 
 
 async def unlock(task: Task) -> None:
     """Unlock a profile."""
-    await _perform(task, acts.UNLOCK, "can change again what others see", "is not locked")
+    await _perform(task, acts.unlock, "can change again what others see", "is not locked")
 
 
 async def _perform(task: Task, act: Act, changed: str, unchanged: str) -> None:
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        done = await acting.perform(act, found.id)
-        text = f"'{found.username}' {changed if done.changed else unchanged}"
-        task.output.say(text, id=found.id, username=found.username, changed=done.changed)
+    found, done = await task.perform(act)
+    text = f"'{found.username}' {changed if done.changed else unchanged}"
+    task.output.say(text, id=found.id, username=found.username, changed=done.changed)
 
 
 async def export(task: Task) -> None:
@@ -239,14 +235,12 @@ async def export(task: Task) -> None:
 
 
 async def link(task: Task) -> None:
-    """Make a reset link, and with --lock-out keep everybody out of the account who hasn't got it."""
-    async with task.acting() as acting:
-        found = await acting.database.run(player, task.chosen.user)
-        hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
-        unknown = await hashing.hash_of_nothing() if task.chosen.lock_out else None
-        token = new_reset_token()
-        done = await acting.perform(acts.LINK, found.id, token_digest=digest(token), password_hash=unknown)
-        path = reset_path(token)
-        task.output.say(path, id=found.id, username=found.username, path=path, expires_at=done.result)
-        if not task.output.json:
-            task.output.say(f"for '{found.username}', once, until {shown(done.result)} UTC")
+    """Make a reset link; with --lock-out, end all other access to the account."""
+    hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
+    unknown = await hashing.hash_of_nothing() if task.chosen.lock_out else None
+    token = new_reset_token()
+    found, done = await task.perform(acts.link, token_digest=digest(token), password_hash=unknown)
+    path = reset_path(token)
+    task.output.say(path, id=found.id, username=found.username, path=path, expires_at=done.result)
+    if not task.output.json:
+        task.output.say(f"for '{found.username}', once, until {shown(done.result)} UTC")

@@ -37,7 +37,7 @@ async def over(server, acting, *names):
         client = await server.player(name)
         await client.opt_in(name)
         ids.append((await client.me()).id)
-        await acting.perform(players.SUSPEND, ids[-1], until=datetime.now(UTC) + timedelta(hours=1))
+        await acting.perform(players.suspend, ids[-1], until=datetime.now(UTC) + timedelta(hours=1))
     server.sql("UPDATE suspensions SET until = now() - interval '1 s'")
     return ids
 
@@ -47,7 +47,7 @@ async def test_a_suspension_ends_by_itself(server, acting, recorded, in_service,
     (ended,) = await over(server, acting, "over")
     later = datetime.now(UTC) + timedelta(hours=1)
     for name, until in {"longer": later, "open": None}.items():
-        await acting.perform(players.SUSPEND, (await (await server.player(name)).me()).id, until=until)
+        await acting.perform(players.suspend, (await (await server.player(name)).me()).id, until=until)
     told = []
     rounds = make_housekeeping(in_service, reactor, publish=lambda *notices: told.extend(notices))
     for _ in range(2):
@@ -89,8 +89,8 @@ async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rou
 async def test_an_end_that_was_put_off_meanwhile_is_not_taken(server, acting, recorded):
     """What decides is the suspension as it is when the act is done."""
     me = await (await server.player("ann")).me()
-    await acting.perform(players.SUSPEND, me.id, until=datetime.now(UTC) + timedelta(hours=1))
-    assert not (await acting.perform(players.UNSUSPEND, me.id, only_ended=True)).changed
+    await acting.perform(players.suspend, me.id, until=datetime.now(UTC) + timedelta(hours=1))
+    assert not (await acting.perform(players.unsuspend, me.id, only_ended=True)).changed
     assert server.sql("SELECT count(*) FROM suspensions") == [(1,)]
 
 
@@ -98,7 +98,7 @@ async def test_old_cutoffs_are_forgotten(server, acting, rounds):
     """An hour after the last token has expired that they refuse; not before."""
     client = await server.player("ann")
     me = await client.me()
-    await acting.perform(players.END_SESSIONS, me.id, access=True)
+    await acting.perform(players.end_sessions, me.id, access=True)
     for minutes, left in [(59, 1), (61, 0)]:
         server.sql("UPDATE access_cutoffs SET cutoff = extract(epoch FROM now()) - 60 * %s", (minutes,))
         await rounds.prune()

@@ -4,9 +4,8 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
-from solisync.acts import players, profiles, replays
+from solisync.acts import ACTS, players, profiles, replays
 from solisync.acts.act import Acting
-from solisync.acts.table import ACTS
 from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
 from solisync.postgres.database import Database
 from solisync.storage import STATEMENTS
@@ -16,27 +15,27 @@ from tests.harness.payloads import IMAGES, replay
 
 # Each act with all that can be given to it, in an order in which each changes something, and what it tells.
 EACH = (
-    (profiles.NAME, {"display_name": "Anna"}, "board"),
-    (profiles.HIDE, {"lock": True}, "board"),
-    (profiles.SHOW, {}, "board"),
-    (profiles.REMOVE_AVATAR, {}, ""),
-    (players.UNLOCK, {}, ""),
-    (players.LOCK, {}, ""),
-    (players.END_SESSIONS, {"access": True}, "ended"),
-    (players.SUSPEND, {"message": "stop"}, "board, ended"),
-    (players.SUSPEND, {"message": "stop it"}, ""),
-    (profiles.HIDE, {}, ""),
-    (players.UNSUSPEND, {}, ""),
-    (profiles.SHOW, {}, "board"),
-    (players.SUSPEND, {}, "board, ended"),
-    (players.UNSUSPEND, {}, "board"),
-    (players.LINK, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}, "ended"),
-    (replays.UNLIST, {}, ""),
-    (replays.LIST_AGAIN, {}, ""),
-    (replays.CHECK, {"again": True}, "queued"),
-    (replays.DELETE, {}, ""),
-    (players.RENAME, {"username": "anna"}, ""),
-    (players.DELETE, {}, "board, ended"),
+    (profiles.name, {"display_name": "Anna"}, "board"),
+    (profiles.hide, {"lock": True}, "board"),
+    (profiles.show, {}, "board"),
+    (profiles.remove_avatar, {}, ""),
+    (players.unlock, {}, ""),
+    (players.lock, {}, ""),
+    (players.end_sessions, {"access": True}, "ended"),
+    (players.suspend, {"message": "stop"}, "board, ended"),
+    (players.suspend, {"message": "stop it"}, ""),
+    (profiles.hide, {}, ""),
+    (players.unsuspend, {}, ""),
+    (profiles.show, {}, "board"),
+    (players.suspend, {}, "board, ended"),
+    (players.unsuspend, {}, "board"),
+    (players.link, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}, "ended"),
+    (replays.unlist, {}, ""),
+    (replays.list_again, {}, ""),
+    (replays.check, {"again": True}, "queued"),
+    (replays.delete, {}, ""),
+    (players.rename, {"username": "anna"}, ""),
+    (players.delete, {}, "board, ended"),
 )
 
 

@@ -12,8 +12,8 @@ async def test_suspending_takes_the_link_and_keeps_the_codes(server, acting):
     client = await server.player("ann")
     user_id = (await client.me()).id
     await client.make_recovery_codes(PASSWORD)
-    done = await acting.perform(players.LINK, user_id, token_digest=b"x" * 32)
+    done = await acting.perform(players.link, user_id, token_digest=b"x" * 32)
     assert done.result.utcoffset() == timedelta(0)
-    await acting.perform(players.SUSPEND, user_id)
+    await acting.perform(players.suspend, user_id)
     counts = "SELECT (SELECT count(*) FROM recovery_codes), (SELECT count(*) FROM reset_tokens)"
     assert server.sql(counts) == [(CODES, 0)]

@@ -21,7 +21,7 @@ NOBODY = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
 async def test_an_act_is_recorded_with_who_and_why(server, acting, recorded):
     """The name of the act, the actor, reason and note, and what it has changed."""
     me = await (await server.player("ann")).me()
-    assert (await acting.perform(players.RENAME, me.id, username="anna")).changed
+    assert (await acting.perform(players.rename, me.id, username="anna")).changed
     assert recorded() == [("shell", "ann_the_operator", "rename", "player", "spam", "seen by hand", "ann", "anna")]
     assert recorded("user_id::text, replay_id") == [(me.id, None)]
 
@@ -29,9 +29,9 @@ async def test_an_act_is_recorded_with_who_and_why(server, acting, recorded):
 async def test_what_is_so_already_leaves_no_record(server, acting, recorded):
     """The second time nothing has changed, so a repetition after a lost answer is harmless."""
     me = await (await server.player("ann")).me()
-    for act, given in [(players.LOCK, {}), (players.SUSPEND, {"message": "stop"}), (players.END_SESSIONS, {})]:
+    for act, given in [(players.lock, {}), (players.suspend, {"message": "stop"}), (players.end_sessions, {})]:
         first = await acting.perform(act, me.id, **given)
-        assert first.changed == (act is not players.END_SESSIONS)  # the suspension has ended them
+        assert first.changed == (act is not players.end_sessions)  # the suspension has ended them
         assert not (await acting.perform(act, me.id, **given)).changed
     assert [name for (name,) in recorded("act")] == ["lock", "suspend"]
 
@@ -39,15 +39,15 @@ async def test_what_is_so_already_leaves_no_record(server, acting, recorded):
 async def test_a_username_is_trimmed_as_at_registration(server, acting):
     """Else its player could not log in by it."""
     ann = await server.player("ann")
-    assert (await acting.perform(players.RENAME, (await ann.me()).id, username=" anna ")).after == "anna"
+    assert (await acting.perform(players.rename, (await ann.me()).id, username=" anna ")).after == "anna"
     assert (await ann.me()).username == "anna"
-    assert not (await acting.perform(players.RENAME, (await ann.me()).id, username="anna ")).changed
+    assert not (await acting.perform(players.rename, (await ann.me()).id, username="anna ")).changed
 
 
 async def test_a_deletion_is_in_the_audit_trail_as_such(server, acting, audited):
     """Whoever deletes an account, the line `account deleted` names it."""
     player = (await (await server.player("ann")).me()).id
-    await acting.perform(players.DELETE, player)
+    await acting.perform(players.delete, player)
     assert [event["event"] for event in audited] == ["register", "act", "account deleted"]
 
 
@@ -55,14 +55,14 @@ async def test_expired_sessions_do_not_count_as_ended(server, acting):
     """The result is how many players notice."""
     player = (await (await server.player("ann")).me()).id
     server.sql("UPDATE refresh_tokens SET expires_at = now()")
-    done = await acting.perform(players.END_SESSIONS, player)
+    done = await acting.perform(players.end_sessions, player)
     assert (done.changed, done.result) == (False, 0)
 
 
 async def test_an_act_on_an_entry_that_is_not_there_says_so(server, acting):
     """With a code of its own, as the player is there."""
     player = (await (await server.player("ann")).me()).id
-    for act, given in ((profiles.HIDE, {}), (profiles.SHOW, {}), (profiles.NAME, {"display_name": "Ann"})):
+    for act, given in ((profiles.hide, {}), (profiles.show, {}), (profiles.name, {"display_name": "Ann"})):
         with pytest.raises(NotFound) as error:
             await acting.perform(act, player, **given)
         assert error.value.code == "entry_not_found"
@@ -74,7 +74,7 @@ async def test_an_act_is_told_though_its_caller_has_gone(reactor, server, acting
     performing = replace(acting, publish=lambda *told: notices.extend(told))
     locking = connect(server.dsn)
     locking.cursor().execute("BEGIN; SELECT FROM users WHERE id = %s FOR UPDATE", (player,))
-    caller = Deferred.fromCoroutine(performing.perform(players.SUSPEND, player))
+    caller = Deferred.fromCoroutine(performing.perform(players.suspend, player))
     await until(reactor, lambda: lock_waiters(server.dsn))
     caller.cancel()
     locking.close()
@@ -87,14 +87,14 @@ async def test_an_act_on_a_replay_names_it_and_its_player(server, acting, record
     """Also once the replay is gone."""
     client = await server.player("ann")
     replay_id = await client.upload_replay(replay())
-    await acting.perform(on_replays.UNLIST, replay_id)
-    await acting.perform(on_replays.DELETE, replay_id)
+    await acting.perform(on_replays.unlist, replay_id)
+    await acting.perform(on_replays.delete, replay_id)
     player = (await client.me()).id
     rows = [("unlist", "replay", player, replay_id), ("delete_replay", "replay", player, replay_id)]
     assert recorded("act, target, user_id::text, replay_id::text") == rows
 
 
-@pytest.mark.parametrize("act", [players.LOCK, on_replays.DELETE])
+@pytest.mark.parametrize("act", [players.lock, on_replays.delete])
 async def test_an_act_on_nobody_is_refused(server, acting, recorded, act):
     """It is not found, and leaves no record."""
     with pytest.raises(NotFound):
@@ -106,9 +106,9 @@ async def test_an_act_that_fails_leaves_no_record(server, acting, recorded):
     """Nor does it change anything: both are one transaction."""
     first, second = await server.player("ann"), await server.player("bob")
     with pytest.raises(DatabaseError):
-        await acting.perform(players.RENAME, (await first.me()).id, username="bob")
+        await acting.perform(players.rename, (await first.me()).id, username="bob")
     with pytest.raises(NotFound):
-        await acting.perform(profiles.HIDE, (await second.me()).id)
+        await acting.perform(profiles.hide, (await second.me()).id)
     assert recorded() == []
     assert (await first.me()).username == "ann"
 
@@ -118,7 +118,7 @@ async def test_a_record_that_fails_undoes_the_act(server, acting, recorded, monk
     me = await (await server.player("ann")).me()
 
     async def lock_badly(transaction, player):
-        done = await players.lock(transaction, player)
+        done = await players.lock.run(transaction, player)
         return Done(changed=True, after="\ud800", steps=done.steps)
 
     with pytest.raises(Exception, match="surrogate"):
@@ -132,7 +132,7 @@ async def test_a_record_that_fails_undoes_the_act(server, acting, recorded, monk
 async def test_the_record_can_not_be_changed(server, acting, recorded, change):
     """Whoever tries gets an error, the owner of the tables too."""
     me = await (await server.player("ann")).me()
-    await acting.perform(players.LOCK, me.id)
+    await acting.perform(players.lock, me.id)
     before = recorded()
     with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="the record of acts can't be changed"):
         server.sql(change)
@@ -144,14 +144,14 @@ async def test_a_deletion_leaves_the_acts_nameless(server, acting, recorded):
     client = await server.player("ann")
     me = await client.me()
     replay_id = await client.upload_replay(replay())
-    await acting.perform(on_replays.UNLIST, replay_id)
-    await acting.perform(players.LOCK, me.id)
-    await acting.perform(players.DELETE, me.id)
+    await acting.perform(on_replays.unlist, replay_id)
+    await acting.perform(players.lock, me.id)
+    await acting.perform(players.delete, me.id)
     assert recorded("act, user_id, replay_id, note") == [
         (name, None, None, None) for name in ("unlist", "lock", "delete")
     ]
     with pytest.raises(NotFound):
-        await acting.perform(players.DELETE, me.id)
+        await acting.perform(players.delete, me.id)
 
 
 @pytest.mark.parametrize("note", ["", " ", "x" * 501, "a\0b", "a\x1bb"])

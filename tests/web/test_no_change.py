@@ -221,14 +221,14 @@ async def test_a_hidden_entry_that_improves_names_no_board(server, consequences)
 @pytest.mark.parametrize(
     ("act", "given", "boards"),
     [
-        (players.SUSPEND, {}, [BoardsChanged()]),
-        (profiles.HIDE, {}, [BoardsChanged()]),
-        (profiles.NAME, {"display_name": "Anna"}, [BoardsChanged()]),
-        (players.LOCK, {}, []),
-        (players.RENAME, {"username": "anna"}, []),
-        (players.END_SESSIONS, {}, []),
-        (players.DELETE, {}, [BoardsChanged()]),
-        (replays.UNLIST, {}, [BoardsChanged((DAY, "verified"))]),
+        (players.suspend, {}, [BoardsChanged()]),
+        (profiles.hide, {}, [BoardsChanged()]),
+        (profiles.name, {"display_name": "Anna"}, [BoardsChanged()]),
+        (players.lock, {}, []),
+        (players.rename, {"username": "anna"}, []),
+        (players.end_sessions, {}, []),
+        (players.delete, {}, [BoardsChanged()]),
+        (replays.unlist, {}, [BoardsChanged((DAY, "verified"))]),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

@@ -63,12 +63,12 @@ async def test_replays_leave_with_a_suspension_and_return_with_its_end(server, r
     ((first,),) = server.sql("SELECT min(id::text) FROM replays")
     listed = "SELECT count(*) FROM public_replays"
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(replays.UNLIST, first)
+        await acting.perform(replays.unlist, first)
         assert server.sql(listed) == [(2,)]
-        await acting.perform(players.SUSPEND, ann)
-        await acting.perform(replays.LIST_AGAIN, first)
+        await acting.perform(players.suspend, ann)
+        await acting.perform(replays.list_again, first)
         assert server.sql(listed) == [(0,)]
-        await acting.perform(players.UNSUSPEND, ann)
+        await acting.perform(players.unsuspend, ann)
         assert server.sql(listed) == [(3,)]
 
 

@@ -39,7 +39,7 @@ async def test_every_route_refuses_an_older_access_token(server, reactor):
     ann, bob = await server.player("ann"), await server.player("bob")
     me = await ann.me()
     tokens = ann.tokens
-    await act(reactor, server.dsn, players.SUSPEND, me.id, until=UNTIL, message="no more of this")
+    await act(reactor, server.dsn, players.suspend, me.id, until=UNTIL, message="no more of this")
     requests = [*protected()]
     assert len(requests) > 20
     own = {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": "application/json"}
@@ -68,12 +68,12 @@ async def test_the_avatar_of_a_suspended_player_is_hidden(server, reactor):
         return answer.status, me.avatar_url in page
 
     assert await shown_again() == (200, True)
-    await act(reactor, server.dsn, players.SUSPEND, me.id)
+    await act(reactor, server.dsn, players.suspend, me.id)
     assert await shown_again() == (404, False)
     headers = {"If-None-Match": "*"}
     answer = await server.ask("GET", me.avatar_url, headers, bearer=bob.tokens.access_token)
     assert (answer.status, answer.headers["error-code"]) == (404, "avatar_not_found")
-    await act(reactor, server.dsn, players.UNSUSPEND, me.id)
+    await act(reactor, server.dsn, players.unsuspend, me.id)
     assert await shown_again() == (200, True)
 
 
@@ -83,7 +83,7 @@ async def test_the_right_password_is_told_and_a_wrong_one_is_not(server, reactor
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.SUSPEND, me.id, until=UNTIL, message="no more of this")
+        await acting.perform(players.suspend, me.id, until=UNTIL, message="no more of this")
     own = {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": "application/json"}
     answer = await server.ask("POST", path, own, body={"username": "ann", "password": PASSWORD})
     assert (answer.status, answer.headers["error-code"], answer.json) == (403, "suspended", {"error": TEXT})
@@ -126,12 +126,12 @@ async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, 
     bob = await server.player("bob")
     me = await ann.me()
     assert await shown_of(server, bob) == EVERYWHERE
-    await act(reactor, server.dsn, players.SUSPEND, me.id)
+    await act(reactor, server.dsn, players.suspend, me.id)
     assert await shown_of(server, bob) == NOWHERE
     assert (await server.ask("GET", f"/api/replays/{replay_id}")).status == 200
     page = await server.ask("GET", f"/replays/{replay_id}")
     assert (page.status, b'content="noindex"' in page.content) == (200, True)
-    await act(reactor, server.dsn, players.UNSUSPEND, me.id)
+    await act(reactor, server.dsn, players.unsuspend, me.id)
     assert await shown_of(server, bob) == EVERYWHERE
     assert await refused(ann.me()) == (401, "unauthorized")  # what was issued before stays cut off
     await ann.login("ann", PASSWORD)
@@ -140,7 +140,7 @@ async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, 
 
 
 @pytest.mark.parametrize("visible", [True, False])
-@pytest.mark.parametrize("meanwhile", [None, profiles.HIDE, profiles.SHOW])
+@pytest.mark.parametrize("meanwhile", [None, profiles.hide, profiles.show])
 async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reactor, visible, meanwhile):
     """Hiding and showing the entry of a suspended player; without it, what was visible is so again, no more."""
     ann = await server.player("ann")
@@ -149,13 +149,13 @@ async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reac
         await ann.opt_out()
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.SUSPEND, me.id)
-        await acting.perform(players.LOCK, me.id)  # a lock hides nothing
+        await acting.perform(players.suspend, me.id)
+        await acting.perform(players.lock, me.id)  # a lock hides nothing
         if meanwhile is not None:
             await acting.perform(meanwhile, me.id)
         assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
-        await acting.perform(players.UNSUSPEND, me.id)
-    wanted = {None: visible, profiles.HIDE: False, profiles.SHOW: True}[meanwhile]
+        await acting.perform(players.unsuspend, me.id)
+    wanted = {None: visible, profiles.hide: False, profiles.show: True}[meanwhile]
     assert server.sql("SELECT visible FROM leaderboard") == [(wanted,)]
 
 
@@ -164,7 +164,7 @@ async def test_an_older_node_begins_and_goes_on_with_no_session(server, reactor)
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.SUSPEND, me.id)
+        await acting.perform(players.suspend, me.id)
     inserted = server.sql(
         "INSERT INTO refresh_tokens (jti, user_id, expires_at) VALUES (gen_random_uuid(), %s, now()) RETURNING 1",
         (me.id,),
@@ -206,9 +206,9 @@ async def test_another_end_and_message_replace_the_former(server, reactor):
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.SUSPEND, me.id, until=UNTIL, message="one")
+        await acting.perform(players.suspend, me.id, until=UNTIL, message="one")
         assert await refused(ann.login("ann", PASSWORD)) == (403, suspension_text(UNTIL, "one"))
-        await acting.perform(players.SUSPEND, me.id)
+        await acting.perform(players.suspend, me.id)
         assert await refused(ann.login("ann", PASSWORD)) == (403, "this account is suspended")
 
 
@@ -217,7 +217,7 @@ async def test_a_locked_player_changes_nothing_that_others_see(server, reactor):
     ann, former = await winner(server)
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.LOCK, me.id)
+        await acting.perform(players.lock, me.id)
     for name in ("Ann the Great", "Ann the Greatest"):
         with pytest.raises(ApiError, match="an operator has locked this") as caught:
             await ann.opt_in(name)
@@ -235,7 +235,7 @@ async def test_a_locked_player_changes_nothing_that_others_see(server, reactor):
     await ann.opt_out()
     await ann.delete_avatar()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.UNLOCK, me.id)
+        await acting.perform(players.unlock, me.id)
     assert await refused(ann.set_listed(held, True)) == (403, "an operator has locked this")
     await ann.opt_in("Ann")
     await ann.upload_avatar(PIXEL, "image/png")
@@ -247,14 +247,14 @@ async def test_an_older_node_neither_renames_nor_lists_under_a_lock(server, reac
     ann, _ = await winner(server)
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(profiles.HIDE, me.id, lock=True)
+        await acting.perform(profiles.hide, me.id, lock=True)
         held = await ann.upload_replay(replay(moves=1))
         server.sql("UPDATE leaderboard SET display_name = 'Rude', visible = true")
         server.sql("UPDATE replays SET unlisted = NULL WHERE id = %s", (held,))
         assert server.sql("SELECT display_name, visible FROM leaderboard") == [("Ann the Great", False)]
         assert server.sql("SELECT unlisted, held FROM replays WHERE id = %s", (held,)) == [(True, True)]
-        await acting.perform(profiles.NAME, me.id, display_name="A player")
-        await acting.perform(profiles.SHOW, me.id)
+        await acting.perform(profiles.name, me.id, display_name="A player")
+        await acting.perform(profiles.show, me.id)
     assert server.sql("SELECT display_name, visible FROM leaderboard") == [("A player", True)]
 
 
@@ -264,7 +264,7 @@ async def test_a_cutoff_ends_older_access_tokens_alone(server, reactor):
     other = server.client()
     await other.login("ann", PASSWORD)
     me = await ann.me()
-    done = await act(reactor, server.dsn, players.END_SESSIONS, me.id, access=True)
+    done = await act(reactor, server.dsn, players.end_sessions, me.id, access=True)
     assert done.result == 2
     for client in (ann, other):
         assert await refused(client.me()) == (401, "unauthorized")
@@ -285,12 +285,12 @@ async def test_a_cutoff_reaches_tokens_of_a_fast_clock_and_of_a_slow_one(server,
     ((expiry,),) = server.sql("SELECT access_expiries[1] FROM users")
     server.sql("UPDATE users SET access_expiries = ARRAY[%s::bigint]", (expiry + 30,))
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.END_SESSIONS, me.id, access=True)
+        await acting.perform(players.end_sessions, me.id, access=True)
         assert server.sql("SELECT cutoff >= %s FROM access_cutoffs", (expiry + 30,)) == [(True,)]
         await ann.login("ann", PASSWORD)
-        again = await acting.perform(players.END_SESSIONS, me.id, access=True)
+        again = await acting.perform(players.end_sessions, me.id, access=True)
         assert (again.changed, again.result) == (True, 1)
-        assert not (await acting.perform(players.END_SESSIONS, me.id, access=True)).changed
+        assert not (await acting.perform(players.end_sessions, me.id, access=True)).changed
     slow = "UPDATE users SET access_expiries = with_access_expiry(access_expiries, %s) RETURNING access_expiries[1]"
     ((first,),) = server.sql(slow, (expiry - 30,))
     ((second,),) = server.sql(slow, (expiry - 30,))

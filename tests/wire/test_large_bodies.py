@@ -110,8 +110,8 @@ async def test_a_large_body_of_somebody_who_is_kept_out_is_not_kept(server, conn
     half, site = image(100_000), server.service._site
     ann, bob, cyd = [await server.player(name) for name in ("ann", "bob", "cyd")]
     async with operator(reactor, server.dsn) as acting:
-        await acting.perform(players.SUSPEND, (await ann.me()).id)
-        await acting.perform(players.END_SESSIONS, (await bob.me()).id, access=True)
+        await acting.perform(players.suspend, (await ann.me()).id)
+        await acting.perform(players.end_sessions, (await bob.me()).id, access=True)
     await deferLater(reactor, SECONDS)
     if known:
         await cyd.me()

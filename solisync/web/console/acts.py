@@ -12,7 +12,7 @@ from twisted.internet.base import ReactorBase
 from ...access.passwords import Passwords
 from ...access.rate_limit import ADMIN_ACTS, ADMIN_GRAVE
 from ...acts import players, profiles, replays
-from ...acts.act import Act, Acting, Done, Why
+from ...acts.act import Act, Acting, Why
 from ...errors import BadRequest, NotFound
 from ...events.notices import Publish
 from ...postgres.database import Database
@@ -35,7 +35,6 @@ from ...rules.administration import (
     check_suspension,
 )
 from ...rules.recovery import digest, new_reset_token, reset_path
-from ...rules.shapes import is_id
 from ...storage.acts import Actor
 from .route import NO_PLAYER, NO_REPLAY, post, put
 
@@ -58,9 +57,9 @@ class Acts:
     async def suspension(self, user_id: str, body: SuspensionBody, actor: Actor) -> Acted:
         """Suspend a player, or end the suspension."""
         if not body.suspended:
-            return await self._player(players.UNSUSPEND, user_id, body, actor)
+            return await self._act(players.unsuspend, user_id, body, actor)
         message = check_suspension(body.until, body.message, self.now())
-        return await self._player(players.SUSPEND, user_id, body, actor, until=body.until, message=message)
+        return await self._act(players.suspend, user_id, body, actor, until=body.until, message=message)
 
     @post("/suspensions", name="suspend_several", summary="Suspend up to 100 players", limit=ADMIN_GRAVE)
     async def suspensions(self, body: SuspensionsBody, actor: Actor) -> Suspended:
@@ -74,19 +73,19 @@ class Acts:
             if self.reactor.seconds() > deadline:
                 return _suspended(wanted[:number], suspended, wanted[number:])
             with suppress(NotFound):
-                await self._perform(acting, players.SUSPEND, user_id, **given)
+                await acting.perform(players.suspend, user_id, **given)
                 suspended.append(user_id)
         return _suspended(wanted, suspended, [])
 
     @put("/players/{user_id}/lock", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def lock(self, user_id: str, body: LockBody, actor: Actor) -> Acted:
         """Lock a player's profile, or end the lock."""
-        return await self._player(players.LOCK if body.locked else players.UNLOCK, user_id, body, actor)
+        return await self._act(players.lock if body.locked else players.unlock, user_id, body, actor)
 
     @post("/players/{user_id}/sessions/end", summary="End all sessions of a player", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def end_sessions(self, user_id: str, body: EndSessionsBody, actor: Actor) -> EndedSessions:
         """End all sessions of a player, and their access."""
-        done = await self._perform(self._acting(body, actor), players.END_SESSIONS, user_id, access=body.access)
+        done = await self._acting(body, actor).perform(players.end_sessions, user_id, access=body.access)
         return EndedSessions(changed=done.changed, ended=done.result)
 
     @post(
@@ -100,7 +99,7 @@ class Acts:
         token = new_reset_token()
         unknown = await self.passwords.hash_of_nothing() if body.lock_out else None
         given = {"token_digest": digest(token), "password_hash": unknown}
-        done = await self._perform(self._acting(body, actor), players.LINK, user_id, **given)
+        done = await self._acting(body, actor).perform(players.link, user_id, **given)
         return NewLink(changed=True, path=reset_path(token), expires_at=done.result)
 
     @put(
@@ -111,7 +110,7 @@ class Acts:
     )
     async def username(self, user_id: str, body: UsernameBody, actor: Actor) -> Acted:
         """Give a player another username."""
-        done = await players.perform_rename(self._acting(body, actor), _known(user_id), body.username)
+        done = await players.perform_rename(self._acting(body, actor), user_id, body.username)
         return Acted(changed=done.changed)
 
     @put(
@@ -127,16 +126,16 @@ class Acts:
             raise BadRequest("bad_field", "display_name or visible is needed")
         acting, changed = self._acting(body, actor), False
         if body.display_name is not UNSET:
-            named = await self._perform(acting, profiles.NAME, user_id, display_name=body.display_name)
+            named = await acting.perform(profiles.name, user_id, display_name=body.display_name)
             changed = named.changed
         if body.visible is not UNSET:
-            changed |= (await self._perform(acting, profiles.SHOW if body.visible else profiles.HIDE, user_id)).changed
+            changed |= (await acting.perform(profiles.show if body.visible else profiles.hide, user_id)).changed
         return Acted(changed=changed)
 
     @post("/players/{user_id}/avatar/remove", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
         """Remove a player's avatar."""
-        return await self._player(profiles.REMOVE_AVATAR, user_id, body, actor)
+        return await self._act(profiles.remove_avatar, user_id, body, actor)
 
     @post(
         "/players/{user_id}/delete",
@@ -147,7 +146,7 @@ class Acts:
     )
     async def delete(self, user_id: str, body: DeletionBody, actor: Actor) -> Acted:
         """Delete a player, whose name has to be given."""
-        return await self._player(players.DELETE, user_id, body, actor, username=body.username)
+        return await self._act(players.delete, user_id, body, actor, username=body.username)
 
     @put(
         "/replays/{replay_id}/listed",
@@ -159,38 +158,24 @@ class Acts:
     )
     async def listed(self, replay_id: str, body: ListedBody, actor: Actor) -> Acted:
         """Take a replay off the lists and hold it, or list it again."""
-        return await self._replay(replays.LIST_AGAIN if body.listed else replays.UNLIST, replay_id, body, actor)
+        return await self._act(replays.list_again if body.listed else replays.unlist, replay_id, body, actor)
 
     @post("/replays/{replay_id}/check", tag="replays", limit=ADMIN_ACTS, errors=NO_REPLAY)
     async def check(self, replay_id: str, body: CheckBody, actor: Actor) -> Acted:
         """Check a replay before all others."""
-        return await self._replay(replays.CHECK, replay_id, body, actor, again=body.again)
+        return await self._act(replays.check, replay_id, body, actor, again=body.again)
 
     @post("/replays/{replay_id}/delete", tag="replays", limit=ADMIN_ACTS, errors=NO_REPLAY)
     async def delete_replay(self, replay_id: str, body: ActBody, actor: Actor) -> Acted:
         """Delete a replay."""
-        return await self._replay(replays.DELETE, replay_id, body, actor)
+        return await self._act(replays.delete, replay_id, body, actor)
 
     def _acting(self, body: ActBody, actor: Actor) -> Acting:
         why = Why(body.reason, body.note)
         return Acting(database=self.database, publish=self.publish, by=actor, why=why)
 
-    async def _player(self, act: Act, user_id: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
-        return Acted(changed=(await self._perform(self._acting(body, actor), act, user_id, **given)).changed)
-
-    async def _replay(self, act: Act, replay_id: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
-        if not is_id(replay_id):
-            raise NotFound("replay_not_found")
-        return Acted(changed=(await self._acting(body, actor).perform(act, replay_id, **given)).changed)
-
-    async def _perform(self, acting: Acting, act: Act, user_id: str, **given: Any) -> Done:
-        return await acting.perform(act, _known(user_id), **given)
-
-
-def _known(user_id: str) -> str:
-    if not is_id(user_id):
-        raise NotFound("user_not_found")
-    return user_id
+    async def _act(self, act: Act, target: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
+        return Acted(changed=(await self._acting(body, actor).perform(act, target, **given)).changed)
 
 
 def _suspended(tried: list[str], suspended: list[str], left: list[str]) -> Suspended:

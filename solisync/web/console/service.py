@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 from twisted.internet.base import ReactorBase
 
 from ... import __version__
-from ...acts.table import ACTS
+from ...acts import ACTS
 from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
 from ...postgres.database import Database

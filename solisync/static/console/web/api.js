@@ -1,19 +1,20 @@
 // @ts-check
-/** The interface of the console, asked as the admin who is signed in. Where nobody is, it asks to sign in first. */
+/** Requests to the API of the console. Without a session, a request first asks the admin to sign in. */
 
 import { Refusal, send } from "./http.js";
+import { signIn } from "./sign_in.js";
 
 export const ROOT = "/api/admin";
 
-/** One request, which is sent again once somebody has signed in. @param {string} method @param {string} path @param {object} [body] */
+/** Send a request, and send it again after the admin has signed in. @param {string} method @param {string} path @param {object} [body] */
 export async function ask(method, path, body) {
   const more = method === "GET" ? {} : { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) };
   for (;;) {
     try {
       return await send(ROOT + path, more);
     } catch (error) {
-      if (!(error instanceof Refusal) || error.status !== 401 || path === "/session") throw error;
-      await (await import("./sign_in.js")).signIn();
+      if (!(error instanceof Refusal) || error.status !== 401) throw error;
+      await signIn();
     }
   }
 }

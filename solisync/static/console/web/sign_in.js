@@ -1,8 +1,7 @@
 // @ts-check
 /** Signing in, in a dialog over the page, so that nothing is lost that was typed there. */
 
-import { act } from "./api.js";
-import { Refusal } from "./http.js";
+import { Refusal, send } from "./http.js";
 import { countDown, h, sentence } from "./page.js";
 
 /** @type {Promise<void> | undefined} */
@@ -38,7 +37,8 @@ const shown = () => new Promise((done) => {
     button.disabled = true;
     refused.replaceChildren();
     try {
-      await act("POST", "/session", { name: name.value.trim(), code: code.value });
+      const body = JSON.stringify({ name: name.value.trim(), code: code.value });
+      await send("/api/admin/session", { method: "POST", headers: { "Content-Type": "application/json" }, body });
       dialog.close();
       dialog.remove();
       done();
