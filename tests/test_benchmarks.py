@@ -1,17 +1,13 @@
 """What the benchmarks conclude from their measurements."""
 
-import os
-import subprocess
-import time
 from contextlib import nullcontext
 from itertools import count
 
 import pytest
 
 from bench.cells import Cell
-from bench.cores import Layout, layout, pinned
+from bench.cores import Layout, layout
 from bench.pairs import Pairs, Plan, compare
-from bench.processes import cpu_seconds
 from bench.report import Report
 
 
@@ -66,22 +62,3 @@ def test_a_row_has_the_medians_of_all_turns():
 def test_the_service_has_a_core_of_its_own(cores, divided):
     """The service shares its core with neither PostgreSQL nor the generator, if there are two."""
     assert layout(cores) == divided
-
-
-def test_pinned_processes_are_released():
-    """Processes stay on their cores for a while, and a process that has ended meanwhile harms nothing."""
-    usable = os.sched_getaffinity(0)
-    ending, staying = (subprocess.Popen(["sleep", "60"]) for _ in range(2))
-    with pinned(lambda: ([ending.pid], [staying.pid], [])):
-        assert [os.sched_getaffinity(process.pid) for process in (ending, staying)] == [*layout(usable)[:2]]
-        ending.kill()
-        ending.wait()
-    assert os.sched_getaffinity(staying.pid) == usable
-    staying.kill()
-    staying.wait()
-
-
-def test_processor_time_is_exact():
-    """The processor time of a process is that of its own clock."""
-    before = time.process_time()
-    assert before <= cpu_seconds([os.getpid()])[os.getpid()] <= time.process_time()

@@ -1,4 +1,4 @@
-"""What the documents say is true of the code, and their prose is 120 columns wide."""
+"""What the documents say is true of the code."""
 
 import json
 import re
@@ -108,13 +108,6 @@ def test_links_lead_somewhere(page):
     """Every link to a file of the project points at one."""
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_prose_is_120_columns_wide(page):
-    """No line is longer, except in tables and in code."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
-    assert not [line for line in prose.splitlines() if len(line) > 120 and not line.startswith(("|", "    "))]
 
 
 @pytest.mark.parametrize("command", ["solisync", "solisync-reset-password", "twistd solisync"])
