@@ -30,7 +30,7 @@ from tests.harness.canaries import leaked
 from tests.harness.compiled_rules import compile_rules_once
 from tests.harness.concurrency import then_a_new_turn, until
 from tests.harness.constants import PATIENCE, ROOT
-from tests.harness.entry_points import launch_service
+from tests.harness.entry_points import launch_service, serving
 from tests.harness.files_in_memory import keep_files_in_memory
 from tests.harness.http_requests import pool
 from tests.harness.postgres import KEPT, QUICK, copy_cluster, run_sql, truncate
@@ -337,18 +337,13 @@ def administrate(reactor, shared_dsn):
 
 @pytest.fixture(scope="session")
 def shared_nodes(shared_dsn, reactor, logs):
-    with launching(logs) as launch:
-        connected = len(run_sql(shared_dsn, CONNECTIONS))
-        running = [launch_service(launch, shared_dsn) for _ in range(2)]
-        for node in running:
-            pytest_twisted.blockon(defer.Deferred.fromCoroutine(ready(reactor, node.client())))
+    connected = len(run_sql(shared_dsn, CONNECTIONS))
+    with serving(reactor, logs, shared_dsn) as one, serving(reactor, logs, shared_dsn) as other:
+        running = [one, other]
         # a connection that is still being set up may get into a deadlock with whoever empties all tables
         whole = until(reactor, lambda: len(run_sql(shared_dsn, CONNECTIONS)) >= connected + len(running) * POOL_SIZE)
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
         yield running
-        for node in running:
-            assert node.stop() == 0
-            assert "Traceback" not in node.log
 
 
 @pytest.fixture

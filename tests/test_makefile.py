@@ -35,6 +35,7 @@ while True:
     signal.pause()
 """
 
+pytestmark = pytest.mark.long
 READY = min((route.path for route in table() if route.path.endswith("/ready")), key=len)
 ADMINISTERED = f"""#!{sys.executable}
 import http.server, os, signal, sys

@@ -31,7 +31,7 @@ os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=na
 os.execv(words[0], words)
 """
 
-DOORS = {"solisync": SOLISYNC, "twistd": TWISTD, "workers": (*SOLISYNC, "--workers", "2")}
+ENTRY_POINTS = {"solisync": SOLISYNC, "twistd": TWISTD, "workers": (*SOLISYNC, "--workers", "2")}
 
 
 def first_request(port):
@@ -46,7 +46,7 @@ def first_request(port):
 
 
 @pytest.mark.parametrize(
-    ("door", "which"),
+    ("name", "which"),
     [
         pytest.param("solisync", "index=0", marks=pytest.mark.long),  # a unix socket is found so, below
         pytest.param("solisync", "name=web", marks=pytest.mark.long),
@@ -56,22 +56,23 @@ def first_request(port):
         pytest.param("workers", "name=web", marks=pytest.mark.long),
     ],
 )
-async def test_a_service_serves_on_a_socket_of_systemd(launch, reactor, shared_dsn, door, which):
+async def test_a_service_serves_on_a_socket_of_systemd(launch, reactor, shared_dsn, name, which):
     """Who came before the service did is answered once it runs, and so is everybody after that."""
     port = free_port()
     variables = environment(shared_dsn, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
-    process = launch(sys.executable, "-c", ACTIVATE, port, "web", *DOORS[door], port=port, dsn=shared_dsn, **variables)
+    words = (sys.executable, "-c", ACTIVATE, port, "web", *ENTRY_POINTS[name])
+    process = launch(*words, port=port, dsn=shared_dsn, **variables)
     (answer,) = parse(await deferToThread(first_request, port))
     assert answer.status == 200
     await ready(reactor, process.client())
 
 
-@pytest.mark.parametrize("door", [SOLISYNC, (*SOLISYNC, "--workers", "2")], ids=["one", "workers"])
-async def test_a_unix_socket_of_systemd_is_left_as_it_is(launch, reactor, shared_dsn, place, door):
+@pytest.mark.parametrize("name", ["solisync", pytest.param("workers", marks=pytest.mark.long)])
+async def test_a_unix_socket_of_systemd_is_left_as_it_is(launch, reactor, shared_dsn, place, name):
     """systemd goes on with its socket when the service has stopped, so neither the file nor its mode changes."""
     path = place / "http.sock"
     variables = environment(shared_dsn, SOLISYNC_LISTEN="systemd:domain=UNIX:index=0")
-    process = launch(sys.executable, "-c", ACTIVATE, path, "web", *door, dsn=shared_dsn, **variables)
+    process = launch(sys.executable, "-c", ACTIVATE, path, "web", *ENTRY_POINTS[name], dsn=shared_dsn, **variables)
 
     def ask():
         with socket.socket(socket.AF_UNIX) as connection:
@@ -85,7 +86,7 @@ async def test_a_unix_socket_of_systemd_is_left_as_it_is(launch, reactor, shared
     assert path.stat().st_mode & 0o777 == 0o660
 
 
-@pytest.mark.parametrize("which", ["index=0", "name=web"])
+@pytest.mark.parametrize("which", ["name=web", pytest.param("index=0", marks=pytest.mark.long)])
 def test_without_such_a_socket_nothing_starts(which):
     """A service that systemd has not started says so in one line."""
     done = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")

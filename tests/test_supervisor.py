@@ -175,12 +175,12 @@ async def test_workers_that_cannot_start_end_the_parent(launch, empty_database, 
 
 
 @pytest.mark.parametrize(
-    "door", [SOLISYNC, pytest.param(TWISTD, marks=pytest.mark.long)], ids=["solisync", "twistd -n"]
+    "command", [SOLISYNC, pytest.param(TWISTD, marks=pytest.mark.long)], ids=["solisync", "twistd -n"]
 )
-async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, place, door):
+async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, place, command):
     """Workers that come and go leave the socket's file and its mode alone; the end of the parent removes it."""
     path = place / "http.sock"
-    process = start(launch, *door, "--workers", "2", dsn=shared_dsn, endpoint=f"unix:{path}:mode=660")
+    process = start(launch, *command, "--workers", "2", dsn=shared_dsn, endpoint=f"unix:{path}:mode=660")
     await deferToThread(wait_until_ready, process, 2)
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)
@@ -190,6 +190,7 @@ async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, p
     assert "Traceback" not in process.log
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which makes the certificate
 async def test_workers_speak_tls(launch, reactor, shared_dsn, place):
     """An `ssl:` endpoint is TLS at every worker, old or new."""
@@ -217,7 +218,13 @@ async def test_workers_speak_tls(launch, reactor, shared_dsn, place):
     assert process.stop() == 0
 
 
-@pytest.mark.parametrize("words", [("--pidfile=here.pid", "solisync"), ("-n", "--logfile=here.log", "solisync")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--pidfile=here.pid", "solisync"),
+        pytest.param(("-n", "--logfile=here.log", "solisync"), marks=pytest.mark.long),
+    ],
+)
 def test_workers_need_the_foreground(place, words):
     """twistd in the background, or with a log file of its own, says in one line what several workers need."""
     done = run(TWISTD[0], *words, JWT_SECRET=SECRET, SOLISYNC_WORKERS="2", cwd=place)

@@ -1,10 +1,14 @@
 """The commands that start solisync, as an operator would, and starting a service with each of them."""
 
+import contextlib
 import sys
 
+import pytest_twisted
+from twisted.internet.defer import Deferred
+
 from tests.harness.constants import BIN, NO_DATA_DIR, ROOT, SECRET
-from tests.harness.processes import free_port
-from tests.harness.service import environment
+from tests.harness.processes import free_port, launching
+from tests.harness.service import environment, ready
 
 SOLISYNC = (BIN / "solisync",)
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
@@ -37,3 +41,14 @@ def launch_service(launch, dsn, **variables):
     port = free_port()
     listen = f"tcp:{port}:interface=127.0.0.1"
     return launch(*SERVE, port=port, dsn=dsn, **environment(dsn, SOLISYNC_LISTEN=listen, **variables))
+
+
+@contextlib.contextmanager
+def serving(reactor, logs, dsn, **variables):
+    """The service in a process of its own while the block runs, after which it must stop in good order."""
+    with launching(logs) as launch:
+        process = launch_service(launch, dsn, **variables)
+        pytest_twisted.blockon(Deferred.fromCoroutine(ready(reactor, process.client())))
+        yield process
+        assert process.stop() == 0
+        assert "Traceback" not in process.log

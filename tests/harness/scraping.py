@@ -36,6 +36,11 @@ class Scraped:
         """One sample's value; 0 when there is none."""
         return (await self.numbers()).get((f"solisync_{name}", frozenset(labels.items())), 0)
 
+    async def added(self, before, name, **labels):
+        """How much has been added to a sample since `before`, which `numbers` returned."""
+        key = (f"solisync_{name}", frozenset(labels.items()))
+        return await self.value(name, **labels) - before.get(key, 0)
+
     async def reaches(self, wanted, name, **labels):
         """Wait until a sample has this value: gauges are only set every second."""
         from twisted.internet import reactor

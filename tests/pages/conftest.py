@@ -5,16 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred
 
 from solisync.commands.smoke import PIXEL
 from tests.harness.boards import verified
 from tests.harness.chromium import FLAGS
-from tests.harness.entry_points import launch_service
+from tests.harness.entry_points import serving
 from tests.harness.postgres import run_sql, truncate
-from tests.harness.processes import free_port, launching
-from tests.harness.service import ready
+from tests.harness.processes import free_port
 from tests.pages.admin import FILLED, HOSTILE, PLAYER
 from tests.pages.visitor import Visitor
 
@@ -30,15 +27,11 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def running(reactor, shared_dsn, logs):
     """The service in a process of its own, with a checker."""
-    with launching(logs) as launch:
-        admin_port = free_port()
-        listen = f"tcp:{admin_port}:interface=127.0.0.1"
-        service = launch_service(launch, shared_dsn, SOLISYNC_CHECKERS="1", SOLISYNC_ADMIN_LISTEN=listen)
+    admin_port = free_port()
+    listen = f"tcp:{admin_port}:interface=127.0.0.1"
+    with serving(reactor, logs, shared_dsn, SOLISYNC_CHECKERS="1", SOLISYNC_ADMIN_LISTEN=listen) as service:
         service.console = f"http://127.0.0.1:{admin_port}"
-        pytest_twisted.blockon(Deferred.fromCoroutine(ready(reactor, service.client())))
         yield service
-        assert service.stop() == 0
-        assert "Traceback" not in service.log
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from solisync.commands.smoke import PIXEL
 from solisync.process import logs
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
-from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, start
+from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, serving, start
 from tests.harness.payloads import replay
 from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.processes import run
@@ -32,14 +33,46 @@ def logged(style, emit):
     return out.getvalue()
 
 
-def lines_of(process):
-    """What a process has logged in JSON, as objects."""
-    return [json.loads(line) for line in process.log.splitlines()]
+def objects(text):
+    """Lines in JSON, as objects."""
+    return [json.loads(line) for line in text.splitlines()]
 
 
-def audited(process):
-    """The audit trail of a process: events and whose they are."""
-    return [(line["event"], line.get("user_id")) for line in lines_of(process) if line["source"] == "solisync.audit"]
+def audited(lines):
+    """The audit trail in these lines: events and whose they are."""
+    return [(line["event"], line.get("user_id")) for line in lines if line["source"] == "solisync.audit"]
+
+
+class Logging:
+    """A service that logs in JSON, and what it has logged since this was made."""
+
+    def __init__(self, process):
+        self.process = process
+        self._before = len(process.log)
+
+    @property
+    def log(self):
+        return self.process.log[self._before :]
+
+    async def lines(self):
+        """Its lines as objects, those of all earlier requests included: that of the last request is there."""
+        last = str(uuid4())
+        await self.process.ask("GET", "/health", headers={"X-Request-Id": last})
+        await deferToThread(wait_for, lambda: f'"{last}"' in self.log)
+        return objects(self.log)
+
+
+@pytest.fixture(scope="module")
+def json_service(reactor, logs, shared_dsn):
+    with serving(reactor, logs, shared_dsn, SOLISYNC_LOG_FORMAT="json") as process:
+        yield process
+
+
+@pytest.fixture
+def service(json_service):
+    """The service of all these tests, with an empty database."""
+    truncate(json_service.dsn)
+    return Logging(json_service)
 
 
 @given(text=texts())
@@ -101,10 +134,9 @@ def test_a_log_that_cannot_be_written_harms_nobody():
     Logger("tests", observer=observe).info("hello")
 
 
-async def test_every_request_has_one_access_line(serve, shared_dsn):
+async def test_every_request_has_one_access_line(service):
     """It says who asked for what, by which route, and how it ended; query strings and tokens are not in it."""
-    truncate(shared_dsn)
-    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    process = service.process
     player = await process.player()
     token, user_id = player.tokens.access_token, (await player.me()).id
     await process.ask("GET", "/api/replays/recent?limit=7&secret=hunter2", headers={"X-Request-Id": "req-1"})
@@ -112,8 +144,7 @@ async def test_every_request_has_one_access_line(serve, shared_dsn):
         "GET", f"/avatars/{user_id}.png", headers={"X-Request-Id": "req-2"}, bearer=token, address="10.9.8.7"
     )
     await process.ask("PATCH", "/api/nowhere", headers={"X-Request-Id": "req-3"})
-    process.stop()
-    lines = {line.get("request_id"): line for line in lines_of(process) if "status" in line}
+    lines = {line.get("request_id"): line for line in await service.lines() if "status" in line}
     assert lines["req-1"]["route"] == lines["req-1"]["path"] == "/api/replays/recent"
     expected = {
         "method": "GET",
@@ -127,30 +158,27 @@ async def test_every_request_has_one_access_line(serve, shared_dsn):
     assert lines["req-2"]["milliseconds"] > 0
     assert (lines["req-3"]["status"], lines["req-3"].get("route")) == (404, None)
     for secret in ("hunter2", token, PASSWORD):
-        assert secret not in process.log
+        assert secret not in service.log
 
 
-async def test_an_access_line_is_short(serve, shared_dsn):
+async def test_an_access_line_is_short(service):
     """However long the path was; a method has at most 16 characters, or is UNKNOWN.
 
     A pipe that several processes write to keeps 4,096 bytes together: a longer line could be torn.
     """
-    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
-    await process.ask("GET", "/" + "x" * 15_000)
+    await service.process.ask("GET", "/" + "x" * 15_000)
     for length in (16, 17, 9_000):
-        assert (await process.ask("A" * length, "/health")).status == 405
-    process.stop()
-    assert any(line.get("status") == 404 for line in lines_of(process))
-    methods = [line["method"] for line in lines_of(process) if line.get("status") == 405]
-    assert methods == ["A" * 16, "UNKNOWN", "UNKNOWN"]
-    assert max(map(len, process.log.splitlines())) < 4_096
+        assert (await service.process.ask("A" * length, "/health")).status == 405
+    lines = await service.lines()
+    assert any(line.get("status") == 404 for line in lines)
+    assert [line["method"] for line in lines if line.get("status") == 405] == ["A" * 16, "UNKNOWN", "UNKNOWN"]
+    assert max(map(len, service.log.splitlines())) < 4_096
 
 
-async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
+async def test_a_client_that_hangs_up_is_logged_too(service):
     """Its request gets one access line, with status 499; a request that never arrived whole gets none."""
-    truncate(shared_dsn)
-    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
-    blocker = connect(shared_dsn)
+    process = service.process
+    blocker = connect(process.dsn)
     blocker.autocommit = False
     blocker.cursor().execute("LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
 
@@ -163,21 +191,16 @@ async def test_a_client_that_hangs_up_is_logged_too(serve, reactor, shared_dsn):
     head = b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nX-Request-Id: %b\r\nContent-Length: %d\r\n\r\n"
     await deferToThread(hang_up, head % (b"whole", len(body)) + body)
     await deferToThread(hang_up, head % (b"half", len(body)) + body[:10])
-    await deferToThread(wait_for, lambda: '"whole"' in process.log)
+    await deferToThread(wait_for, lambda: '"whole"' in service.log)
     blocker.rollback()
     blocker.close()
-    process.stop()
-    lines = {
-        name: [line["status"] for line in lines_of(process) if line.get("request_id") == name and "status" in line]
-        for name in ("whole", "half")
-    }
-    assert lines == {"whole": [499], "half": []}
+    lines = [line for line in await service.lines() if line.get("request_id") in ("whole", "half")]
+    assert [(line["request_id"], line["status"]) for line in lines if "status" in line] == [("whole", 499)]
 
 
-async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
+async def test_the_audit_trail_has_each_event_once(service):
     """Register, login, failed logins, refresh, refused refresh and deletions are written once each, with the user."""
-    truncate(shared_dsn)
-    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    process = service.process
     player = await process.player("ann")
     user_id = (await player.me()).id
     await player.login("ann", PASSWORD)
@@ -201,8 +224,7 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
         await process.ask(method, "/api/me/export", bearer=token)
     await player.delete_account()
     await process.ask("DELETE", "/api/account", bearer=token)
-    process.stop()
-    assert audited(process) == [
+    assert audited(await service.lines()) == [
         ("register", user_id),
         ("login", user_id),
         ("refresh", user_id),
@@ -220,15 +242,14 @@ async def test_the_audit_trail_has_each_event_once(serve, shared_dsn):
         ("exported", user_id),
         ("account deleted", user_id),
     ]
-    assert "a_password_typed_too_early" not in process.log
+    assert "a_password_typed_too_early" not in service.log
 
 
-async def test_the_audit_trail_knows_of_clients_that_left(serve, shared_dsn):
+async def test_the_audit_trail_knows_of_clients_that_left(service):
     """A refresh that is committed after its client hung up is written down all the same."""
-    truncate(shared_dsn)
-    process = await serve(shared_dsn, SOLISYNC_LOG_FORMAT="json")
+    process = service.process
     token = (await process.player("ann")).tokens.refresh_token
-    blocker = connect(shared_dsn)
+    blocker = connect(process.dsn)
     blocker.autocommit = False
     blocker.cursor().execute("SELECT FROM users WHERE username = 'ann' FOR UPDATE")
 
@@ -237,30 +258,37 @@ async def test_the_audit_trail_knows_of_clients_that_left(serve, shared_dsn):
         head = f"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", process.port)) as connection:
             connection.sendall(head.encode() + body)
-            wait_for(lambda: lock_waiters(shared_dsn))
+            wait_for(lambda: lock_waiters(process.dsn))
 
     await deferToThread(hang_up)
-    await deferToThread(wait_for, lambda: '"status": 499' in process.log)
-    assert "refresh" not in dict(audited(process))
+    await deferToThread(wait_for, lambda: '"status": 499' in service.log)
+    assert "refresh" not in dict(audited(objects(service.log)))
     blocker.rollback()
     blocker.close()
-    await deferToThread(wait_for, lambda: "refresh" in dict(audited(process)))
-    process.stop()
-    assert [event for event, _ in audited(process)] == ["register", "refresh"]
+    await deferToThread(wait_for, lambda: '"event": "refresh"' in service.log)
+    assert [event for event, _ in audited(await service.lines())] == ["register", "refresh"]
 
 
 @pytest.mark.parametrize(
-    "door", [SOLISYNC, TWISTD, (*SOLISYNC, "--workers", "2")], ids=["solisync", "twistd", "workers"]
+    "command",
+    [
+        (*SOLISYNC, "--workers", "2"),
+        pytest.param(SOLISYNC, marks=pytest.mark.long),
+        pytest.param(TWISTD, marks=pytest.mark.long),
+    ],
+    ids=["workers", "solisync", "twistd"],
 )
-async def test_every_line_is_json_when_asked_for(launch, reactor, shared_dsn, door):
-    """From the first line to the last, at every door."""
-    process = start(launch, *door, "--log-format", "json", dsn=shared_dsn)
+async def test_every_line_is_json_when_asked_for(launch, reactor, shared_dsn, command):
+    """From the first line to the last, at every entry point."""
+    process = start(launch, *command, "--log-format", "json", dsn=shared_dsn)
     await ready(reactor, process.client())
     process.stop()
-    assert any("listens on" in line["message"] for line in lines_of(process))
-    assert all({"time", "level", "source", "pid", "message"} <= line.keys() for line in lines_of(process))
+    lines = objects(process.log)
+    assert any("listens on" in line["message"] for line in lines)
+    assert all({"time", "level", "source", "pid", "message"} <= line.keys() for line in lines)
 
 
+@pytest.mark.long
 async def test_a_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
     """`twistd --logfile` gets the same lines."""
     log, pid = place / "solisync.log", place / "solisync.pid"
@@ -281,17 +309,21 @@ def test_a_tac_file_logs_as_twistd_does(place):
     assert any("need `twistd solisync` instead of a .tac file" in line for line in done.out + done.err)
 
 
-async def test_no_row_of_the_database_is_logged(serve, migrated_database):
+async def test_no_row_of_the_database_is_logged(server, logs, no_lost_failures):
     """PostgreSQL shows the row that it refuses, with the password's hash; the log has what is wrong, and no row."""
-    process = await serve(migrated_database)
-    process.sql("ALTER TABLE users ADD CONSTRAINT unexpected CHECK (username <> 'ann')")
     account = {"username": "ann", "password": PASSWORD}
-    assert (await process.ask("POST", "/api/auth/register", body=account)).status == 500
-    assert 'violates check constraint "unexpected"' in process.log
-    assert "$2b$" not in process.log
+    server.sql("ALTER TABLE users ADD CONSTRAINT unexpected CHECK (username <> 'ann')")
+    try:
+        assert (await server.ask("POST", "/api/auth/register", body=account)).status == 500
+    finally:
+        server.sql("ALTER TABLE users DROP CONSTRAINT unexpected")
+    (logged,) = no_lost_failures
+    assert 'violates check constraint "unexpected"' in logged
+    assert "$2b$" not in logged + (logs / "tests.log").read_text("utf-8", "replace")
+    no_lost_failures.clear()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.long)])
 async def test_a_start_says_where_everything_is(launch, reactor, initialized, place, workers):
     """The first lines have the URL of the service and of its description, and the directory with the data."""
     data_dir = initialized(place / "data")

@@ -15,22 +15,22 @@ from twisted.internet.threads import deferToThread
 from solisync.process import shared_metrics
 from solisync.process.scrape import scrape_site
 from solisync.supervisor import worker_environ
-from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, PATIENCE, ROOT
-from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.entry_points import serving
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
-from tests.harness.processes import children, descriptors, free_port, replaced, workers
+from tests.harness.processes import children, descriptors, free_port, replaced, wait_until_ready, workers
 from tests.harness.scraping import DOCUMENTED, Scraped
-from tests.harness.service import ready
+from tests.harness.service import POOL_SIZE
 from tests.web.browser import Browser
 from tests.wire.sockets import exchange, parse
 
 
 @pytest.fixture
 def scraped(serve, shared_dsn):
+    """Start a service of the test's own with a listener for metrics."""
+
     async def scraped(**variables):
-        truncate(shared_dsn)
         port = free_port()
         process = await serve(shared_dsn, SOLISYNC_METRICS_LISTEN=f"tcp:{port}:interface=127.0.0.1", **variables)
         return Scraped(process, port)
@@ -38,11 +38,26 @@ def scraped(serve, shared_dsn):
     return scraped
 
 
-async def test_a_scrape_and_the_documentation_agree(scraped):
+@pytest.fixture(scope="module")
+def scraped_service(reactor, logs, shared_dsn):
+    """A single process, which ignores the directory for the metrics of several."""
+    port = free_port()
+    given = {"SOLISYNC_METRICS_LISTEN": f"tcp:{port}:interface=127.0.0.1", shared_metrics.VARIABLE: "/nonexistent"}
+    with serving(reactor, logs, shared_dsn, **given) as process:
+        yield Scraped(process, port)
+
+
+@pytest.fixture
+def service(scraped_service):
+    """The service of most of these tests, with an empty database; its counters go on from test to test."""
+    truncate(scraped_service.process.dsn)
+    return scraped_service
+
+
+async def test_a_scrape_and_the_documentation_agree(service):
     """Every metric that docs/metrics.md lists is in a scrape after one request, with its labels, and no other."""
-    service = await scraped()
     await service.process.ask("GET", "/health")
-    await service.reaches(8, "database_connections", state="idle")  # which servers there are is known by then
+    await service.reaches(POOL_SIZE, "database_connections", state="idle")  # which servers there are is known by then
     documented = {
         name: {label.strip(" `") for label in labels.split(",") if label.strip(" `")}
         for name, labels in DOCUMENTED.findall((ROOT / "docs" / "metrics.md").read_text("utf-8"))
@@ -54,23 +69,23 @@ async def test_a_scrape_and_the_documentation_agree(scraped):
     assert found == documented
 
 
-async def test_requests_are_counted_by_route(scraped):
+async def test_requests_are_counted_by_route(service):
     """By method, template and status; what matched no route has no names that a client could choose."""
-    service = await scraped()
+    before = await service.numbers()
     for path in ("/api/replays/11111111-1111-4111-8111-111111111111", "/api/replays/x"):
         await service.process.ask("GET", path)
     for method, path in (("GET", "/nowhere"), ("BREW", "/coffee"), ("BREW", "/api/me")):
         await service.process.ask(method, path)
     labels = {"method": "GET", "route": "/api/replays/{replay_id}"}
-    assert await service.value("http_requests_total", **labels, status="404") == 2
-    assert await service.value("http_request_seconds_count", **labels) == 2
-    assert await service.value("http_requests_total", method="", route="", status="404") == 2
-    assert await service.value("http_requests_total", method="", route="", status="405") == 1
+    assert await service.added(before, "http_requests_total", **labels, status="404") == 2
+    assert await service.added(before, "http_request_seconds_count", **labels) == 2
+    assert await service.added(before, "http_requests_total", method="", route="", status="404") == 2
+    assert await service.added(before, "http_requests_total", method="", route="", status="405") == 1
 
 
-async def test_what_happens_is_counted(scraped):
+async def test_what_happens_is_counted(service):
     """Spent tokens, refusals, logins of games and pages, merges, conflicts, events, and passwords hashed."""
-    service = await scraped()
+    before = await service.numbers()
     player = await service.process.player()
     token, spent = player.tokens.access_token, player.tokens.refresh_token
     for _ in range(2):
@@ -87,56 +102,67 @@ async def test_what_happens_is_counted(scraped):
     for name, password in (("ann", PASSWORD), ("ann", PASSWORD + "!"), ("nobody", PASSWORD)):
         await service.process.ask("POST", "/api/auth/login", body={"username": name, "password": password})
         await Browser(service.process).begin(name, password)
-    assert await service.value("refresh_token_reuse_total") == 1
-    assert await service.value("rate_limit_refusals_total", limit="auth") == 2
-    by = [await service.value("sync_merges_total", basis=basis) for basis in ("counted", "maximum", "stale")]
-    assert by == [0, 2, 0]  # the token is two refreshes old, and names no session
-    assert await service.value("sync_conflicts_total", field="win_streak_current") == 1
-    counted = [await service.value("analytics_events_total", outcome=o) for o in ("accepted", "duplicate", "rejected")]
-    assert counted == [1, 1, 1]
-    assert [await service.value("logins_total", outcome=outcome) for outcome in ("ok", "wrong")] == [2, 4]
-    assert await service.value("hash_wait_seconds_count") == 7
+
+    async def added(name, label, *values):
+        return [await service.added(before, name, **{label: value}) for value in values]
+
+    assert await service.added(before, "refresh_token_reuse_total") == 1
+    assert await service.added(before, "hash_wait_seconds_count") == 7
+    assert await added("rate_limit_refusals_total", "limit", "auth") == [2]
+    merged = await added("sync_merges_total", "basis", "counted", "maximum", "stale")
+    assert merged == [0, 2, 0]  # the token is two refreshes old, and names no session
+    assert await added("sync_conflicts_total", "field", "win_streak_current") == [1]
+    assert await added("analytics_events_total", "outcome", "accepted", "duplicate", "rejected") == [1, 1, 1]
+    assert await added("logins_total", "outcome", "ok", "wrong") == [2, 4]
 
 
-async def test_lost_connections_are_counted(scraped, shared_dsn):
+async def test_lost_connections_are_counted(service):
     """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
-    service = await scraped(SOLISYNC_DATABASE_CONNECTIONS="3")
-    await service.reaches(3, "database_connections", state="idle")
+    await service.reaches(POOL_SIZE, "database_connections", state="idle")
+    before = await service.value("database_connections_lost_total")
     service.process.sql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'solisync' AND datname = current_database()"
     )
+    await service.reaches(before + POOL_SIZE, "database_connections_lost_total")
+    await service.reaches(POOL_SIZE, "database_connections", state="idle")
 
-    await service.reaches(3, "database_connections_lost_total")
-    await service.reaches(3, "database_connections", state="idle")
 
-
-async def test_one_scrape_tells_of_all_workers(scraped, shared_dsn):
+async def test_one_scrape_covers_all_workers(scraped, shared_dsn, full):
     """Counters are summed over the workers, those that have left included; gauges over those that live.
 
-    Connections are counted by server, which is the host and port of the DSN.
+    Connections are counted by server, which is the host and port of the DSN. The files with the numbers are not in the
+    PROMETHEUS_MULTIPROC_DIR of others, and those of former workers are gone. They have all their room from the start:
+    on a full disk, a memory map without it would end the process.
     """
-    service = await scraped(SOLISYNC_WORKERS="2")
+    leftover = {shared_metrics.VARIABLE: "/nonexistent"}
+    assert worker_environ(leftover, {}) == {}
+    service = await scraped(SOLISYNC_WORKERS="2", **leftover if full else {})  # with it, nothing could be forked
     process = service.process
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
+    await deferToThread(wait_until_ready, process, 2)
+    files = files_of_metrics(process)
+    assert len(files) == 2 + 2 * 4
+    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
     labels = {"method": "GET", "route": "/api/daily-challenge", "status": "200"}
     for _ in range(40):
         await process.ask("GET", "/api/daily-challenge")
     assert await service.value("http_requests_total", **labels) == 40
     server = "{host}:{port}".format_map(parse_dsn(shared_dsn))
-    await service.reaches(16, "database_server_connections", server=server)
+    await service.reaches(2 * POOL_SIZE, "database_server_connections", server=server)
     assert process.log.count(f"connected to the database: {server}") == 2
     os.kill(process.pid, signal.SIGHUP)
     await deferToThread(replaced, process)
+    numbers = {re.search(r"_(\d+)\.db$", name)[1] for name in files_of_metrics(process)}
+    assert numbers == {"0", *map(str, workers(process))}
     for _ in range(10):
         await process.ask("GET", "/api/daily-challenge")
     assert await service.value("http_requests_total", **labels) == 50
-    await service.reaches(16, "database_connections", state="idle")
+    await service.reaches(2 * POOL_SIZE, "database_connections", state="idle")
     for victim in workers(process):
         os.kill(victim, signal.SIGKILL)
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 6)
+    await deferToThread(wait_until_ready, process, 6)
     assert await service.value("http_requests_total", **labels) == 50
-    await service.reaches(16, "database_connections", state="idle")
+    await service.reaches(2 * POOL_SIZE, "database_connections", state="idle")
     assert process.stop() == 0
 
 
@@ -147,42 +173,16 @@ def files_of_metrics(process):
     return {file.name: file.stat() for file in file.parent.iterdir()}
 
 
-async def test_workers_leave_no_files(scraped, full):
-    """Whoever was in PROMETHEUS_MULTIPROC_DIR before us, the files are ours; and those of former workers are gone.
-
-    The files have all their room from the start: on a full disk, a memory map without it would end the process.
-    """
-    leftover = {shared_metrics.VARIABLE: "/nonexistent"}
-    assert worker_environ(leftover, {}) == {}
-    service = await scraped(SOLISYNC_WORKERS="2", **leftover if full else {})  # with it, nothing could be forked
-    process = service.process
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
-    files = files_of_metrics(process)
-    assert len(files) == 2 + 2 * 4
-    assert all(file.st_blocks * 512 >= file.st_size for file in files.values())
-    os.kill(process.pid, signal.SIGHUP)
-    await deferToThread(replaced, process)
-    numbers = {re.search(r"_(\d+)\.db$", name)[1] for name in files_of_metrics(process)}
-    assert numbers == {"0", *map(str, workers(process))}
-
-
-async def test_a_leftover_variable_of_others_changes_nothing(scraped):
-    """A single process keeps its numbers in memory, wherever PROMETHEUS_MULTIPROC_DIR points to."""
-    service = await scraped(PROMETHEUS_MULTIPROC_DIR="/nonexistent")
-    await service.process.ask("GET", "/health")
-    assert await service.value("http_requests_total", method="GET", route="/health", status="200") == 1
-
-
 async def test_a_worker_without_room_for_numbers_serves(scraped):
     """It says so, and is missing in the metrics, which is better than to be missing."""
     service = await scraped(SOLISYNC_WORKERS="2")
     process = service.process
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
+    await deferToThread(wait_until_ready, process, 2)
     for pid in (process.pid, *children(process.pid)):  # whichever it is that workers get it from
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
     for victim in workers(process):
         os.kill(victim, signal.SIGKILL)
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 4)
+    await deferToThread(wait_until_ready, process, 4)
     assert "will be missing in the metrics: File too large" in process.log
     assert (await process.ask("GET", "/health")).status == 200
     assert await service.value("http_requests_total", method="GET", route="/health", status="200") < 5
@@ -220,9 +220,8 @@ async def test_the_listener_tells_no_version_and_answers_errors_as_the_service(r
     await port.stopListening()
 
 
-async def test_a_scrape_has_no_body(scraped):
+async def test_a_scrape_has_no_body(service):
     """Who sends one is cut off, and nothing is stored."""
-    service = await scraped()
 
     def send():
         port = int(service.url.split(":")[2].split("/")[0])
@@ -237,11 +236,9 @@ async def test_a_scrape_has_no_body(scraped):
     assert await service.numbers()
 
 
-async def test_metrics_are_off_unless_asked_for(launch, reactor, shared_dsn):
+async def test_metrics_are_off_unless_asked_for(server):
     """The service itself knows no /metrics."""
-    process = start(launch, *SOLISYNC, dsn=shared_dsn)
-    await ready(reactor, process.client())
-    assert (await process.ask("GET", "/metrics")).status == 404
+    assert (await server.ask("GET", "/metrics")).status == 404
 
 
 def test_numbers_that_can_not_be_read_stop_nobody():

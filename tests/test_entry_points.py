@@ -1,4 +1,4 @@
-"""Every door of solisync, in processes of their own: how it opens, what it says when it can't, how it closes."""
+"""Every entry point of solisync, in processes of their own: how it starts, what it says when it can't, how it stops."""
 
 import os
 import pwd
@@ -33,9 +33,9 @@ from tests.harness.processes import alive, free_port, kill, postmaster, processe
 from tests.harness.service import Reachable, ready
 from tests.harness.service import start as start_service
 
-DOORS = {"solisync": anew(SOLISYNC), "python -m": MODULE, "twistd -n": anew(TWISTD), "twistd -ny": anew(TAC)}
-DOORS["forked"] = SOLISYNC
-LOCAL = "tcp:0:interface=127.0.0.1"
+ENTRY_POINTS = {"solisync": anew(SOLISYNC), "python -m": MODULE, "twistd -n": anew(TWISTD), "twistd -ny": anew(TAC)}
+
+LONG = pytest.mark.long
 
 # Routes without a step in the smoke check.
 NOT_PLAYED = {
@@ -83,21 +83,21 @@ async def served(reactor, service):
 
 
 @pytest.mark.parametrize(
-    ("door", "how"),
+    ("name", "how"),
     [
-        ("solisync", signal.SIGTERM),
-        ("forked", signal.SIGINT),
-        pytest.param("python -m", signal.SIGTERM, marks=pytest.mark.long),
-        pytest.param("python -m", signal.SIGINT, marks=pytest.mark.long),
-        ("twistd -n", signal.SIGTERM),
-        pytest.param("twistd -n", signal.SIGINT, marks=pytest.mark.long),
-        pytest.param("twistd -ny", signal.SIGTERM, marks=pytest.mark.long),
-        ("twistd -ny", signal.SIGINT),
+        ("solisync", signal.SIGINT),
+        ("twistd -ny", signal.SIGTERM),
+        pytest.param("solisync", signal.SIGTERM, marks=LONG),
+        pytest.param("python -m", signal.SIGTERM, marks=LONG),
+        pytest.param("python -m", signal.SIGINT, marks=LONG),
+        pytest.param("twistd -n", signal.SIGTERM, marks=LONG),
+        pytest.param("twistd -n", signal.SIGINT, marks=LONG),
+        pytest.param("twistd -ny", signal.SIGINT, marks=LONG),
     ],
 )
-async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_dsn, door, how):
-    """Every door serves, goes on after SIGHUP with a line that reloading needs workers, and ends in peace when told."""
-    service = start(launch, *DOORS[door], dsn=shared_dsn)
+async def test_entry_point_serves_until_a_signal_stops_it(reactor, launch, shared_dsn, name, how):
+    """Every entry point serves, ignores SIGHUP with a line that reloading needs workers, and stops in good order."""
+    service = start(launch, *ENTRY_POINTS[name], dsn=shared_dsn)
     await served(reactor, service)
     os.kill(service.pid, signal.SIGHUP)
     await until(reactor, lambda: "ignored SIGHUP: only a service with workers can reload" in service.log)
@@ -108,7 +108,7 @@ async def test_a_door_serves_until_it_is_told_to_stop(reactor, launch, shared_ds
     assert SECRET not in service.log
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=LONG)])
 async def test_a_closed_terminal_stops_the_service_in_its_foreground(reactor, launch, shared_dsn, workers):
     """The kernel says so by SIGHUP: nothing stays behind at the port."""
     with terminal() as (ours, theirs):
@@ -121,7 +121,7 @@ async def test_a_closed_terminal_stops_the_service_in_its_foreground(reactor, la
     assert "stopped" in service.log
 
 
-@pytest.mark.parametrize("how", ["setsid", "nohup"])
+@pytest.mark.parametrize("how", ["nohup", pytest.param("setsid", marks=LONG)])
 async def test_a_service_that_is_to_outlive_its_terminal_does(reactor, launch, shared_dsn, how):
     """Started by setsid or nohup, it takes SIGHUP for what an operator sends, also when the terminal has gone."""
     with terminal() as (ours, theirs):
@@ -137,13 +137,11 @@ async def test_a_service_that_is_to_outlive_its_terminal_does(reactor, launch, s
 
 
 @pytest.mark.parametrize(
-    "door",
-    [SOLISYNC, pytest.param(ASYNCIO, marks=pytest.mark.long)],
-    ids=["solisync", "twistd --reactor=asyncio"],
+    "command", [SOLISYNC, pytest.param(ASYNCIO, marks=LONG)], ids=["solisync", "twistd --reactor=asyncio"]
 )
-async def test_a_door_needs_no_database_to_be_there(reactor, launch, initialized, place, door):
-    """Without DATABASE_URL a door brings a database of its own up, on any reactor, and takes it down again."""
-    service = start(launch, *door, data_dir=initialized(place / "data"))
+async def test_entry_point_starts_a_database_of_its_own(reactor, launch, initialized, place, command):
+    """Without DATABASE_URL a service starts the embedded PostgreSQL, on any reactor, and stops it at its own end."""
+    service = start(launch, *command, data_dir=initialized(place / "data"))
     await ready(reactor, service.client())
     assert processes_in(place)
     assert service.stop() in (0, -signal.SIGTERM)
@@ -173,13 +171,14 @@ async def test_a_daemon(reactor, initialized, daemonize, place):
     assert "stopped" in (place / "twistd.log").read_text("utf-8")
 
 
+@LONG
 async def test_twistd_sheds_privileges(reactor, launch, place):
     """With --uid and --gid nothing stays root, not even the embedded server, and a second start works as well."""
     user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     given = (f"--uid={user.pw_uid}", f"--gid={user.pw_gid}") if os.geteuid() == 0 else ()
     for _ in range(2):
-        door = BIN / "twistd", "-n", "--pidfile=", *given, "solisync"
-        service = start(launch, *door, data_dir=place / "data")
+        command = BIN / "twistd", "-n", "--pidfile=", *given, "solisync"
+        service = start(launch, *command, data_dir=place / "data")
         await ready(reactor, service.client())
         assert {uid for _, uid in processes_in(place).values()} == {user.pw_uid}
         status = Path(f"/proc/{service.pid}/status").read_text("utf-8")
@@ -217,16 +216,16 @@ async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_d
 # Help.
 
 
-@pytest.mark.parametrize("door", [anew(SOLISYNC), anew(TWISTD)], ids=["solisync", "twistd"])
-def test_help_names_every_setting(door):
+@pytest.mark.parametrize("command", [SOLISYNC, pytest.param(TWISTD, marks=LONG)], ids=["solisync", "twistd"])
+def test_help_names_every_setting(command):
     """--help lists every option with its variable and its default, and all other variables; --version."""
-    shown = run(*door, "--help")
+    shown = run(*command, "--help")
     assert (shown.status, shown.err) == (0, [])
     text = " ".join(" ".join(shown.out).split())
     for word in ("JWT_SECRET", "DATABASE_URL", "--listen", "tcp:8080", "--no-prepared-statements"):
         assert word in text
     assert {setting.variable for setting in TABLE} <= set(re.findall(r"\w+", text))
-    version = run(*door[1:], "--version")
+    version = run(*command, "--version")
     assert (version.status, version.err) == (0, [])
     assert __version__ in version.out[0]
 
@@ -301,14 +300,6 @@ def test_help_is_a_command(capsys):
         assert shown[0] == shown[1]
 
 
-async def test_serve_is_a_command(reactor, launch, shared_dsn):
-    """`solisync serve` serves, with the settings of either side of the word."""
-    words = "--stop-seconds=1", "serve", "--no-prepared-statements"
-    service = start(launch, *SOLISYNC, *words, dsn=shared_dsn)
-    await served(reactor, service)
-    assert service.stop() == 0
-
-
 # What is wrong is said before anything starts.
 
 WRONG = {
@@ -324,19 +315,19 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    "door",
+    "command",
     [
         SOLISYNC,
-        TWISTD,
-        pytest.param(TAC, marks=pytest.mark.long),
-        pytest.param((BIN / "twistd", "solisync"), marks=pytest.mark.long),
+        pytest.param(TWISTD, marks=LONG),
+        pytest.param(TAC, marks=LONG),
+        pytest.param((BIN / "twistd", "solisync"), marks=LONG),
         (BIN / "twistd", "-y", ROOT / "solisync.tac"),
     ],
     ids=["solisync", "twistd -n", "twistd -ny", "daemon", "daemon -y"],
 )
-def test_all_wrong_settings_are_reported_at_once(place, door):
-    """Each door names every wrong setting on a line of its own, without a traceback, and starts nothing."""
-    refused = run(*door, cwd=place, SOLISYNC_DATA_DIR=place / "data", **WRONG)
+def test_all_wrong_settings_are_reported_together(place, command):
+    """Each entry point names every wrong setting on a line of its own, without a traceback, and starts nothing."""
+    refused = run(*command, cwd=place, SOLISYNC_DATA_DIR=place / "data", **WRONG)
     assert (refused.status, refused.out) == (1, [])
     lines = [line for line in refused.err if line]
     assert sorted(line.split()[1] for line in lines) == sorted(WRONG)
@@ -352,9 +343,11 @@ def test_a_missing_secret_is_one_line(place):
     assert "JWT_SECRET is not set" in refused.err[0]
 
 
-@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd -n"])
-async def test_options_win(reactor, launch, shared_dsn, place, door):
-    """An option counts more than its environment variable, a wrong one included."""
+@pytest.mark.parametrize(
+    ("command", "word"), [(SOLISYNC, ["serve"]), pytest.param(TWISTD, [], marks=LONG)], ids=["solisync", "twistd -n"]
+)
+async def test_options_win(reactor, launch, shared_dsn, place, command, word):
+    """An option counts more than its environment variable, a wrong one included; on either side of `serve`."""
     (place / "secret").write_text(SECRET)
     (place / "dsn").write_text(shared_dsn + "\r\n")
     port = free_port()
@@ -365,21 +358,24 @@ async def test_options_win(reactor, launch, shared_dsn, place, door):
         "--stop-seconds=1",
         "--no-prepared-statements",
     ]
-    service = start(launch, *door, *words, **WRONG | {"SOLISYNC_DATABASE_CONNECTIONS": "1"} | dict.fromkeys(FINE, ""))
+    given = WRONG | {"SOLISYNC_DATABASE_CONNECTIONS": "1"} | dict.fromkeys(FINE, "")
+    service = start(launch, *command, *words[:3], *word, *words[3:], **given)
     await served(reactor, Reachable(port))
     service.stop()
 
 
-@pytest.mark.parametrize("door", [(*SOLISYNC, "--workers=2"), TWISTD], ids=["solisync", "twistd -n"])
-async def test_settings_from_a_file(reactor, launch, shared_dsn, place, door):
+@pytest.mark.parametrize(
+    "command", [(*SOLISYNC, "--workers=2"), pytest.param(TWISTD, marks=LONG)], ids=["solisync", "twistd -n"]
+)
+async def test_settings_from_a_file(reactor, launch, shared_dsn, place, command):
     """With --env-file a service, its workers and every command take their settings from one file."""
     port = free_port()
     file = place / "solisync.env"
     lines = f"JWT_SECRET='{SECRET}'", f'DATABASE_URL="{shared_dsn}"', f"SOLISYNC_LISTEN=tcp:{port}:interface=127.0.0.1"
     file.write_text("\n".join(lines))
-    service = launch(*door, f"--env-file={file}", port=port)
+    service = launch(*command, f"--env-file={file}", port=port)
     await served(reactor, service)
-    if door is TWISTD:
+    if command is TWISTD:
         return
     for words in (["--env-file", file, "status"], ["status", "--env-file", file], ["--env-file", file, "--migrate"]):
         done = run(*SOLISYNC, *words)
@@ -404,8 +400,8 @@ def certificate(place):
 @pytest.mark.parametrize(
     ("endpoint", "says"),
     [
-        ("tcp:99999", "65535"),
-        ("tcp:0:interface=999.1.1.1", "999.1.1.1"),
+        pytest.param("tcp:99999", "65535", marks=LONG),
+        pytest.param("tcp:0:interface=999.1.1.1", "999.1.1.1", marks=LONG),
         ("unix:{place}/none/socket", "No such file"),
         ("ssl:0:privateKey={place}/bad.pem", "bad.pem"),
     ],
@@ -421,12 +417,12 @@ def test_an_endpoint_that_is_none_is_one_line(place, endpoint, says):
     assert "Traceback" not in " ".join(refused.err)
 
 
-@pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd -n"])
-def test_a_taken_port_is_one_line(place, shared_dsn, door):
-    """A port that is in use ends every door with one line and a status that is not 0."""
+@pytest.mark.parametrize("command", [SOLISYNC, pytest.param(TWISTD, marks=LONG)], ids=["solisync", "twistd -n"])
+def test_a_taken_port_is_one_line(place, shared_dsn, command):
+    """A port that is in use ends every entry point with one line and a status that is not 0."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
-        refused = run(*door, cwd=place, JWT_SECRET=SECRET, SOLISYNC_LISTEN=endpoint, DATABASE_URL=shared_dsn)
+        refused = run(*command, cwd=place, JWT_SECRET=SECRET, SOLISYNC_LISTEN=endpoint, DATABASE_URL=shared_dsn)
     assert refused.status == 1
     (line,) = (line for line in refused.out + refused.err if "ddress already in use" in line)
     assert endpoint in line
@@ -494,6 +490,7 @@ async def test_migrate_works_alone_and_again_and_beside_a_service(reactor, launc
     service.stop()
 
 
+@LONG
 async def test_migrate_with_the_embedded_database(reactor, launch, place):
     """`solisync --migrate` starts the embedded server for its duration, or uses that of the running service."""
     done = run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place)
@@ -508,7 +505,14 @@ async def test_migrate_with_the_embedded_database(reactor, launch, place):
     service.stop()
 
 
-@pytest.mark.parametrize("url", ["postgresql://nobody@127.0.0.1:{port}/none", "host=/nonexistent", "{dsn} dbname=none"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "{dsn} dbname=none",
+        pytest.param("postgresql://nobody@127.0.0.1:{port}/none", marks=LONG),
+        pytest.param("host=/nonexistent", marks=LONG),
+    ],
+)
 def test_a_wrong_database_is_one_line(postgres, url):
     """A command that can't reach its database says so in one line."""
     refused = run(*SOLISYNC, "--migrate", DATABASE_URL=url.format(port=free_port(), dsn=postgres.dsn))
@@ -517,7 +521,7 @@ def test_a_wrong_database_is_one_line(postgres, url):
     assert "can't reach the database" in refused.err[0]
 
 
-@pytest.mark.parametrize("pages", ["on", "off"])
+@pytest.mark.parametrize("pages", ["on", pytest.param("off", marks=LONG)])
 async def test_the_smoke_check(serve, shared_dsn, pages):
     """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind; without pages, too."""
     truncate(shared_dsn)
@@ -528,16 +532,6 @@ async def test_the_smoke_check(serve, shared_dsn, pages):
     assert ("     there are no pages" in check.out) == (pages == "off")
     assert service.sql("SELECT count(*) FROM users") == [(0,)]
     assert service.stop() == 0
-
-
-async def test_a_wider_rate_limit_lets_smoke_checks_follow_one_another(serve, shared_dsn):
-    """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
-    truncate(shared_dsn)
-    service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="100/60")
-    for _ in range(2):
-        check = run(*SOLISYNC, "--smoke", service.url)
-        assert check.status == 0
-        assert not [line for line in check.out if line.startswith("wait")]
 
 
 async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch, shared_dsn):
@@ -552,12 +546,9 @@ async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch
     assert service.stop() == 0
 
 
-def test_the_smoke_check_of_nothing_is_one_line():
-    """`solisync --smoke` against a port where nobody listens fails in one line."""
-    check = run(*SOLISYNC, "--smoke", f"http://127.0.0.1:{free_port()}")
-    assert check.status == 1
-    assert len(check.err) == 1
-    assert "smoke check failed" in check.err[0]
+async def test_smoke_check_of_a_closed_port_fails(reactor):
+    with pytest.raises(FatalError, match=r"^smoke check failed: [^\n]+$"):
+        await smoke(f"http://127.0.0.1:{free_port()}", reactor)
 
 
 @pytest.mark.parametrize(("scheme", "message"), [("http", "400 not an answer"), ("https", "TLS: wrong version number")])
@@ -602,6 +593,13 @@ def wide_limit_service(reactor, shared_dsn):
     pytest_twisted.blockon(running.service.stopService())
 
 
+async def test_smoke_checks_follow_one_another_under_a_wider_rate_limit(wide_limit_service, reactor, capsys):
+    """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
+    for _ in range(2):
+        assert await smoke(wide_limit_service.url, reactor) == "all steps passed"
+    assert "wait" not in capsys.readouterr().out
+
+
 async def test_other_players_do_not_disturb_the_smoke_check(wide_limit_service, reactor, monkeypatch, capsys):
     """A player who enters the leaderboard meanwhile, so that each stream hears of it, makes no step fail."""
     other = wide_limit_service.client()
@@ -626,6 +624,7 @@ async def test_the_smoke_check_of_several_processes_waits_for_their_lists(
     assert "ok   recent replays without it" in capsys.readouterr().out
 
 
+@LONG
 async def test_a_list_that_stays_wrong_fails_the_smoke_check(wide_limit_service, reactor, monkeypatch, capsys):
     """A replay that is still listed seconds after it was unlisted fails the check, which deletes its account."""
     monkeypatch.setattr(CoalescingCache, "invalidate", lambda cache: None)
