@@ -438,8 +438,7 @@ async def test_bad_rows_cost_only_themselves(server, bring, avatars, file):
     }
 
 
-@pytest.mark.parametrize("wal", [True, False], ids=["wal", "journal"])
-@pytest.mark.parametrize("level", there.LEVELS)
+@pytest.mark.parametrize(("level", "wal"), [*((level, False) for level in there.LEVELS), (max(there.LEVELS), True)])
 async def test_files_of_every_level(server, administrate, place, level, wal):
     """What a level has comes along; the file stays as it is, to the byte."""
     path = there.create(place / "old.db", level, wal=wal)

@@ -160,16 +160,6 @@ async def test_a_file_that_was_made_by_playing_moves_in(server, place):
     assert [entry["recorded_at"] for entry in shown if entry["id"] == soon] == ["2026-11-22"]
 
 
-async def test_a_date_of_a_classic_win_costs_no_entry(server, original, moved):
-    """It counts as that day's beginning, with the bests of that win."""
-    ann = original.join("ann", "Ann")
-    original.push(ann, 400, 300)
-    original.upload(ann)
-    assert await moved() == [("leaderboard", ann, DATE)]
-    assert await listed(server) == [("Ann", 605, 157, datetime(2026, 11, 20, tzinfo=UTC))]
-    assert server.sql("SELECT recorded_at FROM replays") == [("2026-11-20",)]
-
-
 async def test_any_other_text_as_the_time_of_a_win(server, original, moved):
     """The entry gets the time of the player's newest Classic replay, the replay the date on which it was received."""
     texts = ("soon", "", "2026-13-45", "20261120", "2026-11-20T10:11:12", "a\0\u202e", "x" * 1_000)
@@ -191,86 +181,6 @@ async def test_any_other_text_as_the_time_of_a_win(server, original, moved):
     dates = dict(server.sql("SELECT id::text, recorded_at FROM replays"))
     assert {dates[replay] for replay in odd} == {"2026-11-01"}
     assert {dates[replay] for replay in plain} == {"2026-11-20T10:11:12+01:00"}
-
-
-async def test_a_time_that_nothing_tells(server, original, moved):
-    """The entry gets the time of the import: for one in the future too, and where no Classic replay is left."""
-    players = {
-        original.join(name, name): text
-        for name, text in (("ann", "soon"), ("ben", "2999-01-01"), ("cem", "2999-01-01T00:00:00Z"))
-    }
-    for player, text in players.items():
-        original.upload(player, recorded_at=text)
-    original.run("DELETE FROM replays")
-    before = datetime.now(UTC)
-    assert {(table, row) for table, row, _ in await moved()} == {("leaderboard", player) for player in players}
-    entries = await listed(server)
-    assert {entry[0] for entry in entries} == {"ann", "ben", "cem"}
-    assert all(before <= recorded_at <= datetime.now(UTC) for *_, recorded_at in entries)
-
-
-async def test_a_score_that_clients_cannot_read(server, original, moved):
-    """One of 0 or less is absent, a greater one than clients can read is capped; the time beside it stays."""
-    scores = {
-        **dict.fromkeys((0, -5, -(2**63)), (None, NO_SCORE)),
-        BEST_MAX: (BEST_MAX, None),
-        **dict.fromkeys((BEST_MAX + 1, 2**63 - 1), (BEST_MAX, CAPPED)),
-    }
-    expected, shown = set(), {}
-    for number, (score, (best, reason)) in enumerate(scores.items()):
-        player = original.join(f"ann_{number}", f"Ann {number}")
-        original.upload(player, final_score=score)
-        expected |= {("leaderboard", player, text) for text in (DATE, reason) if text}
-        shown[f"Ann {number}"] = (best, 157)
-    assert {each for each in await moved() if each[0] == "leaderboard"} == expected
-    assert await bests(server) == shown
-
-
-async def test_a_time_that_clients_cannot_read(server, original, moved):
-    """It is absent, and the score beside it stays."""
-    times = (0, -1, -2, -(2**63), BEST_MAX + 1, 2**63 - 1)
-    expected = set()
-    for number, seconds in enumerate(times):
-        player = original.join(f"ann_{number}", f"Ann {number}")
-        original.upload(player, time_seconds=seconds)
-        expected |= {("leaderboard", player, NO_BEST_TIME), ("leaderboard", player, DATE)}
-    assert {each for each in await moved() if each[0] == "leaderboard"} == expected
-    assert await bests(server) == {f"Ann {number}": (605, None) for number in range(len(times))}
-
-
-async def test_a_push_of_a_time_that_is_negative_there(server, original, moved):
-    """That server has 2^64 - 2 as -2 on its board; the player's progress has it as never, like a rounded 2^64 - 1."""
-    ann = original.join("ann", "Ann")
-    original.push(ann, 2**32 - 1, 2**64 - 2)
-    assert await moved() == [("leaderboard", ann, CAPPED), ("leaderboard", ann, NO_BEST_TIME)]
-    assert await bests(server) == {"Ann": (BEST_MAX, None)}
-    client = server.client()
-    await client.login("ann", there.PASSWORD)
-    assert (await client.pull()).merged.stats.fastest_win_seconds == 2**64 - 1
-
-
-async def test_bests_that_are_no_numbers(server, original, moved):
-    """SQLite stores values of any type in any column: these are absent."""
-    ann = original.join("ann", "Ann")
-    original.run("UPDATE leaderboard SET best_score = 'many', best_time_secs = 1.5, recorded_at = x'00'")
-    warnings = await moved()
-    assert [each[:2] for each in warnings] == [("leaderboard", ann)] * 3
-    assert [each[2] for each in warnings[:2]] == [NO_SCORE, NO_BEST_TIME]
-    assert await bests(server) == {"Ann": (None, None)}
-
-
-async def test_a_display_name_that_nobody_may_have(server, original, moved):
-    """The player is listed by username."""
-    names = ("An\u202en", "\x1b[2J", "A\0nn", "\u2066", " ", "", "x" * 33, b"Ann")
-    players = {original.join(f"ann_{number}", name): f"ann_{number}" for number, name in enumerate(names)}
-    for player in players:
-        original.push(player, 605, 157)
-    warnings = await moved()
-    assert [each[:2] for each in warnings] == [("leaderboard", player) for player in players]
-    for *_, reason in warnings:
-        assert reason.startswith("display_name ")
-        assert reason.endswith("; the username is shown instead")
-    assert await bests(server) == dict.fromkeys(players.values(), (605, 157))
 
 
 @pytest.mark.parametrize("field", ["mode", "draw_mode"])

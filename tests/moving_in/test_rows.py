@@ -169,7 +169,12 @@ def read_entry(newest_classic=None, **changes):
         (None, None, Bests(None, None), 0),
         (BEST_MAX, BEST_MAX, Bests(BEST_MAX, BEST_MAX), 0),
         (0, 0, Bests(None, None), 2),
+        (-(2**63), -(2**63), Bests(None, None), 2),
+        (-5, -2, Bests(None, None), 2),  # as that server shows 2^64 - 2
+        ("many", 1.5, Bests(None, None), 2),
         (U32, 2**31, Bests(BEST_MAX, None), 2),
+        (BEST_MAX + 1, BEST_MAX + 1, Bests(BEST_MAX, None), 2),
+        (2**63 - 1, 2**63 - 1, Bests(BEST_MAX, None), 2),
         (1, 2**63 - 1, Bests(1, None), 1),
         ("7", b"7", Bests(None, None), 2),
     ],
@@ -189,7 +194,11 @@ def test_an_entry_is_shown_if_its_player_wants_it():
 @pytest.mark.parametrize(
     ("changes", "field", "value"),
     [
+        ({"display_name": ""}, "display_name", "ann"),
         ({"display_name": " "}, "display_name", "ann"),
+        ({"display_name": b"Ann"}, "display_name", "ann"),
+        ({"display_name": "A\0nn"}, "display_name", "ann"),
+        ({"display_name": "\x1b[2J"}, "display_name", "ann"),
         ({"display_name": "x" * 33}, "display_name", "ann"),
         ({"display_name": "a\u202eb"}, "display_name", "ann"),
         ({"display_name": f"a{HALF}"}, "display_name", "ann"),
@@ -198,6 +207,7 @@ def test_an_entry_is_shown_if_its_player_wants_it():
         ({"recorded_at": 7, "newest_classic": NOW}, "recorded_at", NOW),
         ({"recorded_at": None, "newest_classic": NOW}, "recorded_at", NOW),
         ({"recorded_at": "9999-12-31T23:59:60Z", "newest_classic": NOW}, "recorded_at", NOW),
+        ({"recorded_at": b"\0"}, "recorded_at", LATER),
         ({"recorded_at": "soon"}, "recorded_at", LATER),
         ({"recorded_at": "9999-12-31T23:59:59Z"}, "recorded_at", LATER),
     ],
@@ -207,6 +217,10 @@ def test_an_entry_is_not_lost_over_a_cell(changes, field, value):
     entry, (warning,) = read_entry(**changes)
     assert getattr(entry, field) == value
     assert warning.startswith(f"{field} ")
+
+
+def test_entry_of_a_day_to_come_has_the_time_of_the_import():
+    assert read_entry(recorded_at="2999-01-01")[0].recorded_at == LATER
 
 
 def test_the_newest_classic_replay_is_that_of_the_player():
