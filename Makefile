@@ -48,7 +48,7 @@ run run-pages: runnable $(SECRET)
 test: venv  ## run the default tests in parallel processes, each on a PostgreSQL of its own
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-fire: venv  ## run all tests in full, the fire suite too (needs nginx, chromium and openapi-python-client; up to an hour)
+fire: venv  ## run all tests in full, the fire suite too (needs nginx and openapi-python-client; up to an hour)
 	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --fire
 
 test-deploy: venv  ## test the files of deploy/ with the real programs (needs nginx, haproxy, pgbouncer, prometheus, node)

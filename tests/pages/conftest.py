@@ -8,7 +8,6 @@ import pytest
 
 from solisync.commands.smoke import PIXEL
 from tests.harness.boards import verified
-from tests.harness.chromium import FLAGS
 from tests.harness.entry_points import serving
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.processes import free_port
@@ -16,6 +15,16 @@ from tests.pages.admin import FILLED, HOSTILE, PLAYER
 from tests.pages.visitor import Visitor
 
 HERE = Path(__file__).resolve().parent
+FLAGS = (
+    "--no-sandbox",  # which it could not have as root
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no name leads out of this machine
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -1,0 +1,69 @@
+"""The OpenAPI page in a browser: all of it is shown, it works, and its policy has nothing to object to."""
+
+import json
+import re
+
+import pytest
+
+from tests.harness.constants import PATIENCE
+
+PROPOSED = (
+    "health-live_alias", "challenge-daily_challenge", "sessions-login", "sync-push", "sync-pull", "leaderboard-opt_in",
+    "leaderboard-leaderboard", "replays-upload_replay", "replays-recent_replays", "analytics-report",
+    "leaderboard-opt_out", "accounts-delete_account",
+)  # fmt: skip
+
+
+@pytest.fixture
+def page(visitor):
+    """The page, as soon as its first route is shown."""
+    visitor.page.set_default_timeout(PATIENCE * 1000)
+    visitor.page.goto("/api/docs")
+    visitor.page.wait_for_selector(".opblock-summary")
+    return visitor.page
+
+
+def try_out(page, operation):
+    """Send the request of an operation (tag-id) as the page proposes it; its status and JSON as the page shows them."""
+    block = page.locator(f"#operations-{operation}")
+    for control in (".opblock-summary-control", ".try-out__btn", ".execute"):
+        block.locator(control).click()
+    answer = block.locator(".live-responses-table .response")
+    status = answer.locator(".response-col_status").text_content()
+    return int(re.match(r"\d+", status)[0]), json.loads(answer.locator("code").first.text_content())
+
+
+def test_page_shows_every_route_and_breaks_no_rule(visitor, page):
+    """Whatever is unfolded on it, there is no error, no warning and no request to elsewhere."""
+    paths = page.context.request.get("/api/openapi.json").json()["paths"]
+    shown = page.locator(".opblock-summary").evaluate_all(
+        "all => all.map(each => each.querySelector('.opblock-summary-method').textContent + ' '"
+        " + each.querySelector('[data-path]').dataset.path)"
+    )
+    assert sorted(shown) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
+    assert page.title() == "solisync – the HTTP interface"
+    for block in page.locator(".opblock").all():  # one by one: Swagger UI draws all that is unfolded each time
+        block.locator(".opblock-summary-control").click()
+        block.locator(".responses-wrapper").wait_for()
+        block.locator(".opblock-summary-control").click()
+    assert (visitor.complaints, visitor.elsewhere) == ([], [])
+    # The visitor would notice what is forbidden.
+    assert page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 'refused')") == "refused"
+    assert "Content Security Policy" in str(visitor.complaints)
+    visitor.complaints.clear()
+    visitor.requested.clear()
+
+
+def test_what_the_page_proposes_is_accepted(page):
+    """Its example registers a player, whose token then opens what is protected; every other example is a 200 too."""
+    status, tokens = try_out(page, "accounts-register")
+    assert status == 200
+    page.click(".btn.authorize")
+    page.fill(".auth-container input", tokens["access_token"])
+    page.click(".auth-btn-wrapper .authorize")
+    page.click(".auth-btn-wrapper .btn-done")
+    assert try_out(page, "accounts-me")[1]["username"] == "ann"
+    answers = {operation: try_out(page, operation) for operation in PROPOSED}
+    assert {operation: status for operation, (status, _) in answers.items()} == dict.fromkeys(PROPOSED, 200)
+    (replay,) = answers["replays-recent_replays"][1]
+    assert replay["id"] == answers["replays-upload_replay"][1]["id"]
