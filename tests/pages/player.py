@@ -166,6 +166,16 @@ class Fingers:
         self._tell("touchEnd", {finger: self._down.pop(finger)} if len(self._down) > 1 else {})
         self._down.pop(finger, None)
 
+    def spread(self, box):
+        """Two fingers in the middle of something move apart, each by 60 pixels."""
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self._down = {0: (x - 30, y), 1: (x + 30, y)}
+        self._tell("touchStart", self._down)
+        for step in range(1, 11):
+            self._tell("touchMove", {0: (x - 30 - 6 * step, y), 1: (x + 30 + 6 * step, y)})
+        self._down.clear()
+        self._tell("touchEnd", {})
+
     def drag(self, start, end, *, steps, pause):
         """So many steps with a pause of so many milliseconds before each."""
         self.press(start)

@@ -1,7 +1,11 @@
-"""The boards: names as they were chosen, one's own row, the deal of the day."""
+"""The leaderboard and the boards of days: names, one's own row, goals, and the way to other days."""
+
+import pytest
 
 from tests.checking.uploads import game
 from tests.harness.boards import check
+from tests.harness.payloads import progress_of
+from tests.harness.postgres import run_sql
 from tests.pages.visitor import Game, until
 
 
@@ -42,6 +46,7 @@ def test_the_days_board(visitor, site, running):
     ann.seen_as("Ann")
     today = ann.call("GET", "/api/daily-challenge")
     check(running.dsn, ann.upload({**game(), "seed": today["seed"], "moves": []}), 500)
+    assert "chose to appear" in visitor.open("/daily").inner_text("#winners")
     visitor.sign_in()
     page = visitor.open("/daily")
     assert str(today["seed"]) in page.inner_text("#day")
@@ -54,3 +59,78 @@ def test_the_days_board(visitor, site, running):
     page.click("#later")
     page.wait_for_url(f"**/daily/{today['date']}")
     assert "Today’s deal" in visitor.open("/").inner_text("#wins")
+
+
+def test_the_day_says_who_met_its_goal(visitor, site, running):
+    """By the time of their own clock; the switch shows these alone, and the start has the deal too."""
+    for number, (name, seconds) in enumerate((("ann", 100), ("bob", 5000), ("eve", 120))):
+        player = Game(site, name)
+        player.seen_as(name.title())
+        replay_id = player.upload({**game(), "seed": 1364344767969826, "moves": [], "time_seconds": seconds})
+        run_sql(running.dsn, "UPDATE replays SET received_at = '2026-04-26T12:00Z' WHERE id = %s", (replay_id,))
+        check(running.dsn, replay_id, 600 + number)
+    assert "3 players on the leaderboard won it" in visitor.open("/daily/2026-04-26").inner_text("#won")
+    visitor.sign_in()
+    page = visitor.open("/daily/2026-04-26")  # within 8 minutes
+    tagged = page.locator("#winners tr:has(.tag:text-is('Goal met, by its own clock'))")
+    assert tagged.locator("a").all_text_contents() == ["Eve", "Ann"]
+    page.check("#only-met")
+    until(page, "document.querySelectorAll('#winners tbody a').length === 2")
+    assert page.locator("#winners tbody a").all_text_contents() == ["Eve", "Ann"]
+    assert page.locator(".deal span").count() == 7
+    assert page.inner_text("#left") == ""
+    for path in ("/daily", "/"):
+        page = visitor.open(path)
+        assert page.inner_text("#left").endswith("left")
+        assert page.locator(".deal b").count() == 7
+
+
+@pytest.mark.parametrize(
+    ("score", "seconds", "is_met"), [(745, 214, True), (745, 216, False), (3999, 9_999_999, False)]
+)
+def test_a_goal_in_points_counts_the_bonus_for_speed(visitor, site, running, score, seconds, is_met):
+    """As the desktop game's win screen adds it: 700,000 points by the seconds."""
+    ann = Game(site)
+    ann.seen_as("Ann")
+    replay_id = ann.upload({**game(), "seed": 1364344767969823, "moves": [], "time_seconds": seconds})
+    run_sql(running.dsn, "UPDATE replays SET received_at = '2026-04-23T12:00Z' WHERE id = %s", (replay_id,))
+    check(running.dsn, replay_id, score)
+    visitor.sign_in()
+    page = visitor.open("/daily/2026-04-23")
+    assert "4,000 points" in page.inner_text(".goal")
+    assert page.locator("#winners .tag", has_text="Goal met").count() == is_met
+
+
+def test_a_day_leads_to_others(visit, site):
+    """By seven chips, of which those are marked that the player has won, or by the calendar."""
+    ann = visit()
+    ann.register()
+    won = progress_of(progress__daily_challenge_history=["2026-04-24"], stats__games_played=1)
+    Game(site, login=True).call("POST", "/api/sync/push", won)
+    page = ann.open("/daily/2026-04-26")
+    page.wait_for_selector(".chip.won")
+    chips = [chip.get_attribute("href")[7:] for chip in page.locator(".chip").all()]
+    assert chips == [f"2026-04-{day}" for day in range(23, 30)]
+    assert page.locator(".chip.won").get_attribute("href") == "/daily/2026-04-24"
+    assert page.locator(".chip[aria-current]").get_attribute("href") == "/daily/2026-04-26"
+    page.fill("#week input", "2025-12-24")
+    page.wait_for_url(f"{site}/daily/2025-12-24")
+
+
+def test_time_left_of_a_day_is_written_out(visitor):
+    """Without hours where there are none."""
+    page = visitor.open("/replays")
+    left = """async (minutes) => {
+      const { timeLeft } = await import("/web/page.js");
+      const place = document.createElement("p");
+      timeLeft(place, new Date(Date.now() - 86_400_000 + minutes * 60_000 - 1000).toISOString());
+      return place.textContent;
+    }"""
+    texts = [page.evaluate(left, minutes) for minutes in (54, 61, 120, 1, 0)]
+    assert texts == [
+        "54 minutes left",
+        "1 hour 1 minute left",
+        "2 hours left",
+        "1 minute left",
+        "This day has ended (UTC).",
+    ]

@@ -6,6 +6,7 @@ from tests.pages.crowd import WIDE, fill
 from tests.pages.player import keep, opened, won_game
 from tests.pages.visitor import Visitor, until
 
+HEADER_MAX = 110  # pixels: two lines
 WIDTHS = (320, 390, 768, 900, 1280, 1920)
 # Words of more than 23 letters may be broken where there is no room; addresses, verdicts and times are shorter.
 WRONG = """() => {
@@ -62,6 +63,8 @@ def test_words_stay_whole_on_the_players_pages(visit, running, site):
     for path in paths:
         inside.open(path)
         found += wrong(inside, f"{path}, signed in")
+        inside.page.set_viewport_size({"width": 320, "height": 860})
+        assert inside.page.locator("body > header").bounding_box()["height"] < HEADER_MAX, path
     inside.page.click("#tab-reported")
     inside.page.wait_for_selector("#reports table")
     found += wrong(inside, "self-reported")

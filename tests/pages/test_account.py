@@ -1,0 +1,264 @@
+"""The account page: signing up and in, progress, name, picture, password, devices and games."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from tests.checking.uploads import game
+from tests.harness.constants import PASSWORD
+from tests.harness.payloads import progress_of
+from tests.harness.postgres import run_sql
+from tests.pages.player import Fingers
+from tests.pages.visitor import Game, picture, until
+
+SHOWN = "document.getElementById('said').classList.contains('toast') && document.getElementById('said').textContent"
+PICTURE = {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()}
+
+
+@pytest.fixture
+def ann(visit):
+    """A player who has just registered, on her account page."""
+    ann = visit()
+    ann.register()
+    return ann
+
+
+def test_creating_an_account_begins_where_the_link_says(visitor):
+    page = visitor.open("/")
+    page.get_by_role("link", name="Create an account").click()
+    until(page, "document.activeElement.id === 'new-name'")
+    page.fill("#new-password", "correct horse")
+    page.locator("#new-form .reveal").check()
+    assert page.get_attribute("#new-password", "type") == "text"
+
+
+def test_refusals_say_what_is_wrong(visitor, site):
+    """In words for players, at the field that they are about."""
+    Game(site)
+    page = visitor.open("/account")
+    for form, name, password, words, field in (
+        ("new", "ann", PASSWORD, "That user name is taken. Please choose another one.", "new-name"),
+        ("new", "a!", PASSWORD, "Choose a user name of 3 to 32 characters.", "new-name"),
+        ("new", "bob", "short", "Choose a password of at least 8 characters.", "new-password"),
+        ("in", "ann", "wrong wrong", "Wrong user name or password.", "in-password"),
+    ):
+        page.fill(f"#{form}-name", name)
+        page.fill(f"#{form}-password", password)
+        page.click(f"#{form}-form button.main")
+        until(page, f"document.querySelector('#{form}-form .refused')?.textContent === {json.dumps(words)}")
+        assert page.evaluate("document.activeElement.id") == field
+        described = page.get_attribute(f"#{field}", "aria-describedby").split()
+        assert words in " ".join(page.text_content(f"#{id}") for id in described)
+
+
+def test_signing_in_leads_back(visitor, site):
+    Game(site)
+    page = visitor.open("/leaderboard")
+    assert "chose to appear" in page.inner_text("#asked")
+    page.click("#sign-in")
+    page.fill("#in-name", "ann")
+    page.fill("#in-password", PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/leaderboard")
+    page.wait_for_selector("#boards:not([hidden])")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "leads"),
+    [
+        ("https://evil.example/", "/account"),
+        ("//evil.example/", "/account"),
+        ("///evil.example/", "/account"),
+        ("\\\\evil.example", "/account"),
+        ("/\t/evil.example", "/account"),
+        ("javascript:alert(1)", "/account"),
+        ("data:text/html,x", "/account"),
+        ("blob:{site}/x", "/account"),
+        ("//[", "/account"),
+        ("/.//evil.example/in", "//evil.example/in"),
+        ("/..//evil.example/in", "//evil.example/in"),
+        ("/x/..//evil.example/in", "//evil.example/in"),
+        ("/./\\evil.example/in", "//evil.example/in"),
+        ("/%2e//evil.example/in", "//evil.example/in"),
+        ("{site}//evil.example/in", "//evil.example/in"),
+        ("replays?mode=Zen", "/replays?mode=Zen"),
+    ],
+)
+def test_signing_in_leads_nowhere_else(visitor, site, wanted, leads):
+    """However `next` spells another site, the browser stays on this one."""
+    Game(site)
+    visitor.context.route(lambda url: "://evil.example" in url, lambda route: route.abort())
+    page = visitor.open(f"/account?next={quote(wanted.format(site=site))}")
+    page.fill("#in-name", "ann")
+    page.fill("#in-password", PASSWORD)
+    page.keyboard.press("Enter")
+    if leads == "/account":
+        page.wait_for_selector("#in:not([hidden])")
+        visitor.settle()
+        assert page.url.startswith(f"{site}/account?")
+    else:
+        page.wait_for_url(lambda url: url == f"{site}{leads}")
+
+
+def test_players_find_their_progress(ann, visit, site):
+    """On the start and in the account: what their games have pushed, or a link to play."""
+    assert "No games yet" in ann.page.inner_text("#standing")
+    assert ann.page.locator("#standing a[href='/play'], #games a[href='/play']").count() == 2
+    stats = {"games_played": 1140, "games_won": 61, "best_single_score": 690, "fastest_win_seconds": 142}
+    pushed = progress_of(**{f"stats__{name}": value for name, value in stats.items()})
+    Game(site, login=True).call("POST", "/api/sync/push", pushed)
+    for path in ("/", "/account"):
+        facts = ann.open(path).inner_text("#standing")
+        for fact in ("61 of 1,140", "690", "2:22", "Not won yet"):
+            assert fact in facts
+    assert ann.open("/").inner_text("h1") == "Welcome back, ann"
+    assert visit().open("/").locator("#standing").count() == 0
+
+
+def test_a_name_is_chosen_where_it_is_shown(ann):
+    """In the account and on the leaderboard: both know it, though no entry has it yet, and both let one leave."""
+    page = ann.page
+    page.fill("#display-name", "Newcomer N.")
+    page.click("#name-form button.main")
+    until(page, "document.getElementById('seen').textContent === 'You appear as “Newcomer N.”.'")
+    page = ann.open("/leaderboard")
+    assert page.inner_text("#seen") == "You appear as “Newcomer N.”."
+    assert page.input_value("#display-name") == "Newcomer N."
+    page.click("#leave")
+    until(page, "document.getElementById('said').textContent === 'You have left the leaderboard.'")
+    assert "choose to appear" in page.inner_text("#seen")
+    assert page.locator("#leave").count() == 0
+    assert page.input_value("#display-name") == "Newcomer N."
+
+
+def test_an_avatar_can_be_removed(ann):
+    """By a button that is there as long as there is an avatar: here, in the header, and on other pages later."""
+    page = ann.page
+    assert page.locator("#avatar-remove").is_hidden()
+    page.set_input_files("#file", PICTURE)
+    page.click("#crop button.main")
+    page.wait_for_selector("#me img")
+    page.click("#avatar-remove")
+    until(page, "document.getElementById('said').textContent.includes('has been removed')")
+    assert page.locator("#avatar-remove").is_hidden()
+    assert page.evaluate("document.activeElement.id") == "file"
+    assert page.locator("#avatar img, #me img").count() == 0
+    page = ann.open("/account")
+    page.wait_for_selector("#avatar span")
+    assert page.locator("#me img").count() == 0
+
+
+def test_a_picture_can_be_dragged_and_given_up(ann):
+    """By the mouse instead of the sliders; cancelling leaves everything as it was."""
+    page = ann.page
+    page.set_input_files("#file", PICTURE)
+    page.wait_for_selector("#crop:not([hidden])")
+    box = page.locator("#crop canvas").bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 100, steps=4)
+    page.mouse.up()
+    assert float(page.input_value("#x")) > 0.5
+    assert float(page.input_value("#y")) == 0.5
+    page.click("#crop button:has-text('Cancel')")
+    assert page.is_hidden("#crop")
+    assert page.locator("#avatar img").count() == 0
+
+
+def test_a_picture_is_enlarged_with_two_fingers(ann):
+    """Which move apart on it."""
+    page = ann.page
+    page.set_input_files("#file", PICTURE)
+    page.wait_for_selector("#crop:not([hidden])")
+    Fingers(page).spread(page.locator("#crop canvas").bounding_box())
+    assert float(page.input_value("#zoom")) > 1.5
+
+
+def test_the_account_is_ones_own(ann, visit):
+    """Password, devices, games and signing out, without a mouse where that is hard."""
+    elsewhere = visit()
+    elsewhere.sign_in()
+    game_of_ann = Game(ann.site, login=True)
+    first, second = game_of_ann.upload(game(0)), game_of_ann.upload(game(1))
+    page = ann.open("/account")
+    assert page.locator("#games tbody tr").count() == 2
+    page.locator("#games button.danger").first.click()
+    page.click("#game-delete")
+    until(page, "document.getElementById('said').textContent.includes('is deleted')")
+    assert page.evaluate("document.activeElement.id") == "games-heading"
+    assert page.locator("#games tbody a").get_attribute("href") == f"/replays/{first}"
+    assert ann.context.request.get(f"/api/replays/{second}/verdict").status == 404
+    page.locator("#games input").uncheck()
+    until(page, "document.getElementById('said').textContent.includes('no longer public')")
+
+    assert page.locator("#devices tbody tr").count() == 3
+    assert page.locator("#devices .tag").count() == 1
+    page.locator("#devices tr:not(:has(.tag)) button").first.click()
+    until(page, "document.querySelectorAll('#devices tbody tr').length === 2")
+
+    page.evaluate("password.open = true")
+    page.fill("#current", "wrong wrong")
+    page.fill("#next", "x")
+    page.click("#password-form button.main")
+    until(page, "document.querySelector('#password-form .refused')?.textContent.includes('at least 8 characters')")
+    assert page.get_attribute("#next", "aria-invalid") == "true"
+    page.fill("#next", "another password")
+    page.click("#password-form button.main")
+    until(page, "document.querySelector('#password-form .refused')?.textContent.includes('not your current password')")
+    assert page.input_value("#next") == "another password"
+    assert page.get_attribute("#current", "aria-invalid") == "true"
+    assert page.evaluate("document.activeElement.id") == "current"
+    page.fill("#current", PASSWORD)
+    page.click("#password-form button.main")
+    until(page, "document.getElementById('said').textContent.includes('password has changed')")
+    until(page, "document.querySelectorAll('#devices tbody tr').length === 1")
+
+    page.click("#sign-out")
+    page.wait_for_selector("#out:not([hidden])")
+    assert not ann.context.cookies()
+    ann.sign_in(password="another password")
+
+
+def test_what_succeeds_is_seen_for_a_while(ann):
+    """In the window, wherever the page has been scrolled to, until some seconds have passed."""
+    page = ann.open("/account")
+    page.evaluate("password.open = true")
+    page.fill("#current", PASSWORD)
+    page.fill("#next", PASSWORD)
+    page.clock.install()
+    page.click("#password-form button.main")
+    assert until(page, SHOWN) == "Your password has changed."
+    box = page.locator("#said").bounding_box()
+    assert box["width"] > 100
+    assert 0 < box["y"] < box["y"] + box["height"] < page.viewport_size["height"]
+    page.clock.run_for(7_000)
+    assert page.evaluate(SHOWN) is False
+    assert page.text_content("#said").strip() == "Your password has changed."
+
+
+def test_all_other_devices_are_signed_out_at_once(ann, site):
+    """And this one is not."""
+    for _ in range(3):
+        Game(site, login=True)
+    page = ann.open("/account")
+    page.click("#sign-out-others")
+    until(page, "document.querySelectorAll('#devices tbody tr').length === 1")
+    assert page.locator("#devices .tag").inner_text() == "This browser"
+    assert page.is_hidden("#sign-out-others")
+
+
+def test_a_renamed_player_has_the_new_name(ann, site, running):
+    """In the header, on their own replay, and where they delete the account."""
+    replay_id = Game(site, login=True).upload(game())
+    run_sql(running.dsn, "UPDATE users SET username = 'anna' WHERE username = 'ann'")
+    page = ann.open(f"/replays/{replay_id}")
+    page.wait_for_selector("#own:not([hidden])")
+    until(page, "document.getElementById('me').textContent.endsWith('anna')")
+    page = ann.open("/account")
+    assert page.inner_text("h1") == "anna"
+    page.click("#delete")
+    page.fill("#delete-name", "anna")
+    page.fill("#delete-password", PASSWORD)
+    page.click("#delete-form button.danger")
+    page.wait_for_url(f"{site}/")

@@ -1,0 +1,93 @@
+"""The list of replays and the page of a player: what they show, filters, and when a game was played."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.checking.uploads import game, refuted
+from tests.pages.visitor import Game, picture, until
+
+
+def test_rows_name_difficulty_and_draw_mode(visitor, site):
+    """In the list and on the page of the replay; the filter is in the address."""
+    replay = next(each for each in map(game, range(6)) if each["draw_mode"] == "DrawThree")
+    replay_id = Game(site).upload({**replay, "mode": {"Difficulty": "Hard"}})
+    page = visitor.open("/replays")
+    row = page.inner_text("#list tbody tr")
+    assert "Draw three" in row
+    assert "Difficulty" in row
+    page.select_option("[name=mode]", "Zen")
+    assert page.locator("#list tr").count() == 0
+    page.reload()
+    visitor.settle()
+    assert page.input_value("[name=mode]") == "Zen"
+    assert "None of the newest" in page.inner_text("#list")
+    page = visitor.open(f"/replays/{replay_id}")
+    assert page.inner_text("#mode") == "Difficulty"
+    assert "[object" not in page.inner_text("body")
+
+
+def test_a_refuted_score_is_not_among_wins(visitor, site):
+    """The start and the list of replays show verified games; with all uploads, each says what is known of it."""
+    ann = Game(site)
+    proved, wrong = ann.upload(game()), ann.upload(refuted())
+    for path, place in (("/", "#wins"), ("/replays", "#list")):
+        page = visitor.open(path)
+        assert page.locator(f"{place} tbody a").get_attribute("href") == f"/replays/{proved}"
+        assert page.inner_text(f"{place} .mark") == "✓ Verified"
+    page.select_option("[name=check]", "all")
+    visitor.settle()
+    marks = {
+        row.locator("a").get_attribute("href"): row.locator(".mark").inner_text()
+        for row in page.locator("#list tbody tr").all()
+    }
+    assert marks == {f"/replays/{proved}": "✓ Verified", f"/replays/{wrong}": "Not confirmed"}
+    page.reload()
+    visitor.settle()
+    assert page.locator("#list tbody tr").count() == 2  # the filter is in the address
+
+
+@pytest.mark.parametrize(("precise", "told"), [(True, "2 days ago"), (False, "2 days ago")])
+def test_played_is_when_it_was_played(visitor, site, precise, told):
+    """By the replay, not when it came here; a date without a time is told in days."""
+    moment = datetime.now(UTC) - timedelta(days=2)
+    recorded = moment.isoformat() if precise else str(moment.date())
+    replay_id = Game(site).upload(game(recorded_at=recorded))
+    for path, place in (("/replays", "#list time"), (f"/replays/{replay_id}", "#played time")):
+        page = visitor.open(path)
+        assert page.inner_text(place) == told
+        assert page.get_attribute(place, "title").startswith(f"{moment.day} {moment:%B %Y}")
+
+
+def test_a_player_is_found_by_name(visitor, site):
+    Game(site).upload(game())
+    page = visitor.open("/replays")
+    page.fill("#find-name", "nobody")
+    page.click("#find button")
+    until(page, "document.getElementById('find-refused').textContent === 'No player with this name has public games.'")
+    page.fill("#find-name", "ann")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/players/ann")
+
+
+def test_a_replay_leads_to_its_player(visitor, site):
+    """Whose page has the public games, older ones on demand, and the avatar for players."""
+    ann = Game(site)
+    for number in range(22):
+        ann.call("POST", "/api/replays", {**game(), "moves": [], "final_score": number})
+    shared = ann.call("GET", "/api/players/ann/replays")["replays"][0]["id"]
+    page = visitor.open(f"/replays/{shared}")
+    page.click("h1 a")
+    page.wait_for_url(f"{site}/players/ann")
+    visitor.settle()
+    assert page.inner_text("h1").split() == ["A", "ann"]
+    assert page.locator("#list tbody tr").count() == 20
+    page.click("#more")
+    until(page, "document.querySelectorAll('#list tbody tr').length === 22")
+    assert page.is_hidden("#more")
+    visitor.sign_in()
+    page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    page.click("#crop button.main")
+    page.wait_for_selector("#avatar img")
+    page = visitor.open("/players/ann")
+    page.wait_for_selector("#face img")
