@@ -5,7 +5,6 @@ import json
 import ssl
 import subprocess
 import threading
-import time
 from collections import Counter
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
@@ -13,26 +12,12 @@ from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 
 from tests.harness.constants import PATIENCE, ROOT
-from tests.harness.processes import Process, free_port
+from tests.harness.nginx import run_nginx
+from tests.harness.processes import Process, free_port, wait_until_listening
 
 DEPLOY = ROOT / "deploy"
 NAME = "play.example.org"
 SOCKET = "/run/solisync/http.sock"
-NGINX = """
-daemon off;
-master_process off;
-pid {directory}/nginx.pid;
-events {{ }}
-http {{
-    access_log off;
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
-    include {directory}/conf.d/*.conf;
-}}
-"""
 
 
 def filled(text, places):
@@ -108,10 +93,8 @@ def start_nginx(launch, directory, upstream, *, port=None):
     else:
         name, places = "upstream-nodes.conf", {f"node{n}:8080": f"127.0.0.1:{p}" for n, p in enumerate(upstream, 1)}
     (sites / name).write_text(filled((DEPLOY / "nginx" / name).read_text("utf-8"), places))
-    configuration = directory / "nginx.conf"
-    configuration.write_text(NGINX.format(directory=directory))
-    process = launch("nginx", "-p", directory, "-c", configuration, "-e", directory / "error.log")
-    return listening(Proxy(process, port, plain_port, certificate))
+    process = run_nginx(launch, directory, f"access_log off; include {sites}/*.conf;", port)
+    return Proxy(process, port, plain_port, certificate)
 
 
 def start_haproxy(launch, directory, upstream):
@@ -132,7 +115,8 @@ def start_haproxy(launch, directory, upstream):
     configuration = directory / "haproxy.cfg"
     configuration.write_text(filled((DEPLOY / "haproxy.cfg").read_text("utf-8"), places))
     process = launch("haproxy", "-db", "-f", configuration)
-    return listening(Proxy(process, port, plain_port, certificate))
+    wait_until_listening(process, port)
+    return Proxy(process, port, plain_port, certificate)
 
 
 def start_caddy(launch, directory, upstream):
@@ -150,21 +134,8 @@ def start_caddy(launch, directory, upstream):
     home = str(directory)
     words = ("caddy", "run", "--adapter", "caddyfile", "--config", configuration)
     process = launch(*words, HOME=home, XDG_DATA_HOME=home, XDG_CONFIG_HOME=home)
-    return listening(Proxy(process, port, plain_port, certificate))
-
-
-def listening(proxy):
-    """Wait until it does."""
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            proxy.connect().connect()
-        except OSError:
-            assert proxy.process.popen.poll() is None, f"it ended: {proxy.process.log}"
-            assert time.monotonic() < deadline, f"it does not listen: {proxy.process.log}"
-            time.sleep(0.02)
-        else:
-            return proxy
+    wait_until_listening(process, port)
+    return Proxy(process, port, plain_port, certificate)
 
 
 STARTS = {"nginx": start_nginx, "haproxy": start_haproxy, "caddy": start_caddy}

@@ -1,7 +1,6 @@
 """The dashboard and the alerts with the real Prometheus, which fetches the numbers of a service with workers."""
 
 import math
-import socket
 import subprocess
 import time
 
@@ -12,12 +11,11 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from tests.deploy.promql import RULES, queries, rules
-from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
-from tests.harness.processes import free_port
+from tests.harness.processes import free_port, wait_until_listening, wait_until_ready
 
 VARIABLES = {"$job": ".+", "$instance": ".+", "$__rate_interval": "1m"}
 MISSING_REPLAY = "/api/replays/11111111-1111-4111-8111-111111111111"
@@ -67,14 +65,8 @@ def start_prometheus(launch, directory, target):
         "log.level": "warn",
     }
     process = launch("prometheus", *(f"--{name}={value}" for name, value in options.items()))
-    wait_for(lambda: process.popen.poll() is not None or _listens(port))
-    assert process.popen.poll() is None, process.log
+    wait_until_listening(process, port)
     return Prometheus(process, port)
-
-
-def _listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 async def play(process, number):
@@ -100,7 +92,7 @@ async def test_every_query_has_an_answer(serve, launch, place, reactor, shared_d
     port = free_port()
     listen = f"tcp:{port}:interface=127.0.0.1"
     process = await serve(shared_dsn, SOLISYNC_METRICS_LISTEN=listen, SOLISYNC_WORKERS="2")
-    await deferToThread(wait_for, lambda: process.log.count(" is ready") == 2)
+    await deferToThread(wait_until_ready, process, 2)
     prometheus = await deferToThread(start_prometheus, launch, place, f"127.0.0.1:{port}")
     open_ones = {_filled(expression) for expression, _ in queries()}
     count = len(open_ones)

@@ -3,9 +3,7 @@
 import os
 import pwd
 import re
-import socket
 import time
-from contextlib import closing
 
 import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
@@ -17,7 +15,7 @@ from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
 from tests.harness.entry_points import SOLISYNC, launch_service
 from tests.harness.postgres import run_sql
-from tests.harness.processes import free_port, run
+from tests.harness.processes import free_port, run, wait_until_listening
 from tests.harness.service import ready
 
 SETTINGS = """
@@ -49,8 +47,7 @@ def pooled(launch, place, empty_database):
     file = place / "pgbouncer.ini"
     file.write_text(SETTINGS.format(host=direct["host"], port=direct["port"], listen=port))
     user = ("--user", pwd.getpwuid(unprivileged_user()[0]).pw_name) if os.geteuid() == 0 else ()
-    launch("pgbouncer", *user, file)
-    wait_for(lambda: answers(port))
+    wait_until_listening(launch("pgbouncer", *user, file), port)
     return make_dsn(host="127.0.0.1", port=port, user="solisync", dbname=direct["dbname"])
 
 
@@ -58,11 +55,6 @@ OTHERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
-
-
-def answers(port):
-    with closing(socket.socket()) as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.needs("pgbouncer")

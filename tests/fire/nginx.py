@@ -1,27 +1,16 @@
 """nginx in front of the service, as an operator would put it there: one process, on a port of this machine."""
 
 import signal
-import socket
-import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.harness.nginx import run_nginx
 from tests.harness.processes import Process, free_port
 
-CONFIGURATION = """
-daemon off;
-master_process off;
-pid {directory}/nginx.pid;
-events {{ }}
-http {{
+CONTENTS = """
     log_format requests '$http_x_request_id $upstream_addr';
     access_log {directory}/requests.log requests;
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
     upstream service {{
         server 127.0.0.1:{upstream};
         keepalive 1;
@@ -38,7 +27,6 @@ http {{
             proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
         }}
     }}
-}}
 """
 
 
@@ -61,18 +49,6 @@ class Nginx:
 def start_nginx(launch, directory, upstream, *directives):
     """Start one in front of the port `upstream`, with further directives for its server; returns when it listens."""
     port = free_port()
-    configuration = directory / "nginx.conf"
-    text = CONFIGURATION.format(
-        directory=directory, port=port, upstream=upstream, directives=" ".join(f"{line};" for line in directives)
-    )
-    configuration.write_text(text)
-    process = launch("nginx", "-p", directory, "-c", configuration, "-e", directory / "error.log")
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return Nginx(process, port, directory)
-        except ConnectionRefusedError:
-            assert process.popen.poll() is None, f"nginx ended: {process.log}"
-            assert time.monotonic() < deadline, "nginx does not listen"
-            time.sleep(0.02)
+    directives = " ".join(f"{line};" for line in directives)
+    contents = CONTENTS.format(directory=directory, port=port, upstream=upstream, directives=directives)
+    return Nginx(run_nginx(launch, directory, contents, port), port, directory)

@@ -157,6 +157,18 @@ def free_port():
     return reserved.getsockname()[1]
 
 
+def listens(port):
+    """Whether a process listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_until_listening(process, port):
+    """Wait until a program that was started listens on a port."""
+    wait_for(lambda: process.popen.poll() is not None or listens(port))
+    assert process.popen.poll() is None, process.log
+
+
 def stat_fields(directory):
     """What /proc tells of a process or thread after its name, which may contain spaces; OSError if it is gone."""
     return (directory / "stat").read_text("utf-8", "replace").rpartition(") ")[2].split()

@@ -1,0 +1,27 @@
+"""nginx as one process, in a directory of its own."""
+
+from tests.harness.processes import wait_until_listening
+
+CONFIGURATION = """
+daemon off;
+master_process off;
+pid {directory}/nginx.pid;
+events {{ }}
+http {{
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    {contents}
+}}
+"""
+
+
+def run_nginx(launch, directory, contents, port):
+    """Start nginx with these contents of its `http` block; returns its process when it listens on the port."""
+    configuration = directory / "nginx.conf"
+    configuration.write_text(CONFIGURATION.format(directory=directory, contents=contents))
+    process = launch("nginx", "-p", directory, "-c", configuration, "-e", directory / "error.log")
+    wait_until_listening(process, port)
+    return process
