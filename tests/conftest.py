@@ -22,8 +22,10 @@ from twisted.logger import LogLevel, globalLogBeginner, globalLogPublisher, text
 
 from solisync.access import passwords
 from solisync.embedded.server import EmbeddedPostgres
+from solisync.postgres.database import Database
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.process.entry_point import monotonic_reactor
+from solisync.storage import STATEMENTS
 from tests.harness import event_streams, forking
 from tests.harness.administration import administration
 from tests.harness.canaries import leaked
@@ -300,6 +302,23 @@ def shared_dsn(postgres):
     dsn = postgres.dsn.replace("dbname=postgres", "dbname=shared")
     KEPT[dsn] = None
     return dsn
+
+
+@pytest.fixture
+def open_database(reactor, shared_dsn):
+    """Make a pool, and open it on the shared database, another one or none; it is closed after the test."""
+    opened = []
+
+    def open_database(dsn=shared_dsn, *, size=1, statements=STATEMENTS, **options):
+        database = Database(reactor=reactor, size=size, statements=statements, **options)
+        if dsn is not None:
+            database.open(dsn)
+        opened.append(database)
+        return database
+
+    yield open_database
+    for database in opened:
+        pytest_twisted.blockon(defer.Deferred.fromCoroutine(database.close(1)))
 
 
 @pytest.fixture(autouse=True)

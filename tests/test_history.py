@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import pytest
-import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.players.history import History
 from solisync.postgres import TIMES
-from solisync.postgres.database import Database
 from solisync.process.audit import Happened
 from solisync.storage.history import DAILY_MAX
 from tests.harness.concurrency import until
@@ -32,20 +30,14 @@ async def rows(server, client):
 
 
 @pytest.fixture
-def observing(reactor, shared_dsn):
+def observing(reactor, shared_dsn, open_database):
     """Make a History of its own, and the numbers of events that it has lost."""
-    databases = []
 
     def make(dsn=shared_dsn, *, enabled=True, times=TIMES, **sizes):
-        database, lost = Database(reactor=reactor, size=1, statements=(), times=times), []
-        if dsn is not None:
-            database.open(dsn)
-        databases.append(database)
+        database, lost = open_database(dsn, statements=(), times=times), []
         return History(database=database, reactor=reactor, enabled=enabled, lost=lost.append, **sizes), lost
 
-    yield make
-    for database in databases:
-        pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    return make
 
 
 async def test_what_happens_to_an_account_is_stored(server):
@@ -231,10 +223,9 @@ async def test_the_last_events_are_stored_at_a_stop(reactor, shared_dsn, server)
 
 
 @pytest.mark.parametrize(("days", "left"), [(30, 3), (1, 2), (0, 0)])
-async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, days, left):
+async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, open_database, days, left):
     """By the clock of the database, the oldest first; with 0 days all of them."""
-    database = Database(reactor=reactor, size=1, statements=())
-    database.open(shared_dsn)
+    database = open_database(statements=())
     for hours in (*[24 * 31] * 5, 25, 23, 0):
         run_sql(
             shared_dsn,
@@ -242,11 +233,10 @@ async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, days
             (hours,),
         )
     await make_housekeeping(database, reactor, history_days=days, batch=2).prune()
-    await database.close(1)
     assert run_sql(shared_dsn, "SELECT count(*) FROM account_history") == [(left,)]
 
 
-async def test_expired_links_are_deleted_and_the_others_counted(reactor, shared_dsn, server):
+async def test_expired_links_are_deleted_and_the_others_counted(reactor, server, open_database):
     """For the gauge of links that somebody can still use."""
     counted = []
     for name, hours in (("ann", 1), ("bob", 1), ("cyd", -1)):
@@ -255,8 +245,6 @@ async def test_expired_links_are_deleted_and_the_others_counted(reactor, shared_
             "INSERT INTO reset_tokens SELECT id, %s, now() + make_interval(hours => %s) FROM users WHERE username = %s"
         )
         server.sql(put, (name.encode(), hours, name))
-    database = Database(reactor=reactor, size=1, statements=())
-    database.open(shared_dsn)
+    database = open_database(statements=())
     await make_housekeeping(database, reactor, links_open=counted.append).prune()
-    await database.close(1)
     assert (counted, server.sql("SELECT count(*) FROM reset_tokens")) == ([2], [(2,)])

@@ -3,26 +3,16 @@
 import random
 
 import bcrypt
-import pytest_twisted
 
-from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS, accounts
+from solisync.storage import accounts
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import progress_of, replay
 
 
-@pytest_twisted.async_yield_fixture
-async def database(reactor, shared_dsn):
-    """The database as the reset script uses it."""
-    database = Database(reactor=reactor, size=2, statements=STATEMENTS)
-    database.open(shared_dsn)
-    yield database
-    await database.close(1)
-
-
-async def test_pushes_among_deletions_resets_and_opt_ins(nodes, database, no_deadlocks, full):
+async def test_pushes_among_deletions_resets_and_opt_ins(nodes, open_database, no_deadlocks, full):
     """Many rounds of everything at random on a few players: no 5xx, no deadlock, no row without its player."""
+    database = open_database(size=2)
     rounds = 1_000 if full else 100
     chance = random.Random(11)
     names = [f"player_{number}" for number in range(12)]

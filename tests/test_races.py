@@ -7,15 +7,12 @@ from random import Random
 
 import bcrypt
 import pytest
-import pytest_twisted
 from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.access.tokens import Tokens
-from solisync.postgres.database import Database
-from solisync.postgres.statement import Statement
-from solisync.storage import STATEMENTS, accounts, sessions
+from solisync.storage import accounts, sessions
 from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PASSWORD, SECRET
@@ -23,9 +20,7 @@ from tests.harness.http_requests import ask, new_address, refresh
 from tests.harness.players import players
 from tests.harness.postgres import connect, run_sql, truncate
 
-LEFT = Statement(
-    "left_sessions", "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHERE username = $1"
-)
+LEFT = "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHERE username = %s"
 
 
 def started(coroutine):
@@ -39,11 +34,8 @@ def two(nodes):
 
 
 @pytest.fixture
-def database(reactor, shared_dsn):
-    database = Database(reactor=reactor, size=4, statements=(*STATEMENTS, LEFT))
-    database.open(shared_dsn)
-    yield database
-    pytest_twisted.blockon(started(database.close(1)))
+def database(open_database):
+    return open_database(size=4)
 
 
 async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn, full):
@@ -93,7 +85,7 @@ async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn,
             )
             assert outcomes[1]  # whose password it was
             statuses.update([("refresh", outcomes[0][0]), ("login", outcomes[2][0])])
-            assert await database.run(lambda transaction: transaction.run(LEFT, name)) == [(0,)]
+            assert run_sql(shared_dsn, LEFT, (name,)) == [(0,)]
 
     async def reset(name, password_hash):
         await deferLater(reactor, random.uniform(0, 0.03))
@@ -105,27 +97,6 @@ async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn,
     await gatherResults([gate.run(lambda number=number: started(rounds(number))) for number in range(count)])
     print(statuses)
     assert set(statuses) == {(kind, status) for kind in ("refresh", "login") for status in (200, 401)}
-
-
-async def test_refreshing_against_deletion_ends_without_orphans(two, shared_dsn, no_deadlocks, full):
-    """Again and again a refresh and the deletion of its player at once: no deadlock, no 5xx, nothing left behind."""
-    count = 1_000 if full else 80
-
-    def job(item):
-        kind, token = item
-        if kind == "refresh":
-            return kind, refresh(next(two), token)[0]
-        return kind, ask(next(two), "DELETE", "/api/account", bearer=token)[0]
-
-    pairs = [[("refresh", token), ("delete", access)] for _, token, access in players(shared_dsn, count)]
-    for number, pair in enumerate(pairs):
-        if number % 2:
-            pair.reverse()
-    answers = Counter(await at_once(20, job, itertools.chain.from_iterable(pairs)))
-    print(answers)
-    assert set(answers) == {("delete", 200), ("refresh", 200), ("refresh", 401)}
-    assert answers["delete", 200] == count
-    assert run_sql(shared_dsn, "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM refresh_tokens)") == [(0, 0)]
 
 
 def expire(dsn, owner, count):

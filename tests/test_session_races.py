@@ -12,15 +12,13 @@ from uuid import uuid4
 import bcrypt
 import jwt
 import pytest
-import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.errors import Unavailable
-from solisync.postgres.database import Database
 from solisync.rules.sessions import RefreshRecord
-from solisync.storage import STATEMENTS, accounts, sessions
+from solisync.storage import accounts, sessions
 from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import at_once, gather
 from tests.harness.constants import PASSWORD
@@ -32,11 +30,8 @@ LEFT = "SELECT count(*) FROM refresh_tokens JOIN users ON user_id = users.id WHE
 
 
 @pytest.fixture
-def database(reactor, shared_dsn):
-    database = Database(reactor=reactor, size=4, statements=STATEMENTS)
-    database.open(shared_dsn)
-    yield database
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+def database(open_database):
+    return open_database(size=4)
 
 
 def expiry(pair):
@@ -112,22 +107,6 @@ async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
         assert await database.run(sessions.begin, player, record(), verified_hash=hashed)
     run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 2, wanted))
     assert await refresh() == (None, wanted - sessions.TOKENS_MAX + 1)
-
-
-async def test_more_than_sixty_tokens_a_minute_are_declined(nodes, shared_dsn):
-    """When every second of the last minute is taken, a refresh is a 503 with Retry-After 1, and spends nothing."""
-    pair = await deferToThread(register, nodes[0])
-    wanted = int(time.time()) + HOURS_24
-    run_sql(
-        shared_dsn,
-        "UPDATE users SET access_expiries = ARRAY(SELECT generate_series(%s - 61, %s + 60)::bigint)",
-        (wanted, wanted),
-    )
-    status, body, headers = await deferToThread(refresh, nodes[0], pair["refresh_token"])
-    assert (status, body, headers["retry-after"]) == (503, {"error": "service unavailable"}, "1")
-    assert (await deferToThread(log_in, nodes[1]))[0] == 503
-    run_sql(shared_dsn, "UPDATE users SET access_expiries = NULL")
-    assert (await deferToThread(refresh, nodes[1], pair["refresh_token"]))[0] == 200
 
 
 async def test_no_session_older_than_a_change_of_password_survives_it(

@@ -17,7 +17,6 @@ from solisync.acts.act import Acting
 from solisync.client import ApiError
 from solisync.errors import NotFound
 from solisync.events.notices import command_notices
-from solisync.postgres.database import Database
 from solisync.rules.accounts import TokenPair
 from solisync.storage.acts import Actor
 from solisync.web.shared_cache import SECONDS
@@ -41,12 +40,10 @@ def ahead(reactor, server):
 
 
 @pytest.fixture
-def acting(reactor, server):
+def acting(server, open_database):
     """An operator with several connections."""
-    database = Database(reactor=reactor, size=4, statements=())
-    database.open(server.dsn)
-    yield Acting(database=database, publish=command_notices(database), by=Actor("shell", "operator"))
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    database = open_database(size=4, statements=())
+    return Acting(database=database, publish=command_notices(database), by=Actor("shell", "operator"))
 
 
 class Player:

@@ -3,15 +3,13 @@
 from collections import Counter
 
 import pytest
-import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import Clock
 
 from solisync.access import rate_limit
 from solisync.access.rate_limit import AUTH, Limit, RateLimiter
 from solisync.errors import TooMany
-from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS, rate_limits
+from solisync.storage import rate_limits
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.http_requests import new_address
@@ -36,12 +34,9 @@ class Counted:
 
 
 @pytest.fixture
-def database(reactor, shared_dsn):
+def database(shared_dsn, open_database):
     truncate(shared_dsn)
-    database = Database(reactor=reactor, size=8, statements=STATEMENTS)
-    database.open(shared_dsn)
-    yield Counted(database)
-    pytest_twisted.blockon(started(database.close(1)))
+    return Counted(open_database(size=8))
 
 
 @pytest.fixture

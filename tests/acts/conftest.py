@@ -1,24 +1,18 @@
 """Acts are tested on the database of the shared service."""
 
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred
 from twisted.logger import globalLogPublisher
 
 from solisync.acts.act import Acting, Why
 from solisync.events.notices import command_notices
-from solisync.postgres.database import Database
 from solisync.process.audit import NAMESPACE
 from solisync.storage.acts import Actor
 
 
 @pytest.fixture
-def database(server, reactor):
+def database(server, open_database):
     """A pool of four connections, on which nothing is prepared, as in commands."""
-    database = Database(reactor=reactor, size=4, statements=())
-    database.open(server.dsn)
-    yield database
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    return open_database(size=4, statements=())
 
 
 @pytest.fixture

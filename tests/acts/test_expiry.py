@@ -3,25 +3,18 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 
 from solisync.acts import players
 from solisync.events.notices import BoardsChanged
-from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 
 
 @pytest.fixture
-def in_service(server, reactor):
+def in_service(server, open_database):
     """A connection as those of the service are: every statement that it runs is prepared."""
-    database = Database(reactor=reactor, size=1, statements=STATEMENTS)
-    database.open(server.dsn)
-    yield database
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    return open_database()
 
 
 @pytest.fixture

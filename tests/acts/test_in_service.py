@@ -1,14 +1,10 @@
 """Acts over the connections of the service: every statement of an act is prepared there (solisync.storage)."""
 
 import pytest
-import pytest_twisted
-from twisted.internet.defer import Deferred
 
 from solisync.acts import ACTS, players, profiles, replays
 from solisync.acts.act import Acting
 from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
-from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS
 from solisync.storage.acts import Actor
 from tests.harness.footprint import search
 from tests.harness.payloads import IMAGES, replay
@@ -46,13 +42,10 @@ def told():
 
 
 @pytest.fixture
-def acting(server, reactor, told):
+def acting(server, open_database, told):
     """Acts as the service performs them."""
-    database = Database(reactor=reactor, size=1, statements=STATEMENTS)
-    database.open(server.dsn)
     publish = lambda *notices: told.extend(notices)  # noqa: E731
-    yield Acting(database=database, publish=publish, by=Actor("admin", "annie"))
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    return Acting(database=open_database(), publish=publish, by=Actor("admin", "annie"))
 
 
 async def test_the_service_can_perform_every_act(server, acting, told):

@@ -7,12 +7,10 @@ from datetime import timedelta
 from itertools import chain
 
 import pytest
-import pytest_twisted
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
 from solisync.klondike import Reason, Status, Verdict
-from solisync.postgres.database import Database
 from solisync.storage import boards, checks, rechecks
 from tests.checking.uploads import insert
 from tests.harness.concurrency import at_once
@@ -26,12 +24,9 @@ VERIFIED_OLDER = replace(VERIFIED, ruleset="2026-05-01")
 
 
 @pytest.fixture
-def queue(server, reactor):
+def queue(server, open_database):
     """The functions of storage/checks.py, each in a transaction of its own."""
-    database = Database(reactor=reactor, size=4, statements=())
-    database.open(server.dsn)
-    yield Queue(database)
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    return Queue(open_database(size=4, statements=()))
 
 
 class Queue:

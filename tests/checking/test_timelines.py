@@ -6,7 +6,6 @@ from hashlib import sha256
 from unittest.mock import Mock
 
 import pytest
-import pytest_twisted
 from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.checking import timelines
@@ -15,7 +14,6 @@ from solisync.checking.processes import TimelineProcess
 from solisync.checking.timelines import Timelines
 from solisync.errors import Unavailable
 from solisync.klondike import ENGINE_VERSION, check, make_timeline
-from solisync.postgres.database import Database
 from solisync.web.handler_limits import WAITING
 from tests.checking.uploads import encoded, endless, game, upload
 from tests.harness.concurrency import until
@@ -152,12 +150,9 @@ async def test_a_process_that_is_killed_costs_one_answer(reactor, server, made):
 
 
 @pytest.fixture
-def database(reactor, server):
+def database(server, open_database):
     """A pool on the database of the service."""
-    database = Database(reactor=reactor, size=2, statements=())
-    database.open(server.dsn)
-    yield database
-    pytest_twisted.blockon(Deferred.fromCoroutine(database.close(1)))
+    return open_database(size=2, statements=())
 
 
 @pytest.fixture

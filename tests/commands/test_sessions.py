@@ -11,14 +11,13 @@ from twisted.logger import capturedLogs, formatEvent
 
 from solisync.commands import sessions as command
 from solisync.commands.main import main
-from solisync.postgres.database import Database
 from solisync.process.audit import NAMESPACE
 from solisync.rules.sessions import RefreshRecord
-from solisync.storage import STATEMENTS, sessions
+from solisync.storage import sessions
 from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
-from tests.harness.postgres import connect, lock_waiters, truncate
+from tests.harness.postgres import connect, lock_waiters
 from tests.harness.service import refused
 
 LIVE = timedelta(days=30)
@@ -105,17 +104,15 @@ async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, se
     assert left(server) == 0
 
 
-async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, shared_dsn, server, reactor):
+async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, server, reactor, open_database):
     """Players who refresh as fast as they can, through eight connections, are all out when it is done."""
-    truncate(shared_dsn)
     players = [str(uuid4()) for _ in range(16)]
     tokens = {player: str(uuid4()) for player in players}
     now = datetime.now(UTC)
     for number, player in enumerate(players):
         server.sql("INSERT INTO users VALUES (%s, %s, 'x', now())", (player, f"player_{number}"))
         server.sql("INSERT INTO refresh_tokens VALUES (%s, %s, %s)", (tokens[player], player, now + LIVE))
-    database = Database(reactor=reactor, size=8, statements=STATEMENTS)
-    database.open(shared_dsn)
+    database = open_database(size=8)
     turns = 0
 
     async def chain(player):
@@ -138,7 +135,6 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, sh
     await administrate("sessions", "revoke", "--everyone", "--yes")
     await gatherResults(chains)
     assert left(server) == 0
-    await database.close(1)
 
 
 @pytest.mark.parametrize("words", [[], ["ann", "--everyone"]])

@@ -12,8 +12,6 @@ from twisted.internet.threads import deferToThread
 
 from solisync.access.rate_limit import AUTH, REMEMBERED, RateLimiter
 from solisync.errors import TooMany
-from solisync.postgres.database import Database
-from solisync.storage import STATEMENTS
 from solisync.web.wire.channel import LINGER_BYTES
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
 from tests.harness.concurrency import at_once
@@ -157,7 +155,7 @@ async def test_a_million_clients_fit_into_memory(full, figure):
 
 
 @pytest.mark.short
-async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, full, figure):
+async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, open_database, full, figure):
     """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""
     count = 1_000_000 if full else 20_000
     sql = (
@@ -165,8 +163,7 @@ async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, 
     )
     await deferToThread(run_sql, migrated_database, sql, ("auth:2001:db8:", count))
     ((size,),) = run_sql(migrated_database, "SELECT pg_total_relation_size('rate_limits')")
-    database = Database(reactor=reactor, size=2, statements=STATEMENTS)
-    database.open(migrated_database)
+    database = open_database(migrated_database, size=2)
     limiter = RateLimiter(database=database, reactor=reactor)
     rounds = make_housekeeping(database, reactor)
     began, waits = time.monotonic(), []
@@ -179,7 +176,6 @@ async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, 
     await pruning
     seconds = time.monotonic() - began
     ((left,),) = run_sql(migrated_database, "SELECT count(*) FROM rate_limits")
-    await database.close(1)
     figure(
         f"{count} rows take {size / MIB:.0f} MiB ({size / count:.0f} bytes each) and are pruned in {seconds:.1f} s;"
         f" meanwhile others' {len(waits)} requests are counted in {percentile(waits, 0.99) * 1000:.1f} ms (p99)"

@@ -11,7 +11,6 @@ import pytest_twisted
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, gatherResults
 
-from solisync.postgres.database import Database
 from solisync.postgres.statement import Statement
 from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.storage import STATEMENTS, analytics
@@ -306,11 +305,8 @@ async def test_deletion_during_reports_ends_without_deadlock(two, shared_dsn, no
 
 
 @pytest.fixture
-def database(reactor, shared_dsn, server):
-    database = Database(reactor=reactor, size=2, statements=(*STATEMENTS, HOLD))
-    database.open(shared_dsn)
-    yield database
-    pytest_twisted.blockon(started(database.close(1)))
+def database(server, open_database):
+    return open_database(size=2, statements=(*STATEMENTS, HOLD))
 
 
 def keeper(database, reactor, days):
