@@ -83,7 +83,10 @@ async def test_no_two_access_tokens_of_a_player_expire_in_the_same_second(nodes,
 
 
 async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
-    """A thief who refreshes without end, from any number of addresses, doesn't keep the player from logging in."""
+    """A thief who refreshes without end, from any number of addresses, doesn't keep the player from logging in.
+
+    With no second left at all, a login is a 503 too.
+    """
     await deferToThread(register, nodes[0])
     ((player, hashed, jti),) = run_sql(
         shared_dsn,
@@ -107,6 +110,8 @@ async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
         assert await database.run(sessions.begin, player, record(), verified_hash=hashed)
     run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 2, wanted))
     assert await refresh() == (None, wanted - sessions.TOKENS_MAX + 1)
+    run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX + 1, wanted + 60))
+    assert (await deferToThread(log_in, nodes[1]))[0] == 503
 
 
 async def test_no_session_older_than_a_change_of_password_survives_it(
