@@ -12,6 +12,7 @@ from .rules import COLUMNS, FACE_DOWN, Board
 
 CARDS = 52
 SEED_MAX = 2**64 - 1
+EXACT_MAX = 2**53  # a double holds every integer up to it
 SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # of a seed as text; `read_seed` checks the upper bound
 
 _U32 = 2**32 - 1
@@ -32,10 +33,20 @@ def deal(seed: int) -> Board:
 
 
 def read_seed(value: object) -> int | None:
-    """The seed, given as an integer or as text without a sign, zeros or spaces in front; None for anything else."""
+    """The seed, given as an integer or as text without a sign, zeros or spaces in front; None for anything else.
+
+    A whole float below 2^53 counts as an integer: some JSON libraries write all numbers as doubles.
+    """
     if isinstance(value, str) and re.fullmatch(SEED_PATTERN, value):
         value = int(value)
+    elif isinstance(value, float):
+        value = exact_integer(value)
     return value if type(value) is int and 0 <= value <= SEED_MAX else None
+
+
+def exact_integer(value: float) -> int | float:
+    """The integer that a double holds exactly, as it does all below 2^53; otherwise the double."""
+    return int(value) if abs(value) < EXACT_MAX and value.is_integer() else value
 
 
 def shuffled_deck(seed: int) -> list[int]:

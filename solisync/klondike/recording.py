@@ -8,11 +8,10 @@ from typing import Annotated, Literal, NoReturn
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from .deal import read_seed
+from .deal import EXACT_MAX, exact_integer, read_seed
 from .rules import COLUMNS, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move
 
 _DIGITS_MAX = 100
-_EXACT_MAX = 2**53  # a double holds every integer up to it
 
 MODES = ("Classic", "Zen", "Challenge", "TimeAttack", "Difficulty")
 DRAW_MODES = ("DrawOne", "DrawThree")
@@ -58,7 +57,7 @@ class Recording:
     @property
     def seed_may_be_rounded(self) -> bool:
         """Whether the seed is one of those that a client whose numbers are doubles makes of larger seeds."""
-        return self.seed > _EXACT_MAX and int(float(self.seed)) == self.seed
+        return self.seed > EXACT_MAX and int(float(self.seed)) == self.seed
 
     @property
     def draw(self) -> int:
@@ -122,7 +121,7 @@ def read_recording(body: bytes) -> Recording:
     The standard library's decoder is used, because msgspec's refuses a body with half of a surrogate pair anywhere.
     """
     try:
-        fields = json.loads(body.decode("utf-8"), parse_int=_integer, parse_constant=_refuse)
+        fields = json.loads(body.decode("utf-8"), parse_int=_integer, parse_float=_float, parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise UnreadableError(Reason.SHAPE) from None
     if not isinstance(fields, dict):
@@ -161,6 +160,10 @@ def _with_undo_places(recording: Recording, places: object) -> Recording:
 def _integer(digits: str) -> int | float:
     # Python refuses to make an integer of more than 4,300 digits, and takes its time for a little fewer
     return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)
+
+
+def _float(spelling: str) -> int | float:
+    return exact_integer(float(spelling))
 
 
 def _refuse(constant: str) -> NoReturn:

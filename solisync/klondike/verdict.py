@@ -12,7 +12,7 @@ from .rules import Board, can_be_legal, needs_leniency
 from .scoring import OLDER, PREFERRED, RULESETS, STEP, Ruleset
 from .search import STEPS, Budget, OutOfBudgetError, Search
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Goes up with every change after which a replay may get another verdict."""
 
 MOVES_MAX = 20_000

@@ -68,7 +68,8 @@ class Replay(Struct, frozen=True, kw_only=True):
     seed: Annotated[
         Any,
         Meta(
-            description="an integer from 0 to 2^64-1, or that integer as text; anything else counts as absent",
+            description="an integer from 0 to 2^64-1, or that integer as text; below 2^53 also as a float like 2202.0; "
+            "anything else counts as absent",
             examples=[1364344768803968],
         ),
     ] = UNSET
@@ -188,7 +189,7 @@ def _value(spelling: str) -> float | Decimal:
 
 def _seed(fields: Fields) -> int | None:
     try:
-        return read_seed(msgspec.json.decode(fields["seed"], type=int | str))
+        return read_seed(msgspec.json.decode(fields["seed"], type=int | float | str))
     except (KeyError, msgspec.ValidationError):
         return None
 

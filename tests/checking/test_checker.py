@@ -193,7 +193,7 @@ HOSTILE = {
     "a long number": b'{"seed": ' + b"9" * 900_000 + b"}",
     "seed 2^64": encoded(header(seed=2**64)),
     "seed -1": encoded(header(seed=-1)),
-    "seed 1.0": encoded(header(seed=1.0)),
+    "seed 1.5": encoded(header(seed=1.5)),
     "a score of 10^400": encoded(header()).replace(b"700", b"1" + b"0" * 400),
     "half a surrogate": b'{"\\ud800": 1, "seed": 1, "moves": ["\\udfff"]}',
     "no UTF-8": b"\xff\xfe",

@@ -75,7 +75,7 @@ def test_a_place_that_explains_a_game_is_taken_in_mode_zen_too():
 
 
 @pytest.mark.parametrize(
-    "places", [None, {}, "0", [0], [5, 4], [-1], [10**6], [1.0], [True], ["1"], [0] * 10_000, [[0]]], ids=repr
+    "places", [None, {}, "0", [0], [5, 4], [-1], [10**6], [1.5], [True], ["1"], [0] * 10_000, [[0]]], ids=repr
 )
 def test_places_that_explain_nothing_count_as_absent(places):
     """A list of the wrong form, or of other places, changes no verdict."""

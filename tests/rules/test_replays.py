@@ -138,7 +138,19 @@ def test_a_number_without_end_is_shown_shortened():
 
 @pytest.mark.parametrize(
     ("seed", "expected"),
-    [(None, None), (0, 0), (2**64 - 1, 2**64 - 1), (2**64, None), (-1, None), (1.0, None), (True, None)],
+    [
+        (None, None),
+        (0, 0),
+        (2202.0, 2202),
+        (2.0**53 - 1, 2**53 - 1),
+        (2.0**53, None),
+        (2**64 - 1, 2**64 - 1),
+        (2**64, None),
+        (-1, None),
+        (-1.0, None),
+        (1.5, None),
+        (True, None),
+    ],
 )
 def test_a_seed_is_an_unsigned_64_bit_number_or_absent(seed, expected):
     """Anything else counts as absent, and costs nothing."""
