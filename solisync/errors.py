@@ -25,7 +25,7 @@ _400 = Literal[
     "batch_too_large",
 ]
 _401 = Literal["unauthorized", "invalid_credentials"]
-_403 = Literal["forbidden", "suspended", "locked"]
+_403 = Literal["forbidden", "guest", "suspended", "locked"]
 _404 = Literal[
     "not_found",
     "user_not_found",
@@ -37,7 +37,7 @@ _404 = Literal[
 ]
 _405 = Literal["method_not_allowed"]
 _408 = Literal["request_timeout"]
-_409 = Literal["username_taken", "not_playable"]
+_409 = Literal["username_taken", "guest_gone", "not_a_guest", "not_playable"]
 _413 = Literal["body_too_large"]
 _429 = Literal["rate_limited"]
 _431 = Literal["header_too_large"]

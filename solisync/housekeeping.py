@@ -9,14 +9,26 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from .access.rate_limit import LIMITS, Limit
+from .access.rate_limit import LIMITS, Limit, buckets_of
 from .acts.act import Acting
 from .acts.players import unsuspend
 from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
 from .postgres.database import Database
-from .postgres.transaction import Statements
-from .storage import admins, analytics, checks, history, rate_limits, recovery, restrictions, sessions, sync
+from .postgres.transaction import Statements, Transaction
+from .storage import (
+    accounts,
+    admins,
+    analytics,
+    checks,
+    guests,
+    history,
+    rate_limits,
+    recovery,
+    restrictions,
+    sessions,
+    sync,
+)
 from .storage.acts import Actor
 
 EVERY_SECONDS = 60.0
@@ -27,7 +39,8 @@ class Housekeeping:
     """Every minute ends suspensions that are over, and deletes what is of no use any more.
 
     That is expired sessions, codes of admins and reset links, unused rate limits, cutoffs below which there are no
-    access tokens any more, old analytics and history. Tells `links_open` how many reset links are left.
+    access tokens any more, guests without a session, old analytics and history. Calls `links_open` with the number of
+    reset links, and `guests_now` with that of guests.
     What fails is logged, and the next round tries it again.
     """
 
@@ -44,12 +57,14 @@ class Housekeeping:
         history_days: int,
         limits: Sequence[Limit] = LIMITS,
         links_open: Callable[[int], None] = lambda count: None,
+        guests_now: Callable[[int], None] = lambda count: None,
         batch: int = BATCH,
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
         self._history_days = history_days
         self._links_open = links_open
+        self._guests = guests_now
         self._limits = limits
         self._batch = batch
         self._now = now
@@ -100,6 +115,8 @@ class Housekeeping:
             "admins": self._prune_admins,
             "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
             "remembered answers": self._prune_answers,
+            "guests": self._prune_guests,
+            "joined guests": self._all(lambda run: guests.prune_joined(run, most=most)),
         }
         if self._analytics_days is not None:
             old = {"days": self._analytics_days, "most": most}
@@ -129,6 +146,19 @@ class Housekeeping:
     async def _prune_links(self) -> None:
         await self._all(lambda run: recovery.prune(run, most=self._batch))()
         self._links_open(await self._database.run(recovery.count_open))
+
+    async def _prune_guests(self) -> None:
+        """Delete guests that have no live session, and count the others."""
+
+        async def delete(transaction: Transaction, guest: str) -> bool:
+            abandoned = await guests.lock_abandoned(transaction, guest)
+            return abandoned and await accounts.delete(transaction, guest, buckets_of(guest))
+
+        abandoned = await self._database.run(guests.without_session, str(uuid4()), self._batch)
+        deleted = [await self._database.transact(delete, guest) for guest in abandoned or ()]
+        if any(deleted):
+            self._log.info("guests without a session deleted: {count}", count=sum(deleted))
+        self._guests(await self._database.run(guests.number))
 
     async def _prune_admins(self) -> None:
         await self._database.run(admins.prune)

@@ -179,8 +179,9 @@ def make_service(
             now=now,
             analytics_days=settings.analytics_days,
             history_days=settings.history_days,
-            limits=(settings.auth_limit, *LIMITS),
+            limits=(settings.auth_limit, *filter(None, [settings.guest_limit]), *LIMITS),
             links_open=metrics.reset_links.set,
+            guests_now=metrics.guests.set,
         ),
         history=history,
         checking=Checking(

@@ -58,7 +58,10 @@ KNOWN_TO = {
 }
 
 # Handlers that wrap those of other nouns.
-WRAPPED = {"browser_sessions": {"accounts", "sessions", "new_passwords"}}  # the same sessions, with a cookie
+WRAPPED = {
+    "browser_sessions": {"accounts", "sessions", "new_passwords"},  # the same sessions, with a cookie
+    "guests": {"accounts", "sync"},  # the rules of registering, the answers of a push
+}
 
 # SQL stands in storage/, and here, each for a reason.
 SQL_MODULES = {

@@ -12,7 +12,7 @@ from solisync import __version__
 from solisync.access import passwords
 from solisync.access.client_address import ADDRESS_MAX, HOPS_MAX
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
-from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, OPT_IN, STREAM_SECONDS, STREAMS
+from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, GUEST, OPT_IN, STREAM_SECONDS, STREAMS
 from solisync.access.tokens import TOKEN_MAX
 from solisync.checking import checker, confinement, timeline_maker, timelines
 from solisync.commands.main import command_parser
@@ -141,6 +141,7 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     figures = {
         "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
         "body": f"{MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
+        "new guests": f"{GUEST.most} in {GUEST.seconds:,} s from one address (`SOLISYNC_GUEST_LIMIT`)",
         "unfinished bodies": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
         f"bodies over {LARGE_BYTES // 1024} KiB": f"a burst of {BURST_BYTES // MIB} MiB,"
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",

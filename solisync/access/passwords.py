@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import string
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +29,7 @@ BCRYPT_MAX_BYTES = 72
 
 T = TypeVar("T")
 
+_BASE64 = "./" + string.ascii_letters + string.digits  # the alphabet of bcrypt
 _thread = threading.local()
 
 
@@ -76,6 +78,10 @@ class Passwords:
     async def hash_of_nothing(self) -> str:
         """The hash of a random password, which nobody knows."""
         return await self.hash(secrets.token_urlsafe(32).encode())
+
+    def hash_of_guest(self) -> str:
+        """Random text in the form of a hash, made without hashing: no password has it."""
+        return bcrypt.gensalt(self._cost).decode("ascii") + "".join(secrets.choice(_BASE64) for _ in range(31))
 
     async def verify(self, password: bytes, password_hash: str | None, *, cut: bool = False) -> bool:
         """Whether `password` has this hash; for None, False after the same work. Raises Unavailable as `hash` does.

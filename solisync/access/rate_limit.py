@@ -39,6 +39,7 @@ class Limit:
 
 
 AUTH = Limit("auth", most=10, seconds=60)  # unless SOLISYNC_AUTH_LIMIT says otherwise
+GUEST = Limit("guest", most=60, seconds=3600)  # unless SOLISYNC_GUEST_LIMIT says otherwise
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 PASSWORD = Limit("password", most=5, seconds=60)
 EXPORT = Limit("export", most=2, seconds=60)
@@ -47,7 +48,7 @@ ADMIN = Limit("admin", most=600, seconds=60)  # what an admin reads, and signing
 ADMIN_ACTS = Limit("admin_acts", most=120, seconds=600)
 ADMIN_GRAVE = Limit("admin_grave", most=10, seconds=600)  # acts that can't be undone, or that let somebody in
 LIMITS_OF_PLAYERS = (PASSWORD, EXPORT, OPT_IN)
-LIMITS = (AUTH, ANALYTICS, *LIMITS_OF_PLAYERS, ADMIN, ADMIN_ACTS, ADMIN_GRAVE)
+LIMITS = (AUTH, GUEST, ANALYTICS, *LIMITS_OF_PLAYERS, ADMIN, ADMIN_ACTS, ADMIN_GRAVE)
 
 
 def buckets_of(player: str) -> list[str]:

@@ -7,10 +7,9 @@ from ..errors import BadRequest, Conflict, DatabaseError
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
-from ..rules.analytics import name_of
+from ..rules.analytics import names_of_rename
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
-from ..rules.shapes import canonical_uuid
 from ..storage import accounts, recovery, restrictions, sessions
 from ..storage.accounts import Player
 from .act import NOTHING, Acting, Done, act
@@ -86,8 +85,7 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
     if username == player.username:
         return NOTHING
     former = player.username
-    names = (name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username))
-    await accounts.rename(transaction, player.id, username, names)
+    await accounts.rename(transaction, player.id, username, names_of_rename(former, username))
     return Done(changed=True, before=former, after=username)
 
 

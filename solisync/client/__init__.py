@@ -21,6 +21,7 @@ from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
 from ..rules.challenge import DailyChallenge
 from ..rules.events import StreamEvent
+from ..rules.guests import GuestRequest, JoinRequest
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
 from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
 from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
@@ -47,6 +48,19 @@ class Client(Transport):
     async def login(self, username: str, password: str) -> TokenPair:
         """Begin a session; the client is this player's from then on."""
         return await self._begin("/api/auth/login", AuthRequest(username, password))
+
+    async def guest(self) -> TokenPair:
+        """Begin a guest, an account without a password; the client is this guest's from then on."""
+        return await self._begin("/api/auth/guest", GuestRequest())
+
+    async def claim(self, username: str, password: str) -> Me:
+        """Give the guest a username and a password: it is a player from then on."""
+        return await self._as_player("POST", "/api/me/claim", Me, body=AuthRequest(username, password))
+
+    async def join(self, guest_refresh_token: str) -> SyncAnswer:
+        """Take over the games of a guest, which is deleted; returns the progress of both."""
+        body = JoinRequest(guest_refresh_token)
+        return await self._as_player("POST", "/api/me/join", SyncAnswer, body=body)
 
     async def logout(self) -> Ok:
         """End the session and forget its tokens."""

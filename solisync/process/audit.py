@@ -13,6 +13,8 @@ from .logs import quick_info
 
 Event = Literal[
     "register",
+    "guest",
+    "guest joined",
     "login",
     "login failed",
     "refresh",

@@ -83,6 +83,7 @@ class Metrics:
         self.refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
         self.logins = counter("logins", "Logins attempted, and passwords recovered or reset.", "outcome")
         self.suspended = gauge("suspended_players", "Players who are suspended.", mode=MAX)
+        self.guests = gauge("guests", "Guests, which are accounts without a password.", mode=MAX)
         self.reset_links = gauge("reset_links_open", "Reset links that somebody can still use.", mode=MAX)
         self.history_lost = counter("history_lost", "Events of accounts that could not be stored.")
         self.refresh_repeats = counter("refresh_repeats", "Refreshes repeated because their answer was lost.")

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..errors import BadRequest, Unauthorized
 from .sessions import REFRESH_LIFETIME
@@ -73,6 +73,7 @@ class Me(Struct, frozen=True):
     id: Id
     username: str
     avatar_url: Annotated[str | None, Meta(description="/avatars/<id>.<ext>, null until an avatar is uploaded")]
+    guest: Annotated[bool | UnsetType, Meta(description="true for a guest, absent for a player")] = UNSET
 
 
 def check_username(text: str) -> str:
@@ -110,11 +111,11 @@ def avatar_url(user_id: str, extension: str | None) -> str | None:
     return None if extension is None else f"/avatars/{user_id}.{extension}"
 
 
-def me(user_id: str, username: str | None, avatar_extension: str | None) -> Me:
+def me(user_id: str, username: str | None, avatar_extension: str | None, guest: bool | None = None) -> Me:
     """The profile of a player.
 
     Raises Unauthorized for a row without a username, which the schema doesn't allow: met in altered databases only.
     """
     if username is None:
         raise Unauthorized
-    return Me(user_id, username, avatar_url(user_id, avatar_extension))
+    return Me(user_id, username, avatar_url(user_id, avatar_extension), guest or UNSET)

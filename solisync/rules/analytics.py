@@ -148,6 +148,11 @@ def name_of(user_id: str | None) -> str | None:
     return canonical_uuid(name) or name or None
 
 
+def names_of_rename(former: str, username: str) -> tuple[str | None, str | None, str | None, str | None]:
+    """The former username as events have it, and the id that it spells, if any; the same of the new username."""
+    return name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username)
+
+
 class _Spelling(Struct, frozen=True):
     client_time: SpelledTime
 

@@ -149,6 +149,12 @@ def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
     return Sum(Basis.COUNTED, counts, most)
 
 
+def sum_of(one: GameCounts, other: GameCounts) -> GameCounts:
+    """The counts of two players with different games."""
+    six = [min(mine + its, limit) for mine, its, limit in zip(one[:6], other[:6], _MOST, strict=True)]
+    return GameCounts._make((*six, one.time + other.time))
+
+
 def _is_between(counts: GameCounts, one: GameCounts, other: GameCounts) -> bool:
     """Whether the average time lies between two others, so that no game need have been faster or slower."""
     averages = sorted(each.time // max(each.games_won, 1) for each in (one, other))

@@ -40,6 +40,8 @@ class ExportedAccount(Struct, frozen=True):
     replay_bytes: Annotated[int | None, Meta(description="storage that the replays use; null before the first upload")]
     progress_revision: Annotated[int | None, Meta(description="the number of times that progress was stored")]
     progress_counted: Annotated[RawCounts | None, Meta(description="totals that are counted, not compared")]
+    guest: bool
+    joined_guests: Annotated[list[Id], Meta(description="guests whose games the player took over within 30 days")]
 
 
 class ExportedAvatar(Struct, frozen=True):

@@ -43,9 +43,9 @@ def shown_list(values: Iterable[object]) -> str:
     return ", ".join(sorted(map(str, values)))
 
 
-def shown_limit(value: Limit) -> str:
-    """A rate as it is set."""
-    return f"{value.most}/{value.seconds}"
+def shown_limit(value: Limit | None) -> str:
+    """A rate, as it is set; 0 for None."""
+    return "0" if value is None else f"{value.most}/{value.seconds}"
 
 
 def shown_links(values: Iterable[tuple[str, str]]) -> str:

@@ -89,6 +89,7 @@ class ServingSettings(Settings):
     trusted_proxies: Networks
     cors_origins: frozenset[str]
     auth_limit: Limit
+    guest_limit: Limit | None
     pages: bool
     site_name: str
     site_links: tuple[tuple[str, str], ...]

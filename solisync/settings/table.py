@@ -5,7 +5,7 @@ and tests that compare it with docs/configuration.md and deploy/. Secrets have a
 their own, because every user of a machine can list the arguments of processes.
 """
 
-from ..access.rate_limit import AUTH
+from ..access.rate_limit import AUTH, GUEST
 from ..postgres.dsn import server_of
 from . import values
 from .setting import Setting, shown_limit, shown_links, shown_list, shown_switch
@@ -106,6 +106,14 @@ TABLE = (
         show=shown_limit,
         default=f"{AUTH.most}/{AUTH.seconds}",
         help="how often one address may register, log in and refresh, altogether",
+    ),
+    Setting(
+        field="guest_limit",
+        variable="SOLISYNC_GUEST_LIMIT",
+        read=values.guest_limit,
+        show=shown_limit,
+        default=f"{GUEST.most}/{GUEST.seconds}",
+        help="how often one address may begin a guest, an account without a password; 0 for no new guests",
     ),
     Setting(
         field="pages",

@@ -14,7 +14,7 @@ from platformdirs import user_state_path
 from twisted.internet.endpoints import serverFromString
 
 from ..access.client_address import Networks
-from ..access.rate_limit import AUTH, Limit
+from ..access.rate_limit import AUTH, GUEST, Limit
 from ..access.tokens import can_sign
 from ..postgres.dsn import check_dsn
 from ..process.logs import FORMATS
@@ -159,11 +159,21 @@ def seconds(text: str) -> float:
 
 def auth_limit(text: str) -> Limit:
     """The rate limit of register, login and refresh, as requests/seconds."""
+    return _rate(text, AUTH)
+
+
+def _rate(text: str, limit: Limit, or_else: str = "") -> Limit:
     found = _RATE.fullmatch(text)
     most, seconds = (int(found[1]), int(found[2])) if found else (0, 0)
     if not (1 <= most <= 1000 and 1 <= seconds <= 3600):
-        raise ValueError(f"must be requests/seconds, from 1 to 1000 in 1 to 3600, like 10/60, not {text!r}")
-    return replace(AUTH, most=most, seconds=seconds)
+        form = f"{or_else}requests/seconds, from 1 to 1000 in 1 to 3600, like {limit.most}/{limit.seconds}"
+        raise ValueError(f"must be {form}, not {text!r}")
+    return replace(limit, most=most, seconds=seconds)
+
+
+def guest_limit(text: str) -> Limit | None:
+    """The rate limit of new guests, as requests/seconds; None for 0."""
+    return None if text == "0" else _rate(text, GUEST, "0 or ")
 
 
 def site_name(text: str) -> str:

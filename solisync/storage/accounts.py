@@ -19,6 +19,7 @@ class Profile:
 
     username: str | None
     avatar_extension: str | None
+    guest: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ REGISTER = Statement(
     "register",
     """
     WITH player AS (
-        INSERT INTO users (id, username, password_hash, created_at, access_expiries)
-        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz, ARRAY[$7::bigint])
+        INSERT INTO users (id, username, password_hash, created_at, access_expiries, guest)
+        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz, ARRAY[$7::bigint], $9::boolean)
         ON CONFLICT (username) DO NOTHING
         RETURNING id
     )
@@ -120,14 +121,21 @@ async def is_taken(username: str) -> bool:
 
 
 async def register(
-    statements: Statements, *, user_id: str, username: str, password_hash: str, now: datetime, record: RefreshRecord
+    statements: Statements,
+    *,
+    user_id: str,
+    username: str,
+    password_hash: str,
+    now: datetime,
+    record: RefreshRecord,
+    guest: bool = False,
 ) -> bool:
-    """Create a player and their first session; False when the name is taken."""
+    """Create a player or a guest, and their first session; False when the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session))
+    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session, guest or None))
 
 
-@maybe("SELECT username, avatar_extension FROM users WHERE id = $1::uuid", row=Profile)
+@maybe("SELECT username, avatar_extension, guest FROM users WHERE id = $1::uuid", row=Profile)
 async def profile(user_id: str) -> Profile | None:
     """The profile of a player, or None when the player is gone."""
 

@@ -150,6 +150,8 @@ class Page(NamedTuple, Generic[T]):
     f"""
     SELECT now AS exported_at, users.id, username, created_at, {AVATAR_URL} AS avatar_url, access_expiries,
         used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
+        guest IS TRUE AS guest,
+        ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = users.id ORDER BY joined_at) AS joined_guests,
         display_name, best_score, best_time_secs, recorded_at, visible,
         session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
         session.access_before,

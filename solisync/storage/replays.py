@@ -23,6 +23,7 @@ class Room:
 
     repeated_id: str | None
     used_bytes: int
+    guest: bool
     standing: Standing
 
 
@@ -52,7 +53,7 @@ ROOM = Query(
             SELECT (array_agg(id ORDER BY received_at, id))[1] FROM replays
             WHERE user_id = users.id AND game_digest = $2::bytea
         ) AS repeated_id,
-        coalesce(usage.used_bytes, counted.used_bytes) AS used_bytes,
+        coalesce(usage.used_bytes, counted.used_bytes) AS used_bytes, guest IS TRUE AS guest,
         leaderboard.visible, best_score, best_time_secs
     FROM users
     LEFT JOIN counted ON true
@@ -60,8 +61,8 @@ ROOM = Query(
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     WHERE users.id = $1::uuid
     """,
-    row=lambda repeated_id, used_bytes, visible, best_score, best_time_secs: Room(
-        repeated_id, used_bytes, Standing(visible, best_score, best_time_secs)
+    row=lambda repeated_id, used_bytes, guest, visible, best_score, best_time_secs: Room(
+        repeated_id, used_bytes, guest, Standing(visible, best_score, best_time_secs)
     ),
 )
 

@@ -12,7 +12,7 @@ from ..access.tokens import AccessClaims, Tokens
 from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
 from ..postgres.database import Database
 from ..rules.administration import suspension_text
-from ..storage import restrictions
+from ..storage import guests, restrictions
 from .app import App, check_same_origin
 from .route import Route
 from .shared_cache import SECONDS, CoalescingCache
@@ -50,6 +50,11 @@ class Restrictions:
         """Whether `check` may be called without `refresh` before."""
         # Fast path: awaiting `refresh` for each request, a coroutine each, see docs/performance.md
         return self._reactor.seconds() < self._until
+
+    async def refuse_guest(self, player: str) -> None:
+        """Raise Forbidden for a guest. Asking before the work is enough: no player becomes a guest."""
+        if await self._database.run(guests.is_guest, player):
+            raise Forbidden("guest", "a guest can't do this")
 
     async def refresh(self) -> None:
         """Ask the database what has changed, unless somebody has within SECONDS; raises Unavailable when it fails."""
@@ -106,6 +111,8 @@ class PlayersApp(App):
         if not self._restrictions.fresh:
             await self._restrictions.refresh()
         self._restrictions.check(claims)
+        if not request.route.for_guests:
+            await self._restrictions.refuse_guest(claims.user_id)
         return claims.user_id
 
     def _keep_out(self, request: Request) -> None:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from inspect import isfunction, signature
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
@@ -130,17 +130,16 @@ class Route:
     the query, each the list of its values; and those of ARGUMENTS. It returns a message shape or a Reply. A name that
     the route does not have is a TypeError, unless the parameter has a default.
 
-    `protected` routes need an access token, or the session of an admin if they are `for_admins`; `same_origin` ones a
-    page of this service that sends the request. `limit` counts the requests of a player if `protected`, else those of
-    an address; the handler counts them itself if it takes `client`. No cache may keep a `private` reply, as all of
-    `protected` and `same_origin` routes are. Pages of the origins that the operator lists may read `shared` replies, as
-    none of `same_origin` routes are.
+    `protected` routes need an access token, not of a guest unless `for_guests`, or the session of an admin if
+    `for_admins`; `same_origin` ones a page of this service. `limit` counts the requests of a player if `protected`,
+    else of an address; a handler that takes `client` counts them itself. No cache may keep a `private` reply, as those
+    of `protected` and `same_origin` routes. Pages of origins that the operator lists may read `shared` replies, unless
+    `same_origin`.
 
-    The rest describes the route in the OpenAPI document: `name` is that of the method of solisync.client, and `tag`
-    groups routes by noun, of which those without one are left out; `answer` is a message shape, a list of one,
-    Content or EventStream; `query` has the shape of one value; `errors` are the codes of the handler's own errors;
-    `links` has the names of routes that continue from the answer, with the places in it of the variables of their
-    paths.
+    The rest is for the OpenAPI document: `name` is a method of solisync.client; `tag` groups routes, and one without a
+    tag is left out; `answer` is a message shape, a list of one, Content or EventStream; `query` has the shape of each
+    value; `errors` are the handler's own; `links` names routes that continue from the answer, with the places of the
+    variables of their paths in it.
     """
 
     method: str
@@ -151,6 +150,7 @@ class Route:
     tag: str = ""
     summary: str
     protected: bool = False
+    for_guests: bool = True
     same_origin: bool = False
     for_admins: bool = False
     private: bool = False
@@ -186,7 +186,7 @@ class Route:
     def arguments(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
         """The arguments of the handler beside the variables of the path, each with how it is read off a request."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
-        known |= {name: partial(_parameter, name) for name in self.query}
+        known |= {name: methodcaller("query", name) for name in self.query}
         return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
@@ -226,6 +226,8 @@ class Route:
             codes.append("forbidden")
         if self.protected:
             codes += ("unauthorized",) if self.for_admins else ("unauthorized", "suspended")
+        if not self.for_guests:
+            codes.append("guest")
         if self.limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
         return (*codes, *self.errors)
@@ -263,7 +265,7 @@ def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
 
     What a declaration leaves out follows from the method: the name, the summary (the first line of the docstring), the
     body (the type of the parameter `body`) and the answer (the type that is returned). The tag is the resource's. A
-    function instead of a fact is called with the settings, which also have the limit that AUTH stands for.
+    function instead of a fact gets the settings, which have the limit for AUTH. No route is made if `only_if` is false.
     """
     for name, function in vars(type(resource)).items():
         if hasattr(function, "declared"):
@@ -283,15 +285,13 @@ def _routes(
     if "body" in hints:
         known["body"] = Json(hints["body"])
     known |= {key: value(settings) if isfunction(value) else value for key, value in facts.items()}
+    if not known.pop("only_if", True):
+        return
     alias, alias_tag = known.pop("alias", None), known.pop("alias_tag", known["tag"])
     if known.get("limit") is AUTH:
         known["limit"] = settings.auth_limit
     route = Route(method, path, handler, **known)
     yield route
     if alias is not None:
-        summary = f"Alias of {method} {path}"
-        yield replace(route, path=alias, name=f"{route.name}_alias", tag=alias_tag, summary=summary)
-
-
-def _parameter(name: str, request: Request) -> list[str]:
-    return request.query(name)
+        facts = {"name": f"{route.name}_alias", "tag": alias_tag, "summary": f"Alias of {method} {path}"}
+        yield replace(route, path=alias, **facts)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 from urllib.parse import quote
 
-from solisync.access.rate_limit import AUTH
+from solisync.access.rate_limit import AUTH, GUEST
 from solisync.errors import STATUS
 from solisync.web.app import Dispatcher
 from solisync.web.resources import Resources
@@ -21,7 +21,14 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 def table():
     """The route table, over nouns that have nothing to work with."""
     settings = SimpleNamespace(
-        auth_limit=AUTH, public_avatars=False, pages=True, site_name="", site_links=(), replay_quota_mib=0, streams=1
+        auth_limit=AUTH,
+        guest_limit=GUEST,
+        public_avatars=False,
+        pages=True,
+        site_name="",
+        site_links=(),
+        replay_quota_mib=0,
+        streams=1,
     )
     given = (each.name for each in inspect.signature(Resources).parameters.values() if each.kind is each.KEYWORD_ONLY)
     mocks = dict.fromkeys(given, Mock()) | {"now": lambda: datetime.now(UTC)}

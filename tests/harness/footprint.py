@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from msgspec.structs import replace
 from psycopg2 import sql
 
+from solisync.client import Client
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import AnalyticsEvent, Batch
 from tests.harness.boards import check
@@ -71,6 +72,8 @@ async def play(dsn, client, name):
     await client.set_listed(replay_id, False)
     check(dsn, replay_id, 7)
     await client.make_recovery_codes("correct horse")
+    guest = Client(client._url, headers=client._headers)
+    await client.join((await guest.guest()).refresh_token)
     run_sql(dsn, "INSERT INTO reset_tokens VALUES (%s, %s, now() + interval '1 hour')", (player, player.encode()))
     run_sql(dsn, HAPPENED, (player,))
     run_sql(dsn, ADMIN, {"name": f"admin_{uuid4()}"})

@@ -26,6 +26,7 @@ from .avatars import Avatars
 from .boards import Boards, Challenge
 from .browser_sessions import BrowserSessions
 from .export import Export
+from .guests import Guests
 from .health import Health
 from .html_pages import Pages
 from .leaderboard import Leaderboard, load_board
@@ -95,6 +96,19 @@ class Resources:
             new_passwords=self.new_passwords,
             now=now,
         )
+        self.guests = Guests(
+            database=database,
+            passwords=passwords,
+            tokens=tokens,
+            limiter=limiter,
+            auth_limit=settings.auth_limit,
+            limit=settings.guest_limit,
+            large_bodies=large_bodies,
+            board=board,
+            bus=live.bus,
+            now=now,
+            new_id=new_id,
+        )
         self.export = Export(database=database)
         self.avatars = Avatars(database=database, public=settings.public_avatars)
         self.sync = Sync(
@@ -139,6 +153,7 @@ class Resources:
         served: list[object] = [
             self.accounts,
             self.sessions,
+            self.guests,
             self.export,
             self.avatars,
             self.new_passwords,

@@ -75,7 +75,7 @@ class Accounts:
         profile = await self.database.run(accounts.profile, player)
         if profile is None:
             raise NotFound("user_not_found")
-        return me(player, profile.username, profile.avatar_extension)
+        return me(player, profile.username, profile.avatar_extension, profile.guest)
 
     @delete("/api/account", name="delete_account", summary="Delete the account and all its data", protected=True)
     async def delete(self, *, player: str) -> Ok:

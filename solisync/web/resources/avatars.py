@@ -30,6 +30,7 @@ class Avatars:
         name="upload_avatar",
         summary="Set the player's avatar",
         protected=True,
+        for_guests=False,
         body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
         errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
         links={"avatar": {"user_id": "$response.body#/id"}},

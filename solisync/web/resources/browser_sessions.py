@@ -103,6 +103,7 @@ class BrowserSessions:
         name="browser_change_password",
         summary="Change the password, end all sessions, and begin a new one in this browser",
         protected=True,
+        for_guests=False,
         same_origin=True,
         limit=PASSWORD,
         answer=BrowserSession,

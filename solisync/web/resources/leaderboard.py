@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from ...access.rate_limit import OPT_IN
-from ...errors import Locked, NotFound
+from ...errors import Code, Locked, NotFound
 from ...events.bus import Bus
 from ...events.notices import boards_changed
 from ...postgres.database import Database
@@ -19,6 +19,8 @@ from ...storage import boards, leaderboard, restrictions, sync
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
+
+DISPLAY_NAME_ERRORS: tuple[Code, ...] = ("display_name_empty", "display_name_length", "display_name_characters")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,9 @@ class Leaderboard:
         "/api/leaderboard/opt-in",
         summary="Opt in to the leaderboard, or change the name there",
         protected=True,
+        for_guests=False,
         limit=OPT_IN,
-        errors=("display_name_empty", "display_name_length", "display_name_characters", "locked", "user_not_found"),
+        errors=(*DISPLAY_NAME_ERRORS, "locked", "user_not_found"),
     )
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
         """List the player under this name, with the bests of what they have pushed so far."""

@@ -66,6 +66,7 @@ class NewPasswords:
         name="change_password",
         summary="Change the password, end all sessions, and begin a new one",
         protected=True,
+        for_guests=False,
         limit=PASSWORD,
         errors=(*PASSWORD_ERRORS, "user_not_found"),
     )
@@ -88,6 +89,7 @@ class NewPasswords:
         name="make_recovery_codes",
         summary="Make recovery codes, which replace all earlier ones",
         protected=True,
+        for_guests=False,
         limit=PASSWORD,
         errors=("invalid_credentials", "user_not_found"),
     )

@@ -36,12 +36,14 @@ _MEANING = {
 _REASONS: dict[Code, str] = {  # of a 403
     "forbidden": "The request came from a page of another site",
     "suspended": "The player is suspended; the error has the end, if there is one",
+    "guest": "The account is a guest, which has no password and no public profile",
     "locked": "An operator has locked the player's public profile",
 }
 
 PLAYERS_TAGS = {
     "accounts": "Players and their profiles",
     "sessions": "Sessions and their tokens",
+    "guests": "Accounts without a password, which become players or join one",
     "browsers": "Sessions of the service's own pages, with the refresh token in a cookie",
     "avatars": "Pictures of players",
     "events": "A stream of changes",

@@ -11,6 +11,7 @@ from ...events.notices import BoardsChanged, ReplayStored, boards_changed
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.audit import Event, audit
+from ...rules.guests import QUOTA_BYTES
 from ...rules.queries import PositionText, read_position
 from ...rules.replay_lists import (
     Count,
@@ -150,6 +151,7 @@ class Replays:
         "/api/replays/{replay_id}/listed",
         summary="List a replay of the player publicly, or unlist it",
         protected=True,
+        for_guests=False,
         errors=("locked", "user_not_found", "replay_not_found"),
     )
     async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
@@ -184,7 +186,8 @@ class Replays:
         room = _exists(await replays.room(transaction, player, replay.digest))
         if room.repeated_id is not None:
             return room.repeated_id
-        if self.quota_bytes is not None and room.used_bytes + charge(len(replay.raw)) > self.quota_bytes:
+        quota = min(self.quota_bytes or QUOTA_BYTES, QUOTA_BYTES) if room.guest else self.quota_bytes
+        if quota is not None and room.used_bytes + charge(len(replay.raw)) > quota:
             await transaction.commit()  # what was counted: or each upload that is refused would count again
             raise BadRequest("replay_storage_full", "replay storage is full")
         improved = room.standing.improved_by(replay.header.bests)

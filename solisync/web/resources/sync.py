@@ -64,7 +64,7 @@ class Sync:
             raise NotFound("user_not_found")
         now = self.now()
         if pulled.payload is None:
-            return _answer(default_document(player, now).encode(), now, [])
+            return answer(default_document(player, now).encode(), now, [])
         if pulled.uncounted:
             counts = counts_of(read_stored(pulled.payload).payload)
             await self.database.run(sync.pull_uncounted, player, access_expiry, pulled.payload, counts)
@@ -72,7 +72,7 @@ class Sync:
         headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
         if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
             return Reply.not_modified(headers)
-        return _answer(pulled.payload, now, [], headers)
+        return answer(pulled.payload, now, [], headers)
 
     @post(
         "/api/sync/push",
@@ -117,7 +117,7 @@ class Sync:
             self.bus.publish(ProgressStored(player, revision(merged.payload), saved.session))
         if shown:
             self.bus.publish(BoardsChanged(("leaderboard",)))
-        return _answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
+        return answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
 
 
 class _Merged(NamedTuple):
@@ -153,7 +153,7 @@ def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
     return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, total.basis, news)
 
 
-def _answer(
+def answer(
     payload: bytes, now: datetime, conflicts: list[SyncConflict], headers: Mapping[str, str] = NO_HEADERS
 ) -> Reply:
     """A SyncAnswer around an encoded payload."""

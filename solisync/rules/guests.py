@@ -1,0 +1,43 @@
+"""Guests, accounts without a password: message shapes, and their progress in a player's (docs/protocol.md "Guests")."""
+
+from base64 import b32encode
+from datetime import datetime
+from secrets import token_bytes
+
+from msgspec import Struct, structs
+
+from .counting import counts_of, sum_of, with_counts
+from .merge import merge
+from .shapes import NIL
+from .sync import Document, SyncConflict
+
+QUOTA_BYTES = 4 * 2**20  # of a guest's replays
+
+
+class GuestRequest(Struct, frozen=True):
+    """A guest needs nothing."""
+
+
+class JoinRequest(Struct, frozen=True):
+    """The refresh token of the guest whose games the player takes over."""
+
+    guest_refresh_token: str
+
+
+def new_username() -> str:
+    """A username for a guest, with 60 random bits."""
+    return "guest_" + b32encode(token_bytes(8)).decode("ascii").lower()[:12]
+
+
+def joined(
+    guest: Document | None, stored: Document | None, player: str, now: datetime
+) -> tuple[Document | None, list[SyncConflict]]:
+    """The player's progress with a guest's merged in, and the conflicts. Their games are different ones, and add up."""
+    if guest is None:
+        return stored, []
+    owner = guest.payload.user_id if guest.payload.user_id == NIL else player
+    pushed = structs.replace(guest.payload, user_id=stored.payload.user_id if stored else owner)
+    merged, conflicts = merge(guest._replace(payload=pushed), stored, now)
+    if stored is not None:
+        merged = with_counts(merged, sum_of(counts_of(stored.payload), counts_of(guest.payload)))
+    return merged, conflicts

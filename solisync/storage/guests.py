@@ -1,0 +1,138 @@
+"""Guests, and players who take over the games of a guest: docs/protocol.md "Guests"."""
+
+from typing import NamedTuple
+
+from ..postgres.declared import count, found, maybe, one
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Transaction
+from .accounts import LOCK, RENAME_EVENTS, NamesOfEvents
+
+
+class Pair(NamedTuple):
+    """A player and a guest to join; `joined`: the player has taken the guest over before."""
+
+    player_is_guest: bool
+    exists: bool
+    is_guest: bool
+    suspended: bool
+    joined: bool
+
+
+PAIR = Query(
+    "guest_and_player",
+    """
+    SELECT player.guest IS TRUE AS player_is_guest, other.id IS NOT NULL AS exists, other.guest IS TRUE AS is_guest,
+        EXISTS (SELECT FROM suspensions WHERE user_id = $2::uuid) AS suspended,
+        coalesce(joined.user_id = player.id, false) AS joined
+    FROM users AS player
+    LEFT JOIN users AS other ON other.id = $2::uuid
+    LEFT JOIN joined_guests AS joined ON joined.guest_id = $2::uuid
+    WHERE player.id = $1::uuid
+    """,
+    row=Pair,
+)
+
+# The replays of a guest are unlisted. So their only evidence is on the board 'own', and the player's boards don't
+# change. A check that runs loses its claim, and is done again for the player.
+MOVE = Statement(
+    "move_replays_of_guest",
+    """
+    WITH moved AS (
+        UPDATE replays SET user_id = $1::uuid WHERE user_id = $2::uuid RETURNING size
+    ), checks AS (
+        UPDATE replay_checks SET user_id = $1::uuid, claimed_until = NULL WHERE user_id = $2::uuid
+    ), evidence AS (
+        UPDATE board_evidence SET user_id = $1::uuid WHERE user_id = $2::uuid AND board = 'own'
+    ), charged AS (
+        UPDATE replay_usage SET used_bytes = used_bytes + (SELECT coalesce(sum(replay_charge(size)), 0) FROM moved)
+        WHERE user_id = $1::uuid
+    )
+    INSERT INTO joined_guests (guest_id, user_id) VALUES ($2::uuid, $1::uuid)
+    """,
+)
+
+REMEMBER = Statement("remember_joined", "SELECT remember_answer($1::uuid, $2::bigint, $3::text)")
+
+
+@maybe("SELECT guest IS TRUE FROM users WHERE id = $1::uuid", row=bool)
+async def is_guest(user_id: str) -> bool | None:
+    """Whether an account is a guest; None when it is gone."""
+
+
+@maybe(
+    """
+    UPDATE users SET username = $2::text, password_hash = $3::text
+    FROM (SELECT id, username FROM users WHERE id = $1::uuid FOR NO KEY UPDATE) AS former
+    WHERE users.id = former.id AND guest RETURNING former.username
+    """,
+    row=str,
+)
+async def claim(user_id: str, username: str, password_hash: str) -> str | None:
+    """Give a guest a name and a password, which ends being a guest; returns the former name, None for no guest.
+
+    Fails with a DatabaseError when the name is taken.
+    """
+
+
+async def rename_events(transaction: Transaction, user_id: str, names: NamesOfEvents) -> None:
+    """Give the events of a guest their new name. Needs a lock of the guest's row."""
+    await transaction.run_all((RENAME_EVENTS, *names, user_id))
+
+
+async def lock_pair(transaction: Transaction, player: str, guest: str) -> Pair | None:
+    """Lock the rows of a player and of a guest, in the order of their ids; None when the player is gone."""
+    first, second = sorted((player, guest))
+    await transaction.run(LOCK, first)
+    return await transaction.maybe(PAIR, player, guest, first=(LOCK, second))
+
+
+@found("""
+    DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid AND expires_at > clock_timestamp()
+    RETURNING true
+    """)
+async def spend(guest: str, jti: str) -> bool:
+    """Spend the refresh token of a guest; False when it is spent already."""
+
+
+async def move(transaction: Transaction, player: str, guest: str) -> None:
+    """Give a guest's replays to a player, and remember who has them. Needs the locks of `lock_pair`."""
+    await transaction.run(MOVE, player, guest)
+
+
+# What is looked at begins anywhere, so that a round costs the same however many guests there are.
+@maybe(
+    """
+    SELECT array_agg(id::text) FROM (
+        SELECT id FROM users WHERE guest AND id > $1::uuid ORDER BY id LIMIT $2::int
+    ) AS page
+    WHERE NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = page.id AND expires_at > clock_timestamp())
+    """,
+    row=lambda ids: ids or [],
+)
+async def without_session(start: str, most: int) -> list[str] | None:
+    """The guests without a live session, among up to `most` from the id `start` on."""
+
+
+@found("""
+    SELECT true FROM users
+    WHERE id = $1::uuid AND guest
+        AND NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp())
+    FOR UPDATE
+    """)
+async def lock_abandoned(user_id: str) -> bool:
+    """Lock the row of a guest without a live session; False for any other account."""
+
+
+@count("""
+    DELETE FROM joined_guests WHERE guest_id = ANY (ARRAY(
+        SELECT guest_id FROM joined_guests WHERE joined_at < clock_timestamp() - interval '30 days'
+        ORDER BY joined_at LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
+    """)
+async def prune_joined(*, most: int) -> int:
+    """Forget guests that were joined 30 days ago; returns how many."""
+
+
+@one("SELECT count(*) FROM users WHERE guest", row=int)
+async def number() -> int:
+    """How many guests there are."""

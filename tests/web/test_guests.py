@@ -1,0 +1,353 @@
+"""Guests (docs/protocol.md "Guests"): accounts without a password, which become players or join one."""
+
+import pytest
+
+from solisync.access.tokens import Tokens
+from tests.harness.concurrency import gather
+from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.http_requests import new_address
+from tests.harness.payloads import progress_of, replay
+from tests.harness.service import refused
+
+NAME = {"username": "ann", "password": PASSWORD}
+
+
+class Guest:
+    """A guest, with its tokens."""
+
+    def __init__(self, server, pair):
+        self.server, self.access, self.refresh = server, pair["access_token"], pair["refresh_token"]
+
+    async def ask(self, method, path, body=None, **more):
+        return await self.server.ask(method, path, body=body, bearer=self.access, **more)
+
+    async def me(self):
+        return (await self.ask("GET", "/api/me")).json
+
+    async def push(self, **changes):
+        return await self.ask("POST", "/api/sync/push", progress_of(**changes))
+
+    async def upload(self, body=None):
+        return await self.ask("POST", "/api/replays", body or replay())
+
+    async def claim(self, name=NAME):
+        return await self.ask("POST", "/api/me/claim", name, address=new_address())
+
+
+async def begin(server, **more):
+    answer = await server.ask("POST", "/api/auth/guest", address=new_address(), **more)
+    assert answer.status == 200, answer
+    assert answer.headers["cache-control"] == "no-store"
+    return Guest(server, answer.json)
+
+
+async def join(server, client, token):
+    return await server.ask(
+        "POST", "/api/me/join", body={"guest_refresh_token": token}, bearer=client.tokens.access_token
+    )
+
+
+@pytest.mark.parametrize("body", [None, {}, {"more": 1}], ids=str)
+async def test_guest_begins_without_a_form(server, body):
+    """The answer is a pair of tokens; the profile says that it is a guest."""
+    guest = await begin(server, body=body)
+    me = await guest.me()
+    assert me["guest"] is True
+    assert me["username"].startswith("guest_")
+    assert set(me["username"][6:]) <= set("abcdefghijklmnopqrstuvwxyz234567")
+    assert (len(me["username"]), me["avatar_url"]) == (18, None)
+
+
+async def test_profile_of_a_player_has_no_field_for_guests(server):
+    """Clients of 1.0.0 see what they have always seen."""
+    client = await server.player("ann")
+    answer = await server.ask("GET", "/api/me", bearer=client.tokens.access_token)
+    assert list(answer.json) == ["id", "username", "avatar_url"]
+
+
+async def test_guest_plays_like_a_player(server):
+    """It pushes, pulls, uploads, refreshes, lists its sessions, exports and deletes itself."""
+    guest = await begin(server)
+    assert (await guest.push(stats__games_won=1, stats__games_played=1)).status == 200
+    assert (await guest.upload()).status == 200
+    for path in ("/api/sync/pull", "/api/sessions", "/api/me/replays", "/api/me/export", "/api/leaderboard/opt-in"):
+        assert (await guest.ask("GET", path)).status == 200, path
+    body = {"refresh_token": guest.refresh}
+    assert (await server.ask("POST", "/api/auth/refresh", body=body)).status == 200
+    assert (await guest.ask("DELETE", "/api/account")).status == 200
+    assert server.sql("SELECT count(*) FROM users") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/api/me/password", {"current_password": PASSWORD, "new_password": PASSWORD}),
+        ("POST", "/api/me/recovery-codes", {"current_password": PASSWORD}),
+        ("POST", "/api/leaderboard/opt-in", {"display_name": "Ann"}),
+        ("POST", "/api/me/join", {"guest_refresh_token": ""}),
+    ],
+)
+async def test_guest_may_not(server, method, path, body):
+    """What needs a password, or would show the guest to others, is refused."""
+    guest = await begin(server)
+    if "guest_refresh_token" in body:
+        body = {"guest_refresh_token": (await begin(server)).refresh}
+    answer = await guest.ask(method, path, body)
+    assert (answer.status, answer.headers["error-code"]) == (403, "guest")
+
+
+async def test_guest_may_not_have_an_avatar(server):
+    """Nor does anything change."""
+    guest = await begin(server)
+    image = b"\x89PNG\r\n\x1a\n"
+    answer = await server.ask("PUT", "/api/me/avatar", {"Content-Type": "image/png"}, image, bearer=guest.access)
+    assert (answer.status, answer.headers["error-code"]) == (403, "guest")
+
+
+async def test_replay_of_a_guest_is_unlisted_and_stays_so(server):
+    """No public list has it."""
+    guest = await begin(server)
+    path = f"/api/replays/{(await guest.upload()).json['id']}/listed"
+    assert (await server.ask("GET", "/api/replays/recent?limit=50")).json == []
+    answer = await guest.ask("PUT", path, {"listed": True})
+    assert (answer.status, answer.headers["error-code"]) == (403, "guest")
+
+
+async def test_replays_of_a_guest_may_take_four_mebibytes(server):
+    """A player may have more."""
+    guest = await begin(server)
+    large = replay().rstrip().removesuffix(b"}") + b', "more": "' + b"x" * 1_000_000 + b'"}'
+    statuses = [(await guest.upload(large)).status for _ in range(5)]
+    assert statuses == [200] * 4 + [400]
+
+
+async def test_nobody_signs_in_to_a_guest_by_name(server):
+    """The name leads to the same 401 as an unknown one."""
+    username = (await (await begin(server)).me())["username"]
+    for password in ("", PASSWORD, "x" * 100):
+        assert await refused(server.client().login(username, password)) == (401, "invalid credentials")
+
+
+async def test_guest_becomes_a_player(server):
+    """The id, the session and the progress stay; the player signs in with the new name."""
+    guest = await begin(server)
+    before = await guest.me()
+    await guest.push(stats__games_won=3, stats__games_played=4)
+    answer = await guest.claim()
+    assert answer.json == {"id": before["id"], "username": "ann", "avatar_url": None}
+    client = server.client()
+    await client.login("ann", PASSWORD)
+    assert (await client.pull()).merged.stats.games_played == 4
+    assert len(await client.sessions()) == 2
+    assert "guest" not in await guest.me()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"username": "b", "password": "x"}, 400, "username_length"),
+        ({"username": "b!b", "password": "x"}, 400, "username_characters"),
+        ({"username": "bob", "password": "short"}, 400, "password_length"),
+        ({"username": "bob", "password": "x" * 1025}, 400, "password_too_long"),
+        ({"username": "taken", "password": PASSWORD}, 409, "username_taken"),
+        ({"username": "bob"}, 400, "bad_field"),
+    ],
+)
+async def test_claim_follows_the_rules_of_registering(server, body, status, code):
+    """The guest stays a guest."""
+    await server.player("taken")
+    guest = await begin(server)
+    answer = await guest.claim(body)
+    assert (answer.status, answer.headers["error-code"]) == (status, code)
+    assert (await guest.me())["guest"] is True
+
+
+async def test_player_has_nothing_to_claim(server):
+    """Also one who has just claimed."""
+    guest = await begin(server)
+    await guest.claim()
+    answer = await guest.claim({"username": "bob", "password": PASSWORD})
+    assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
+
+
+async def test_of_simultaneous_claims_of_a_guest_one_succeeds(server):
+    """Of different names, one is the player's; the others stay free."""
+    guest = await begin(server)
+    names = [{"username": f"ann_{number}", "password": PASSWORD} for number in range(4)]
+    answers = await gather(4, guest.claim, names)
+    assert sorted(answer.status for answer in answers) == [200, 409, 409, 409]
+    assert server.sql("SELECT count(*) FROM users") == [(1,)]
+
+
+async def test_of_simultaneous_claims_of_a_name_one_succeeds(server):
+    """The other guests stay guests."""
+    guests = [await begin(server) for _ in range(4)]
+    answers = await gather(4, lambda guest: guest.claim(), guests)
+    assert sorted(answer.status for answer in answers) == [200, 409, 409, 409]
+    assert server.sql("SELECT count(*) FROM users WHERE guest") == [(3,)]
+
+
+async def test_password_that_an_operator_sets_ends_a_guest(server):
+    """A node of 1.0.0 sets it the same way."""
+    guest = await begin(server)
+    server.sql("UPDATE users SET password_hash = 'another'")
+    assert "guest" not in await guest.me()
+
+
+async def test_nodes_of_1_0_0_keep_guests_out_of_sight(server):
+    """What such a node writes for a guest is unlisted, invisible or refused."""
+    guest = await begin(server)
+    await guest.upload()
+    server.sql("UPDATE replays SET unlisted = NULL")
+    assert server.sql("SELECT unlisted FROM replays") == [(True,)]
+    server.sql("INSERT INTO leaderboard SELECT id, 'Ann', 5, 5, now(), true FROM users")
+    assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
+    with pytest.raises(Exception, match="a guest has no avatar"):
+        server.sql("UPDATE users SET avatar_extension = 'png'")
+
+
+async def test_new_guests_have_a_limit_of_their_own(server):
+    """The eleventh in a minute is refused by the limit of logins, with the others of its address."""
+    address = new_address()
+    statuses = [(await server.ask("POST", "/api/auth/guest", address=address)).status for _ in range(11)]
+    assert statuses == [200] * 10 + [429]
+
+
+async def test_join_adds_the_games_of_both(server):
+    """Games, wins, scores and experience add up; the guest is gone, and its replays are the player's."""
+    client = await server.player("ann")
+    await client.pull()
+    token = client.tokens.access_token
+    mine = progress_of(stats__games_won=5, stats__games_played=9, stats__lifetime_score=50, progress__total_xp=30)
+    await server.ask("POST", "/api/sync/push", body=mine, bearer=token)
+    guest = await begin(server)
+    await guest.push(
+        stats__games_won=2,
+        stats__games_played=3,
+        stats__lifetime_score=20,
+        stats__best_single_score=700,
+        progress__total_xp=600,
+    )
+    replay_id = (await guest.upload()).json["id"]
+    answer = await join(server, client, guest.refresh)
+    assert answer.status == 200, answer
+    stats, progress = answer.json["merged"]["stats"], answer.json["merged"]["progress"]
+    assert (stats["games_won"], stats["games_played"], stats["games_lost"], stats["lifetime_score"]) == (7, 12, 5, 70)
+    assert (stats["best_single_score"], progress["total_xp"], progress["level"]) == (700, 630, 1)
+    assert [each.id for each in (await client.own_replays()).replays] == [replay_id]
+    assert server.sql("SELECT username FROM users") == [("ann",)]
+    assert (await guest.ask("GET", "/api/me")).status == 404
+    (used,) = server.sql("SELECT coalesce(sum(used_bytes), 0) FROM replay_usage")[0]
+    assert used in (0, 4096)  # the player has not uploaded yet, so nothing may have been counted
+
+
+async def test_games_after_a_join_are_counted_once(server):
+    """The calling session was told the sum: its next push adds only what is new."""
+    client = await server.player("ann")
+    await client.pull()
+    guest = await begin(server)
+    await guest.push(stats__games_won=2, stats__games_played=3)
+    merged = (await join(server, client, guest.refresh)).json["merged"]
+    merged["stats"] |= {"games_played": 4, "games_won": 3}
+    pushed = await server.ask("POST", "/api/sync/push", body=merged, bearer=client.tokens.access_token)
+    assert pushed.json["merged"]["stats"]["games_played"] == 4
+
+
+async def test_join_may_be_repeated(server):
+    """With the same token, after a lost answer: nothing is added again."""
+    client = await server.player("ann")
+    guest = await begin(server)
+    await guest.push(stats__games_won=2, stats__games_played=3)
+    answers = [await join(server, client, guest.refresh) for _ in range(3)]
+    assert [answer.status for answer in answers] == [200] * 3
+    assert [answer.json["merged"]["stats"]["games_played"] for answer in answers] == [3] * 3
+
+
+async def test_guest_without_progress_joins(server):
+    """The answer is what the player has: the defaults, if the player never pushed either."""
+    client = await server.player("ann")
+    answer = await join(server, client, (await begin(server)).refresh)
+    assert (answer.status, answer.json["merged"]["stats"]["games_played"]) == (200, 0)
+    assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
+
+
+async def test_of_two_players_one_joins_a_guest(server):
+    """The other is told that it is gone, at the same time or later."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    guest = await begin(server)
+    await guest.push(stats__games_won=1, stats__games_played=1)
+    answers = await gather(2, lambda client: join(server, client, guest.refresh), [ann, bob])
+    assert sorted(answer.status for answer in answers) == [200, 409]
+    (loser,) = [answer for answer in answers if answer.status == 409]
+    assert loser.headers["error-code"] == "guest_gone"
+    assert server.sql("SELECT count(*) FROM sync_states") == [(1,)]
+
+
+async def test_simultaneous_joins_of_one_player_count_a_guest_once(server):
+    """A repeat that overtakes the first waits for its lock."""
+    ann = await server.player("ann")
+    guest = await begin(server)
+    await guest.push(stats__games_won=1, stats__games_played=1)
+    answers = await gather(3, lambda _: join(server, ann, guest.refresh), range(3))
+    assert {answer.status for answer in answers} == {200}
+    assert {answer.json["merged"]["stats"]["games_played"] for answer in answers} == {1}
+
+
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "access", "spent", "expired"])
+async def test_join_needs_a_live_refresh_token(server, token):
+    """Any other token is a 401, and spends nothing."""
+    client, guest = await server.player("ann"), await begin(server)
+    fresh = guest.refresh
+    if token == "access":
+        token = guest.access
+    elif token == "spent":
+        token = guest.refresh
+        body = {"refresh_token": guest.refresh}
+        fresh = (await server.ask("POST", "/api/auth/refresh", body=body)).json["refresh_token"]
+    elif token == "expired":
+        (jti,) = server.sql("SELECT jti::text FROM refresh_tokens JOIN users ON users.id = user_id WHERE guest")[0]
+        (user_id,) = server.sql("SELECT id::text FROM users WHERE guest")[0]
+        signing = Tokens(SECRET.encode())
+        token = signing._sign({"sub": user_id, "exp": 1_000_000_000, "kind": "refresh", "jti": jti})
+    answer = await join(server, client, token)
+    assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
+    assert (await join(server, client, fresh)).status == 200
+
+
+async def test_join_of_a_player_is_refused(server):
+    """Another player's token, and the player's own; nothing is spent."""
+    ann, bob = await server.player("ann"), await server.player("bob")
+    for client in (ann, bob):
+        answer = await join(server, ann, client.tokens.refresh_token)
+        assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
+        await client.refresh()
+
+
+async def test_join_of_a_deleted_guest_is_refused(server):
+    """Nobody has its games."""
+    ann, guest = await server.player("ann"), await begin(server)
+    await guest.ask("DELETE", "/api/account")
+    answer = await join(server, ann, guest.refresh)
+    assert (answer.status, answer.headers["error-code"]) == (409, "guest_gone")
+
+
+async def test_join_of_a_suspended_guest_is_refused(server):
+    """Its games don't get away with another name."""
+    ann, guest = await server.player("ann"), await begin(server)
+    server.sql("INSERT INTO suspensions SELECT id, now(), NULL, NULL, false FROM users WHERE guest")
+    answer = await join(server, ann, guest.refresh)
+    assert (answer.status, answer.headers["error-code"]) == (403, "suspended")
+    assert server.sql("SELECT count(*) FROM users") == [(2,)]
+
+
+async def test_join_that_is_too_large_changes_nothing(server):
+    """The guest is still there."""
+    ann, guest = await server.player("ann"), await begin(server)
+    half = "x" * 600_000
+    await server.ask("POST", "/api/sync/push", body=progress_of(zz_a=half), bearer=ann.tokens.access_token)
+    await guest.push(zz_b=half)
+    answer = await join(server, ann, guest.refresh)
+    assert (answer.status, answer.headers["error-code"]) == (400, "sync_too_large")
+    assert (await guest.me())["guest"] is True
+    body = {"refresh_token": guest.refresh}
+    assert (await server.ask("POST", "/api/auth/refresh", body=body)).status == 200
