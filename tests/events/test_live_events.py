@@ -258,3 +258,17 @@ async def test_a_verdict_is_told(server, listen, reactor):
         assert (await ann.verdict(replay_id)).status == data["status"] == "unreadable"
     finally:
         await checking.service.stopService()
+
+
+async def test_join_ends_the_stream_of_the_guest_and_reports_progress_to_the_player(server, listen):
+    """The guest's stream ends as that of a deleted account."""
+    ann, guest = await server.player(), server.client()
+    await guest.guest()
+    await won(guest)
+    streams = [await listen(server, client) for client in (ann, guest)]
+    for stream in streams:
+        await stream.next()
+    await ann.join(guest.tokens.refresh_token)
+    name, data = await streams[0].next()
+    assert (name, data["own"]) == ("progress", True)
+    assert await streams[1].next() == ("end", {"reason": "account_deleted"})

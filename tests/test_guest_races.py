@@ -1,0 +1,161 @@
+"""Guests beside everything else that happens to them at the same time (docs/protocol.md "Guests")."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from solisync.errors import Unavailable
+from solisync.storage import guests
+from tests.harness.concurrency import gather
+from tests.harness.constants import PASSWORD
+from tests.harness.housekeeping import make_housekeeping
+from tests.harness.payloads import progress_of, replay
+
+
+class Device:
+    """A device of a guest or a player, on any of several nodes."""
+
+    def __init__(self, nodes, chance):
+        self.nodes, self.chance, self.access, self.refresh, self.games = nodes, chance, None, None, 0
+
+    async def http(self, method, path, body=None):
+        return await self.chance.choice(self.nodes).ask(method, path, body=body, bearer=self.access)
+
+    async def begin(self, path="/api/auth/guest", body=None):
+        answer = await self.http("POST", path, body)
+        self.access, self.refresh = answer.json["access_token"], answer.json["refresh_token"]
+        await self.http("GET", "/api/sync/pull")
+
+    async def play(self):
+        """Play a game and push it; it counts if the push is acknowledged."""
+        body = progress_of(stats__games_played=self.games + 1, stats__games_won=self.games + 1)
+        answer = await self.http("POST", "/api/sync/push", body)
+        assert answer.status in (200, 404)
+        self.games += answer.status == 200
+
+
+async def counted(device):
+    answer = await device.http("GET", "/api/sync/pull")
+    return answer.json["merged"]["stats"]["games_played"]
+
+
+async def begun(nodes, chance, name=None):
+    device = Device(nodes, chance)
+    if name is None:
+        await device.begin()
+    else:
+        await device.begin("/api/auth/register", {"username": name, "password": PASSWORD})
+    return device
+
+
+async def test_every_acknowledged_game_is_the_players_after_a_join(nodes, no_deadlocks, full):
+    """A guest plays and uploads on one node while the player joins it on another, twice at the same time."""
+    chance = random.Random(5)
+    for number in range(40 if full else 6):
+        player, guest = await begun(nodes, chance, f"player_{number}"), await begun(nodes, chance)
+        await player.play()
+        await guest.play()
+
+        async def act(kind, player=player, guest=guest):
+            if kind == "join":
+                answer = await player.http("POST", "/api/me/join", {"guest_refresh_token": guest.refresh})
+                assert answer.status == 200
+            for _ in range(4 if kind == "play" else 0):
+                await guest.play()
+                assert (await guest.http("POST", "/api/replays", replay())).status in (200, 404)
+
+        kinds = ["play", "join", "join"]
+        chance.shuffle(kinds)
+        await gather(3, act, kinds)
+        assert await counted(player) == player.games + guest.games
+    orphans = "SELECT count(*) FROM replays WHERE user_id NOT IN (SELECT id FROM users WHERE guest IS NULL)"
+    assert nodes[0].sql(orphans) == [(0,)]
+
+
+async def test_claim_and_join_of_one_guest_exclude_each_other(nodes, no_deadlocks):
+    """Either the guest is a player with its games, or its games are the other player's."""
+    chance = random.Random(6)
+    for number in range(6):
+        player, guest = await begun(nodes, chance, f"player_{number}"), await begun(nodes, chance)
+        await guest.play()
+
+        async def act(kind, player=player, guest=guest, number=number):
+            if kind == "claim":
+                body = {"username": f"claimed_{number}", "password": PASSWORD}
+                return (await guest.http("POST", "/api/me/claim", body)).status
+            return (await player.http("POST", "/api/me/join", {"guest_refresh_token": guest.refresh})).status
+
+        claimed, joined = await gather(2, act, ["claim", "join"])
+        assert (claimed, joined) in [(200, 409), (404, 200)]
+        assert await counted(player) == (joined == 200)
+
+
+async def test_claim_wins_or_finds_no_guest_when_housekeeping_deletes(nodes, open_database, reactor, no_deadlocks):
+    """A guest that has logged out, and claims with its last access token."""
+    chance = random.Random(7)
+    rounds = make_housekeeping(open_database(size=1), reactor)
+    for number in range(6):
+        guest = await begun(nodes, chance)
+        await guest.http("POST", "/api/auth/logout", {"refresh_token": guest.refresh})
+
+        async def act(kind, guest=guest, number=number):
+            if kind == "prune":
+                return await rounds.prune()
+            body = {"username": f"claimed_{number}", "password": PASSWORD}
+            return (await guest.http("POST", "/api/me/claim", body)).status
+
+        _, claimed = await gather(2, act, ["prune", "claim"])
+        assert claimed in (200, 404)
+        found = nodes[0].sql("SELECT count(*) FROM users WHERE username = %s", (f"claimed_{number}",))
+        assert found == [(claimed == 200,)]
+
+
+@pytest.mark.parametrize("state", ["live", "logged out", "expired", "player"])
+async def test_housekeeping_deletes_guests_without_a_live_session(server, open_database, reactor, state):
+    """With all that they have; players and guests with a session stay."""
+    counts = []
+    device = await begun([server], random.Random(1), "ann" if state == "player" else None)
+    await device.play()
+    await device.http("POST", "/api/replays", replay())
+    if state in ("logged out", "player"):
+        await device.http("POST", "/api/auth/logout", {"refresh_token": device.refresh})
+    elif state == "expired":
+        server.sql("UPDATE refresh_tokens SET expires_at = now()")
+    housekeeping = make_housekeeping(open_database(), reactor, guests_now=counts.append)
+    for _ in range(40):  # each round begins anywhere
+        await housekeeping.prune()
+    left = state in ("live", "player")
+    assert server.sql("SELECT count(*) FROM users") == [(left,)]
+    assert server.sql("SELECT count(*) FROM replays") == [(left,)]
+    assert counts[-1] == (state == "live")
+
+
+async def test_housekeeping_forgets_joined_guests_after_30_days(server, open_database, reactor):
+    """Until then a join can be repeated."""
+    await server.player("ann")
+    for days in (29, 31):
+        joined_at = datetime.now(UTC) - timedelta(days=days)
+        server.sql("INSERT INTO joined_guests SELECT gen_random_uuid(), id, %s FROM users", (joined_at,))
+    await make_housekeeping(open_database(), reactor).prune()
+    assert server.sql("SELECT now() - joined_at < interval '30 days' FROM joined_guests") == [(True,)]
+
+
+async def test_join_that_fails_leaves_both_as_they_were(server, monkeypatch):
+    """The database fails in the middle: the guest keeps its token and its games, and the next attempt succeeds."""
+    chance = random.Random(2)
+    player, guest = await begun([server], chance, "ann"), await begun([server], chance)
+    await guest.play()
+    real = guests.move
+
+    async def fail(*arguments):
+        await real(*arguments)
+        raise Unavailable
+
+    monkeypatch.setattr(guests, "move", fail)
+    body = {"guest_refresh_token": guest.refresh}
+    assert (await player.http("POST", "/api/me/join", body)).status == 503
+    monkeypatch.setattr(guests, "move", real)
+    assert (await counted(player), await counted(guest)) == (0, 1)
+    assert (await player.http("POST", "/api/me/join", body)).status == 200
+    assert await counted(player) == 1
