@@ -1,7 +1,5 @@
 """Administration at size: however many players and events there are, a command takes little memory."""
 
-import pytest
-
 from tests.fire.measured import measure
 from tests.harness.postgres import run_sql, truncate
 
@@ -18,7 +16,6 @@ COMMANDS = (
 )
 
 
-@pytest.mark.short
 def test_memory_stays_flat(shared_dsn, full, figure):
     """Lists and exports of a hundred thousand players, half a million events and one player's 64 MiB of replays."""
     players, events, replays = (100_000, 500_000, 64) if full else (3_000, 5_000, 16)

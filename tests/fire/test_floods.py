@@ -77,7 +77,6 @@ def transactions(dsn, name):
     return run_sql(dsn, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s", (name,))[0][0]
 
 
-@pytest.mark.short
 async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_database, full, figure):
     """However often a refused client asks, the database doesn't hear of it."""
     count = 20_000 if full else 2_000
@@ -94,7 +93,6 @@ async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_databas
     assert seen < count / 10
 
 
-@pytest.mark.short
 async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
     """Of 40 requests of one client at once, spread over four processes, ten are admitted, and not one more."""
     truncate(shared_dsn)
@@ -139,7 +137,6 @@ class Refusing:
         return 30.0
 
 
-@pytest.mark.short
 async def test_a_million_clients_fit_into_memory(full, figure):
     """What a process remembers of the clients that it has refused doesn't grow with their number."""
     count = 1_000_000 if full else 50_000
@@ -154,7 +151,6 @@ async def test_a_million_clients_fit_into_memory(full, figure):
     assert growth < 20
 
 
-@pytest.mark.short
 async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, open_database, full, figure):
     """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""
     count = 1_000_000 if full else 20_000

@@ -186,7 +186,6 @@ def tried(strategy, count, try_one):
     return dict(seen)
 
 
-@pytest.mark.short
 async def test_any_well_formed_request_leaves_its_connection_usable(serve, shared_dsn, full, figure):
     """Whatever stands in its fields and its body, it is answered with less than 500, and so is the next one."""
     truncate(shared_dsn)
@@ -204,7 +203,6 @@ async def test_any_well_formed_request_leaves_its_connection_usable(serve, share
     assert_nothing_failed(process)
 
 
-@pytest.mark.short
 async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full, figure):
     """One fault among any fields is answered with one 4xx, and what follows is not served."""
     truncate(shared_dsn)

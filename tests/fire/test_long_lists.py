@@ -107,8 +107,7 @@ async def test_a_player_who_lists_little_costs_little(migrated_database, full, f
                     assert "replays_listed_of_player" in found.text
 
 
-@pytest.mark.short
-@pytest.mark.parametrize("share", [0, 2, 1_000])
+@pytest.mark.parametrize("share", [pytest.param(0, marks=pytest.mark.short), 2, 1_000])
 async def test_verified_replays_are_looked_for_among_a_thousand(migrated_database, full, figure, share):
     """However many replays and verdicts there are, and however few of them are verified."""
     count = 1_000_000 if full else 20_000
@@ -123,8 +122,7 @@ async def test_verified_replays_are_looked_for_among_a_thousand(migrated_databas
     assert found.buffers < (1_000 if share == 2 else 10_000)
 
 
-@pytest.mark.short
-@pytest.mark.parametrize("analyzed", [True, False])
+@pytest.mark.parametrize("analyzed", [pytest.param(False, marks=pytest.mark.short), True])
 async def test_a_repeated_upload_is_found_by_index(migrated_database, full, figure, analyzed):
     """Among all replays of the player, of which each belongs to a game; also before anything was analyzed."""
     count = 1_000_000 if full else 20_000
