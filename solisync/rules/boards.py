@@ -3,7 +3,6 @@
 See docs/protocol.md "Boards", docs/verification.md "Boards".
 """
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, NamedTuple
@@ -12,7 +11,7 @@ from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest, NotFound
 from ..klondike import DRAW_MODES, read_seed
-from .challenge import daily_challenge
+from .challenge import daily_challenge, read_day
 from .queries import choice, position_of, position_text, whole_number
 from .shapes import Id, Time
 
@@ -26,8 +25,6 @@ RANKS = 10_000
 
 DrawMode = Literal[DRAW_MODES]  # type: ignore[valid-type]
 PageLimit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"rows of a page; {LIMIT_DEFAULT} by default")]
-
-_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 PlaceText = Annotated[
     str, Meta(pattern="^[A-Za-z0-9_-]{38}$", description="`next` of the previous page; absent for the first page")
@@ -92,12 +89,10 @@ def classic_board(draw_mode: list[str]) -> str:
 
 def daily_board(day: str) -> tuple[str, date]:
     """The board of a day, and that day; raises NotFound for what is no date."""
-    if _DAY.fullmatch(day):
-        try:
-            return f"daily/{day}", date.fromisoformat(day)
-        except ValueError:
-            pass
-    raise no_such_day()
+    begins = read_day(day)
+    if begins is None:
+        raise no_such_day()
+    return f"daily/{day}", begins
 
 
 def no_such_day() -> NotFound:

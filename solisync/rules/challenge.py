@@ -1,10 +1,14 @@
 """The daily challenge, a function of the UTC date alone (docs/protocol.md "The daily challenge")."""
 
+import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
 
 from .shapes import U64
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 # (target score, most seconds, description), picked by seed mod 6
 _GOALS = (
@@ -36,6 +40,13 @@ def daily_challenge(day: date) -> DailyChallenge:
     return DailyChallenge(
         date=day, seed=seed, description=description, target_score=target_score, max_time_secs=max_time_secs
     )
+
+
+def read_day(text: str) -> date | None:
+    """The day that a path or a query names, such as 2026-11-20; None for any other text."""
+    with suppress(ValueError):
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    return None
 
 
 def seconds_left(now: datetime) -> int:

@@ -1,13 +1,12 @@
 """Events of streams: their shapes, their text, and the boards that a stream names (docs/live.md)."""
 
-import re
-from datetime import date
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import BadRequest
+from .challenge import read_day
 from .replays import VerdictStatus
 from .shapes import Id, Time
 
@@ -25,8 +24,6 @@ Revision = Annotated[
 
 BoardName = Annotated[str, Meta(pattern=r"^(leaderboard|verified|daily/[0-9]{4}-[0-9]{2}-[0-9]{2})$")]
 BoardNames = Annotated[list[BoardName], Meta(max_length=BOARDS_MAX, description="boards whose changes to report")]
-
-_BOARD = re.compile(r"leaderboard|verified|daily/(\d{4}-\d\d-\d\d)", re.ASCII)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -96,11 +93,4 @@ def boards_wanted(values: list[str]) -> tuple[str, ...]:
 
 
 def _is_board(text: str) -> bool:
-    match = _BOARD.fullmatch(text)
-    if match is None or match[1] is None:
-        return match is not None
-    try:
-        date.fromisoformat(match[1])
-    except ValueError:
-        return False
-    return True
+    return text in ("leaderboard", "verified") or (text.startswith("daily/") and read_day(text[6:]) is not None)

@@ -129,10 +129,6 @@ class ExportedEvent(Struct, frozen=True):
     event_type: str
     payload: Annotated[Raw, Meta(description="any JSON")]
 
-    def parts(self) -> tuple[bytes, ...]:
-        """The event as JSON, in one part."""
-        return (_encode(self),)
-
 
 class ExportedHappening(Struct, frozen=True):
     """An event of the account."""
@@ -142,10 +138,6 @@ class ExportedHappening(Struct, frozen=True):
     reason: str | None
     client: Annotated[str | None, Meta(description="address of the client (of IPv6 the /64); null for a command")]
     times: Annotated[int, Meta(description="number of such events within a moment")]
-
-    def parts(self) -> tuple[bytes, ...]:
-        """The event as JSON, in one part."""
-        return (_encode(self),)
 
 
 class Exported(Struct, frozen=True, kw_only=True):
@@ -206,9 +198,11 @@ def middle(
     return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
-def joined(records: Sequence[StoredReplay | ExportedEvent], *, first: bool) -> bytes:
+def joined(records: Sequence[StoredReplay | ExportedEvent | ExportedHappening], *, first: bool) -> bytes:
     """Records in a row with separators, of which the `first` in the document has none before it."""
-    parts = [part for record in records for part in (SEPARATOR, *record.parts())]
+    parts: list[bytes] = []
+    for record in records:
+        parts += SEPARATOR, *(record.parts() if isinstance(record, StoredReplay) else (_encode(record),))
     return b"".join(parts[first:])
 
 

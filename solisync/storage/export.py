@@ -69,12 +69,6 @@ def _bytes(text: str | None, encoded: str | None) -> bytes:
     return a2b_base64(encoded or "") if text is None else text.encode()
 
 
-def _happening(
-    id: int, at: datetime, event: str, reason: str | None, client: str | None, times: int
-) -> tuple[int, ExportedHappening]:
-    return id, ExportedHappening(at, event, reason, client, times)
-
-
 # Here and below, text with characters beyond ASCII comes as base64: as text it would take up to four times its size.
 PROGRESS = Query(
     "export_progress",
@@ -133,7 +127,7 @@ HISTORY = Query(
     WHERE (user_id, id) > ($1::uuid, $2::bigint) AND user_id <= $1::uuid AND happened_at <= $3::timestamptz
     ORDER BY user_id, id LIMIT {PAGE_HISTORY}
     """,  # noqa: S608
-    row=_happening,
+    row=nested(lambda *row: row, lambda id: id, ExportedHappening),
 )
 
 
