@@ -2,12 +2,13 @@
 
     Solisync             all that one process serves with
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
-    ├── Database           the connection pool, which all below share
-    ├── Live               the bus between processes, and streams of events
+    ├── Parts              what all below share
+    │   ├── Database         the connection pool
+    │   ├── Bus, Streams     messages between processes, and streams of events
+    │   ├── History          stores what happens to accounts
+    │   └── Timelines        makes timelines, in a process that starts at the first request for one
     ├── Housekeeping       deletes expired rows
-    ├── History            stores what happens to accounts
     ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
-    ├── Timelines          makes timelines, in a process that starts when somebody asks for one
     ├── Site               HTTP for admins (solisync.web.console.build), on a listener of its own, if it has one
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
@@ -33,11 +34,14 @@ from twisted.logger import Logger
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
-from .access.rate_limit import LIMITS, StreamRateLimit
+from .access.rate_limit import LIMITS, RateLimiter, StreamRateLimit
+from .access.tokens import Tokens
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
 from .embedded.server import EmbeddedPostgres
-from .events.live import Live
+from .events.bus import Bus
+from .events.live_errors import LiveErrors
+from .events.streams import Streams
 from .housekeeping import Housekeeping
 from .players.history import History
 from .postgres import TIMES, PoolTimes
@@ -55,6 +59,8 @@ from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
 from .web.build import make_site
 from .web.handler_limits import OneAtATime
+from .web.parts import Parts
+from .web.resources.leaderboard import load_board
 from .web.shared_cache import CoalescingCache
 
 DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords
@@ -115,34 +121,43 @@ def make_service(
     own.
     """
     migrations = load_migrations()
-    limits = [
-        *(limit.name for limit in LIMITS),
-        LargeBodies.name,
-        OneAtATime.name,
-        StreamRateLimit.name,
-        Timelines.name,
-    ]
+    limits = [limit.name for limit in (*LIMITS, LargeBodies, OneAtATime, StreamRateLimit, Timelines)]
     metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
-    hashing = _make_passwords(settings, reactor, metrics, bcrypt_cost)
-    recent = CoalescingCache(lambda verified: database.run(replays.recent, verified), reactor=reactor)
-    live = Live(settings, reactor, database=database, metrics=metrics, now=now, times=times)
-    timelines = Timelines(database=database, reactor=reactor, metrics=metrics)
-    history = History(
-        database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
-    )
-    site = make_site(
-        settings,
-        reactor,
-        database=database,
-        recent=recent,
-        passwords=hashing,
+    errors = LiveErrors(reactor=reactor, metrics=metrics)
+    shared_pooler = settings.bus_database_url is None and not settings.prepared_statements
+    bus = Bus(reactor=reactor, metrics=metrics, errors=errors, shared_pooler=shared_pooler, times=times)
+
+    def on_refusal(name: str) -> None:
+        metrics.refusals.labels(name).inc()
+
+    parts = Parts(
+        settings=settings,
+        reactor=reactor,
         metrics=metrics,
-        live=live,
-        timelines=timelines,
-        observer=history.observe,
-        schema=migrations[-1].number,
+        database=database,
+        bus=bus,
+        live_streams=Streams(
+            reactor=reactor,
+            database=database,
+            bus=bus,
+            metrics=metrics,
+            errors=errors,
+            wanted=settings.streams,
+            now=now,
+        ),
+        timelines=Timelines(database=database, reactor=reactor, metrics=metrics),
+        history=History(
+            database=database, reactor=reactor, enabled=settings.history_days > 0, lost=metrics.history_lost.inc
+        ),
+        passwords=_make_passwords(settings, reactor, metrics, bcrypt_cost),
+        tokens=Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id),
+        limiter=RateLimiter(database=database, reactor=reactor, on_refusal=on_refusal),
+        large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=lambda: on_refusal(LargeBodies.name)),
+        board=CoalescingCache(lambda: load_board(database), reactor=reactor),
+        recent=CoalescingCache(lambda verified: database.run(replays.recent, verified), reactor=reactor),
+        schema_number=migrations[-1].number,
         now=now,
         new_id=new_id,
         handler_seconds=handler_seconds,
@@ -151,53 +166,29 @@ def make_service(
     if settings.admin_listen is not None:
         from .web.console.build import make_console
 
-        admin_site = make_console(
-            settings,
-            reactor,
-            database=database,
-            metrics=metrics,
-            live=live,
-            timelines=timelines,
-            passwords=hashing,
-            now=now,
-        )
+        admin_site = make_console(parts)
     return Solisync(
-        settings=settings,
-        reactor=reactor,
-        uid=uid,
-        inherited=inherited,
-        admin_inherited=admin_inherited,
-        when_open=when_open,
-        quiet_seconds=quiet_seconds,
+        parts=parts,
         embedded=_make_embedded(settings, reactor),
         migrations=migrations,
-        database=database,
-        housekeeping=Housekeeping(
-            database=database,
-            publish=live.bus.publish,
-            reactor=reactor,
-            now=now,
+        housekeeping=parts.make(
+            Housekeeping,
+            publish=bus.publish,
             analytics_days=settings.analytics_days,
             history_days=settings.history_days,
             limits=(settings.auth_limit, *filter(None, [settings.guest_limit]), *LIMITS),
             links_open=metrics.reset_links.set,
             guests_now=metrics.guests.set,
         ),
-        history=history,
-        checking=Checking(
-            database=database,
-            reactor=reactor,
-            metrics=metrics,
-            count=settings.checkers,
-            changed=recent.invalidate,
-            bus=live.bus,
-        ),
-        timelines=timelines,
-        live=live,
-        site=site,
+        checking=parts.make(Checking, count=settings.checkers, changed=parts.recent.invalidate),
+        sampler=parts.make(Sampler, sample=partial(_sample, parts)),
+        site=make_site(parts),
         admin_site=admin_site,
-        metrics=metrics,
-        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, metrics, database, hashing)),
+        uid=uid,
+        inherited=inherited,
+        admin_inherited=admin_inherited,
+        when_open=when_open,
+        quiet_seconds=quiet_seconds,
     )
 
 
@@ -217,10 +208,10 @@ def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Me
     return Passwords(reactor=reactor, threads=threads, at_once=at_once, cost=cost, waited=metrics.hash_seconds.observe)
 
 
-def _sample(metrics: Metrics, database: Database, hashing: Passwords) -> None:
-    metrics.password_hash_queue.set(hashing.waiting)
-    pool = database.pool
-    metrics.pool(
+def _sample(parts: Parts) -> None:
+    parts.metrics.password_hash_queue.set(parts.passwords.waiting)
+    pool = parts.database.pool
+    parts.metrics.pool(
         used=pool.used,
         idle=pool.idle,
         abandoned=pool.abandoned,

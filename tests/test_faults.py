@@ -284,7 +284,7 @@ async def test_database_that_takes_no_writes_declines_them(
                 running.sql(FULL)
             else:
                 name = parse_dsn(migrated_database)["dbname"]
-                pool = running.service._database.pool
+                pool = running.service.parts.database.pool
                 await until(reactor, lambda: running.at_rest)
                 running.sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
                 running.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OF_THE_SERVICE}")
@@ -311,11 +311,11 @@ async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
     """Without one column of the leaderboard, new connections are made and all else works; with it again, that too."""
     misfit = 0.1
     running = await start(reactor, migrated_database, times=PoolTimes(misfit=misfit, borrow=PATIENCE))
-    size = running.service._settings.database_connections
+    size = running.service.parts.settings.database_connections
 
     def is_whole(since):
         ((count,),) = running.sql(NEWER, (since,))
-        return count >= size and running.service._database.pool.idle == size
+        return count >= size and running.service.parts.database.pool.idle == size
 
     try:
         ((_, _, token),) = players(migrated_database, 1)

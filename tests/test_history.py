@@ -25,7 +25,7 @@ FAILED = Happened("login failed", None, None, "192.0.2.1")
 
 async def rows(server, client):
     """What is stored of this client: event, username, reason, client, times."""
-    await server.service._history.flush()
+    await server.service.parts.history.flush()
     return server.sql(ROWS, (client,))
 
 
@@ -117,7 +117,7 @@ async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
     for _ in range(3):
         server.sql(yesterday, (ann,))
     kept, _ = observing()
-    await server.service._history.flush()  # the registrations
+    await server.service.parts.history.flush()  # the registrations
     for number in range(DAILY_MAX + 50):
         client = f"10.0.0.{number}"
         kept.observe(Happened("replay listed", ann, None, client))
@@ -142,7 +142,7 @@ async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
 async def test_two_nodes_share_the_rows_of_a_day(server, observing):
     """Two nodes that store events of a player at the same time keep the limit."""
     ann = (await (await server.player("ann")).me()).id
-    await server.service._history.flush()
+    await server.service.parts.history.flush()
     nodes = [observing()[0] for _ in range(2)]
     for node, kept in enumerate(nodes):
         for number in range(DAILY_MAX):
@@ -156,7 +156,7 @@ async def test_no_answer_waits_for_the_history(server):
     await server.player("ann")
     locking, address = connect(server.dsn), new_address()
     locking.cursor().execute("BEGIN; LOCK TABLE account_history IN ACCESS EXCLUSIVE MODE")
-    flushing = Deferred.fromCoroutine(server.service._history.flush())
+    flushing = Deferred.fromCoroutine(server.service.parts.history.flush())
     assert await server.client(address).login("ann", PASSWORD)
     assert not flushing.called
     locking.close()

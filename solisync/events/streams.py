@@ -12,6 +12,7 @@ from typing import NamedTuple
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
+from twisted.logger import Logger
 
 from ..errors import Unavailable
 from ..postgres.database import Database
@@ -34,7 +35,9 @@ SLICE_SECONDS = 0.002  # how long the reactor works for streams before it looks 
 
 
 class Streams:
-    """At most `most` streams. `hear` is told of all notices on the bus."""
+    """As many streams as are `wanted`, or as the limit of open files allows. The bus passes all notices to `hear`."""
+
+    _log = Logger()
 
     def __init__(
         self,
@@ -44,10 +47,11 @@ class Streams:
         bus: Bus,
         metrics: Metrics,
         errors: LiveErrors,
-        most: int,
+        wanted: int,
         now: Callable[[], datetime],
     ) -> None:
-        self.most = most
+        self.most = room_for_streams(wanted, raise_limit())
+        self._wanted = wanted
         self._reactor = reactor
         self._metrics = metrics
         self._errors = errors
@@ -76,7 +80,13 @@ class Streams:
         return len(self._open)
 
     def start(self) -> None:
-        """Begin to look after streams."""
+        """Begin the upkeep of streams."""
+        if self.most < self._wanted:
+            self._log.warn(
+                "at most {most} streams, not {wanted}: raise the limit of open files (LimitNOFILE, ulimit -n)",
+                most=self.most,
+                wanted=self._wanted,
+            )
         self._upkeep.start()
 
     async def stop(self) -> None:

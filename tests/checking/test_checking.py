@@ -277,7 +277,7 @@ async def test_nodes_share_the_queue(checking, reactor, figure):
     ann = await nodes[0].player()
     ids = [await upload(nodes[0], ann, game(number % 4, undo=number % 2 == 1)) for number in range(24)]
     await checked(reactor, nodes[0], *ids)
-    counted = [node.service._metrics.registry.get_sample_value for node in nodes]
+    counted = [node.service.parts.metrics.registry.get_sample_value for node in nodes]
     done = [int(value("solisync_replay_verdicts_total", {"status": "verified"})) for value in counted]
     figure(f"verdicts of two nodes: {done}")
     assert sum(done) == 24

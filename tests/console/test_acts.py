@@ -194,7 +194,7 @@ async def test_grave_acts_are_few(console, server, ann):
 async def test_refusals_of_admins_are_counted(console, server, ann, soon):
     """For the alerts: sign-ins with a wrong code, and grave acts over the limit."""
     await console.sign_in(new_admin())
-    counted = server.service._metrics.registry.get_sample_value
+    counted = server.service.parts.metrics.registry.get_sample_value
     asked = {"route": "/api/admin/session", "method": "POST", "status": "401"}
     before = counted("solisync_http_requests_total", asked) or 0
     assert (await console.ask("POST", "/session", {"name": "root", "code": "K7QF"})).status == 401

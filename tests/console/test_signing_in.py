@@ -100,7 +100,7 @@ async def test_a_wrong_code_waits_for_no_row(console, server, soon):
 async def test_refusals_of_all_addresses_are_bounded(server, reactor):
     """A bounded number of wrong codes get their answer after a second, however many addresses send them."""
     clock, guess = Clock(), SignIn(name="ann", code="0" * 26)
-    resource = SigningIn(database=server.service._database, reactor=clock)
+    resource = SigningIn(database=server.service.parts.database, reactor=clock)
     refused = []
     for _ in range(REFUSED_AT_ONCE + 3):
         asked = Deferred.fromCoroutine(resource.begin(guess, None, new_address(), None))

@@ -93,7 +93,7 @@ async def test_what_was_missed_is_told(server, reactor, listen):
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
-    bus = server.service._live.bus
+    bus = server.service.parts.bus
     await until(reactor, lambda: bus.hears)
     elsewhere = await start(reactor, server.dsn)
     try:
@@ -116,7 +116,7 @@ async def test_a_process_that_is_alone_sends_nothing(server, reactor, listen, mo
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
-    bus = server.service._live.bus
+    bus = server.service.parts.bus
     await until(reactor, lambda: bus.hears)
     monkeypatch.setattr("solisync.events.bus.DEAF_SECONDS", 0.0)
     number = bus._number
@@ -134,9 +134,9 @@ async def test_a_stop_sends_what_waits(server, reactor, listen):
     elsewhere = await start(reactor, server.dsn)
     other = elsewhere.client()
     await other.login("ann", PASSWORD)
-    await until(reactor, lambda: elsewhere.service._live.bus.hears)
+    await until(reactor, lambda: elsewhere.service.parts.bus.hears)
     await won(other)
-    assert not elsewhere.service._live.bus.alone
+    assert not elsewhere.service.parts.bus.alone
     await elsewhere.service.stopService()
     assert await stream.next() == ("progress", stream.events[-1][1])
 
@@ -147,7 +147,7 @@ async def test_a_bus_that_does_not_listen_remembers_nothing(server, reactor, mon
     monkeypatch.setattr(opening, "_identify", lambda *arguments: replace(identify(*arguments), pooled=True))
     running = await start(reactor, server.dsn, settings={"SOLISYNC_PREPARED_STATEMENTS": "off"})
     try:
-        bus = running.service._live.bus
+        bus = running.service.parts.bus
         sent = bus._metrics.bus_batches.labels("sent")._value.get
         await until(reactor, lambda: bus._connection.ready)
         await won(await running.player())
@@ -159,7 +159,7 @@ async def test_a_bus_that_does_not_listen_remembers_nothing(server, reactor, mon
 
 async def test_what_goes_wrong_is_counted_and_logged(server, reactor):
     """A message that did not arrive, one of another program, a notice of another version: counted, and logged once."""
-    bus = server.service._live.bus
+    bus = server.service.parts.bus
     await until(reactor, lambda: bus.hears)
     bus._errors._logged_at.clear()
     missed, unknown = (bus._metrics.live_faults.labels(kind)._value.get for kind in ("missed", "unknown"))
@@ -180,7 +180,7 @@ async def test_a_gap_is_noticed(server, reactor, listen):
     await won(ann)
     stream = await listen(server, ann)
     _, first = await stream.next()
-    bus = server.service._live.bus
+    bus = server.service.parts.bus
     await until(reactor, lambda: bus.hears)
     run_sql(server.dsn, "SELECT pg_notify('solisync', '[1,\"other\",5,[]]')")
     server.sql("UPDATE sync_states SET payload = payload || ' '")
@@ -195,7 +195,7 @@ async def test_a_bus_that_is_away_delays_no_push(server, reactor, listen):
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
-    bus = server.service._live.bus
+    bus = server.service.parts.bus
     dropped = bus._metrics.bus_batches.labels("dropped")._value.get
     before, times = dropped(), bus._connection._times
     await until(reactor, lambda: bus.hears)
@@ -223,7 +223,7 @@ async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
 
 async def test_a_batch_that_fails_once_the_connection_was_made_again_is_dropped(server, reactor, monkeypatch):
     """It is forgotten by then, which is no error; later ones are sent."""
-    bus = server.service._live.bus
+    bus = server.service.parts.bus
     failures = bus._metrics.live_faults.labels("dropped")._value.get
     before = failures()
 

@@ -29,7 +29,7 @@ async def test_the_example_in_python(server, reactor):
     await until(reactor, lambda: revisions == [None])
     await won(ann)
     await until(reactor, lambda: len(revisions) == 2)
-    streams = server.service._live.streams
+    streams = server.service.parts.live_streams
     streams._end_all(streams._open, "slow")
     await until(reactor, lambda: len(revisions) == 3)
     assert revisions[1] == revisions[2]
@@ -46,7 +46,7 @@ async def test_the_example_in_javascript(server, reactor):
     running = deferToThread(
         subprocess.run, ["node", "-e", program], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
-    streams = server.service._live.streams
+    streams = server.service.parts.live_streams
     await until(reactor, lambda: len(streams) == 1)
     await won(ann)
     await ann.delete_account()

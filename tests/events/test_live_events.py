@@ -137,7 +137,7 @@ async def test_head_takes_no_place(server, listen):
     assert stream.headers["content-type"].startswith("text/event-stream")
     assert stream.headers["connection"] == "close"
     await stream.until(lambda: stream.lost)
-    assert len(server.service._live.streams) == 0
+    assert len(server.service.parts.live_streams) == 0
 
 
 async def test_http_1_0_ends_by_closing(server, listen):

@@ -44,7 +44,7 @@ def quick_rounds(monkeypatch):
 
 
 def streams(server):
-    return server.service._live.streams
+    return server.service.parts.live_streams
 
 
 async def test_signs_of_life(server, listen, quick_rounds):
@@ -70,7 +70,7 @@ async def test_a_process_that_hears_nothing_compares(server, reactor, listen, qu
     await won(ann)
     stream = await listen(server, ann)
     _, first = await stream.next()
-    server.service._live.bus._echoed = False
+    server.service.parts.bus._echoed = False
     server.sql("UPDATE sync_states SET payload = payload || ' '")
     name, data = await stream.next()
     assert name == "hello"

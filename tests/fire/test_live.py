@@ -105,7 +105,7 @@ async def test_streams_outlive_the_database(durable, reactor):
                 assert time.monotonic() - began < 120
                 await deferLater(reactor, 0.2)
         await stream.next()
-        await until(reactor, lambda: nodes[0].service._live.bus.hears)
+        await until(reactor, lambda: nodes[0].service.parts.bus.hears)
         await won(other)
         tag = (await nodes[0].ask("GET", "/api/sync/pull", bearer=ann.tokens.access_token)).headers["etag"]
         await stream.until(lambda: tag == f'W/"{stream.events[-1][1]["revision"]}"')

@@ -1,7 +1,7 @@
 """What holds for every answer under test: an error has a code of its status, which its route documents."""
 
 import functools
-import inspect
+from dataclasses import fields
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -10,7 +10,9 @@ from urllib.parse import quote
 from solisync.access.rate_limit import AUTH, GUEST
 from solisync.errors import STATUS
 from solisync.web.app import Dispatcher
-from solisync.web.resources import Resources
+from solisync.web.parts import Parts
+from solisync.web.resources import player_routes
+from solisync.web.resources.html_pages import Pages
 from solisync.web.resources.openapi import document
 from solisync.web.route import ANY_ROUTE
 
@@ -25,14 +27,12 @@ def table():
         guest_limit=GUEST,
         public_avatars=False,
         pages=True,
-        site_name="",
-        site_links=(),
         replay_quota_mib=0,
         streams=1,
     )
-    given = (each.name for each in inspect.signature(Resources).parameters.values() if each.kind is each.KEYWORD_ONLY)
-    mocks = dict.fromkeys(given, Mock()) | {"now": lambda: datetime.now(UTC)}
-    return Resources(settings, Mock(), **mocks).routes(settings)
+    mocks = dict.fromkeys((field.name for field in fields(Parts)), Mock())
+    parts = Parts(**mocks | {"settings": settings, "now": lambda: datetime.now(UTC)})
+    return player_routes(parts, parts.make(Pages, site_name="", site_links=(), public_avatars=False))
 
 
 @functools.cache

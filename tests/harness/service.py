@@ -101,7 +101,7 @@ class Running(Reachable):
     @property
     def at_rest(self):
         """Whether all connections to the database are there, and no work uses one."""
-        return self.service._database.pool.idle == self.service._settings.database_connections
+        return self.service.parts.database.pool.idle == self.service.parts.settings.database_connections
 
     def forget_lists(self):
         """Forget the lists that are remembered for a second: the database has been emptied under the service."""

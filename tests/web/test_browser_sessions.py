@@ -266,7 +266,7 @@ async def test_a_refresh_that_is_known_to_be_over_the_limit_costs_no_statement(s
     browser, asked = await registered(server), set()
     for _ in range(10):
         last = await browser.refresh()
-    database = server.service._database
+    database = server.service.parts.database
     original = database.run
 
     async def run(work, *arguments, **more):
@@ -300,7 +300,7 @@ async def test_a_database_that_fails_costs_no_session(reactor, shared_dsn):
     running = await start(reactor, shared_dsn)
     try:
         browser = await registered(running)
-        database = running.service._database
+        database = running.service.parts.database
         original = database.run
         for failing in range(2):  # whose cookie it is; then the limit and the rotation
             left = [True] * failing + [False]

@@ -24,7 +24,7 @@ paths = st.lists(segments, min_size=1, max_size=4).map(lambda parts: "/" + "/".j
 @given(st.data())
 def test_the_dispatcher_finds_what_klein_would(shared_service, data):
     """Of any path that a client may spell, both say the same: which route it is, if it is one, and its variables."""
-    resource = shared_service.service._site.resource
+    resource = shared_service.service.site.resource
     method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
     path = data.draw(paths.filter(lambda path: not path.startswith("//")))
     route, variables = dispatcher().find(method.encode(), path.encode())
@@ -39,7 +39,7 @@ def test_the_dispatcher_finds_what_klein_would(shared_service, data):
 
 def test_the_dispatcher_has_every_route(shared_service):
     """Klein is left with HEAD, and with what is no route."""
-    resource = shared_service.service._site.resource
+    resource = shared_service.service.site.resource
     rules = list(resource._app.url_map.iter_rules())
     assert len(rules) > 20
     for rule in rules:

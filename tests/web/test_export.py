@@ -342,7 +342,7 @@ def small(reactor, shared_dsn):
 
 
 def pool(running):
-    return running.service._database.pool
+    return running.service.parts.database.pool
 
 
 async def collector(running, name="ann"):
@@ -357,7 +357,7 @@ async def test_slow_exports_hold_no_connection(small, reactor):
     readers = []
     for number in range(8):
         readers.append(Reader(small, await collector(small, f"player_{number}")))
-    stalled = small.service._site.connections
+    stalled = small.service.site.connections
     await until(reactor, lambda: sum(each._waitingForTransport for each in stalled.open) == 8)
     await until(reactor, lambda: pool(small).used == 0)
     client = await small.player("ann")
@@ -374,7 +374,7 @@ async def test_slow_exports_hold_no_connection(small, reactor):
 async def test_a_client_that_goes_leaves_nothing_behind(small, reactor, no_lost_failures):
     """In the middle of it, or at once: nothing more is read, and no connection of any kind stays."""
     client = await collector(small)
-    open_connections = small.service._site.connections.open
+    open_connections = small.service.site.connections.open
     for most in (0, 200_000, 3_000_000):
         again(small)
         reader = Reader(small, client)

@@ -22,7 +22,7 @@ DAY, SEED_OF_NO_DAY = "daily/2026-04-26", 1
 @pytest.fixture
 def consequences(server):
     """Run a request: the notices that it publishes, whether a list is forgotten, and its events in the history."""
-    bus, history, notices = server.service._live.bus, server.service._history, []
+    bus, history, notices = server.service.parts.bus, server.service.parts.history, []
     numbers = count()
     bus.subscribers.append(notices.append)
 

@@ -377,7 +377,7 @@ async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
     running = await start(reactor, shared_dsn)
     try:
         replay_id = await upload(running, await running.player("Ann"))
-        database = running.service._database
+        database = running.service.parts.database
         calls = []
         original = database.run
         database.run = lambda work, *arguments, **more: calls.append(work) or original(work, *arguments, **more)

@@ -86,7 +86,7 @@ async def test_key_of_a_wrong_form_is_refused(server, key):
 
 async def test_repeat_is_audited_as_a_repeat(server):
     """It is no reuse of a spent token, neither in the log nor in the metric."""
-    counted = server.service._metrics.registry.get_sample_value
+    counted = server.service.parts.metrics.registry.get_sample_value
     before = [counted(f"solisync_refresh_{name}_total") for name in ("repeats", "token_reuse")]
     client = await server.player("ann")
     for _ in range(2):

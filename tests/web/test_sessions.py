@@ -61,7 +61,7 @@ async def test_wrong_credentials_cost_one_verification_and_say_nothing(server, m
 async def test_a_login_that_is_run_again_after_a_deadlock_counts_once(server):
     """However often the database had to try: the metric, the session and the answer are those of one login."""
     await server.player("ann")
-    counted = server.service._metrics.registry.get_sample_value
+    counted = server.service.parts.metrics.registry.get_sample_value
     before = {outcome: counted("solisync_logins_total", {"outcome": outcome}) for outcome in ("ok", "wrong")}
     server.sql(
         """

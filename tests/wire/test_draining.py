@@ -88,7 +88,7 @@ async def test_a_stopping_service_finishes_what_it_has_begun(reactor, connect, s
     await idle.until(lambda data: data.endswith(b"}"))
     body = json.dumps({"username": "ann", "password": PASSWORD}).encode()
     busy.send(post("/api/auth/register", f"Content-Length: {len(body)}\r\n") + body)
-    while not any(channel._handlingRequest for channel in running.service._site.connections.open):
+    while not any(channel._handlingRequest for channel in running.service.site.connections.open):
         await turn()
     stopped = running.service.stopService()
     await turn()

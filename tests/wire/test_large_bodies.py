@@ -23,7 +23,7 @@ def image(size):
 
 def refusals(server, limit):
     """How many requests this limit has refused."""
-    counted = server.service._metrics.registry.get_sample_value
+    counted = server.service.parts.metrics.registry.get_sample_value
     return counted("solisync_rate_limit_refusals_total", {"limit": limit}) or 0
 
 
@@ -107,7 +107,7 @@ async def test_a_large_body_of_somebody_who_is_kept_out_is_not_kept(server, conn
 
     The answer comes after the body; of other players the body is kept.
     """
-    half, site = image(100_000), server.service._site
+    half, site = image(100_000), server.service.site
     ann, bob, cyd = [await server.player(name) for name in ("ann", "bob", "cyd")]
     async with operator(reactor, server.dsn) as acting:
         await acting.perform(players.suspend, (await ann.me()).id)

@@ -97,7 +97,7 @@ async def test_a_body_that_nobody_will_read_is_not_kept(connect, shared_service,
     if token is not None:
         lines += b"Authorization: Bearer %b\r\n" % token.encode()
     wire.send(begun(target.encode(), method.encode(), lines, length))
-    site = shared_service.service._site
+    site = shared_service.service.site
     while not any(channel.requests and channel.requests[-1].body.received for channel in site.connections.open):
         await turn()
     assert site.connections.unfinished.used == 0
@@ -112,7 +112,7 @@ async def test_a_body_with_a_valid_token_is_kept(connect, server):
     wire = await connect(server.port)
     lines = b"Connection: close\r\nAuthorization: Bearer %b\r\n" % player.tokens.access_token.encode()
     wire.send(begun(b"/api/sync/push", lines=lines))
-    site = server.service._site
+    site = server.service.site
     while site.connections.unfinished.used != len(HALF):
         await turn()
     wire.send(HALF)

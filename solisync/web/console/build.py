@@ -1,19 +1,12 @@
 """The console, wired: its routes and their OpenAPI document, on its own listener."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from itertools import chain
 
-from twisted.internet.base import ReactorBase
-
 from ...access.large_bodies import LargeBodies
-from ...access.passwords import Passwords
 from ...access.rate_limit import RateLimiter
-from ...checking.timelines import Timelines
-from ...events.live import Live
-from ...postgres.database import Database
-from ...process.metrics import Metrics
 from ...settings.settings import ServingSettings
+from ..parts import Parts
 from ..resources.openapi import Interface, OpenApi
 from ..route import Route, routes_of
 from ..wire.reply import Reply
@@ -59,46 +52,36 @@ def console_routes(resources: Sequence[object], settings: ServingSettings) -> tu
     return table
 
 
-def make_console(
-    settings: ServingSettings,
-    reactor: ReactorBase,
-    *,
-    database: Database,
-    metrics: Metrics,
-    live: Live,
-    timelines: Timelines,
-    passwords: Passwords,
-    now: Callable[[], datetime],
-) -> Site:
+def make_console(parts: Parts) -> Site:
     """Build the site of the console, which listens nowhere yet."""
+    make, settings = parts.make, parts.settings
 
     def on_refusal(name: str) -> None:
-        metrics.refusals.labels(name).inc()
+        parts.metrics.refusals.labels(name).inc()
 
     expensive = ExpensiveQueries()
     resources = (
-        SigningIn(database=database, reactor=reactor),
-        PlayerViews(database=database, reactor=reactor, expensive=expensive),
-        ReplayViews(database=database, timelines=timelines),
-        Overviews(database=database, reactor=reactor, now=now),
-        Inspections(settings=settings, database=database, reactor=reactor, expensive=expensive),
-        Acts(database=database, publish=live.bus.publish, passwords=passwords, reactor=reactor, now=now),
+        make(SigningIn),
+        make(PlayerViews, expensive=expensive),
+        make(ReplayViews),
+        make(Overviews),
+        make(Inspections, expensive=expensive),
+        make(Acts, publish=parts.bus.publish),
     )
     app = AdminsApp(
         console_routes(resources, settings),
-        database=database,
+        database=parts.database,
         hosts=settings.admin_hosts,
-        reactor=reactor,
-        limiter=RateLimiter(database=database, reactor=reactor, on_refusal=on_refusal),
-        large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=lambda: on_refusal(LargeBodies.name)),
-        metrics=metrics,
+        reactor=parts.reactor,
+        limiter=make(RateLimiter, on_refusal=on_refusal),
+        large_bodies=LargeBodies(seconds=parts.reactor.seconds, on_refusal=lambda: on_refusal(LargeBodies.name)),
+        metrics=parts.metrics,
     )
-    return Site(
-        app,
-        reactor,
+    return make(
+        Site,
+        resource=app,
+        admit=app.admit,
         trusted_proxies=settings.trusted_proxies,
         trust_unix=False,
         cors_origins=frozenset(),
-        metrics=metrics,
-        admit=app.admit,
     )

@@ -1,0 +1,59 @@
+"""The parts of a process: what its resources and sites are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from inspect import signature
+from typing import TypeVar
+
+from twisted.internet.base import ReactorBase
+
+from ..access.large_bodies import LargeBodies
+from ..access.passwords import Passwords
+from ..access.rate_limit import RateLimiter
+from ..access.tokens import Tokens
+from ..checking.timelines import Timelines
+from ..events.bus import Bus
+from ..events.streams import Streams
+from ..players.history import History
+from ..postgres.database import Database
+from ..process.metrics import Metrics
+from ..rules.replay_lists import Recent
+from ..settings.settings import ServingSettings
+from .shared_cache import CoalescingCache
+from .wire.reply import Reply
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Each part has the name of the fields and parameters that take it, see `make`.
+
+    `board` is the encoded leaderboard, `recent` the list of recent replays, and `schema_number` that of the newest
+    migration.
+    """
+
+    settings: ServingSettings
+    reactor: ReactorBase
+    metrics: Metrics
+    database: Database
+    bus: Bus
+    live_streams: Streams
+    timelines: Timelines
+    history: History
+    passwords: Passwords
+    tokens: Tokens
+    limiter: RateLimiter
+    large_bodies: LargeBodies
+    board: CoalescingCache[Reply]
+    recent: CoalescingCache[list[Recent]]
+    schema_number: int
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
+    handler_seconds: float
+
+    def make(self, kind: Callable[..., T], **given: object) -> T:
+        """Call `kind` with what is `given`, and with the parts that its other parameters name."""
+        parts = {name: getattr(self, name) for name in signature(kind).parameters if hasattr(self, name)}
+        return kind(**{**parts, **given})
