@@ -1,5 +1,6 @@
 """The exceptions of all packages, and the error codes by which clients distinguish refusals."""
 
+from datetime import datetime
 from typing import Literal, get_args
 
 # Codes are part of the protocol: they never change, unlike the texts beside them (docs/protocol.md "Error codes").
@@ -86,10 +87,18 @@ class Unauthorized(Refused):
 
 
 class Forbidden(Refused):
-    """The request may not come from the page that sent it, or the player is suspended."""
+    """The request may not come from the page that sent it, or the player may not do this."""
 
     def __init__(self, code: Code = "forbidden", message: str = "forbidden") -> None:
         super().__init__(code, message)
+
+
+class AccountSuspended(Forbidden):
+    """The player is suspended; `until` is when that ends by itself, if it does."""
+
+    def __init__(self, message: str, until: datetime | None) -> None:
+        super().__init__("suspended", message)
+        self.until = until
 
 
 class Locked(Forbidden):

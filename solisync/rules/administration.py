@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ..errors import BadRequest
+from ..errors import AccountSuspended, BadRequest
 from .shapes import Checked, Time
 
 Reason = Literal["name", "avatar", "cheating", "spam", "takeover", "request", "legal", "other"]
@@ -245,7 +245,7 @@ def check_suspension(until: datetime | None, message: str | None, now: datetime)
     return None if message is None else check_text(message, "message", MESSAGE_MAX)
 
 
-def suspension_text(until: datetime | None, message: str | None) -> str:
-    """The sentence of the error: until when, and the message of the operator."""
+def suspension_error(until: datetime | None, message: str | None) -> AccountSuspended:
+    """The error for a suspended player, with the end of the suspension and the message of the operator."""
     ends = "" if until is None else f" until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return f"this account is suspended{ends}" + (f": {message}" if message else "")
+    return AccountSuspended(f"this account is suspended{ends}" + (f": {message}" if message else ""), until)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC
 
 import msgspec
 from twisted.internet.defer import CancelledError, TimeoutError
@@ -11,6 +12,7 @@ from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from ..errors import (
+    AccountSuspended,
     Declined,
     Interrupted,
     Outdated,
@@ -68,6 +70,8 @@ def _refused(request: Request, error: Refused) -> Reply:
     headers = {}
     if isinstance(error, TooMany | Unavailable):
         headers["Retry-After"] = str(error.retry_after)
+    if isinstance(error, AccountSuspended) and error.until is not None:
+        headers["Suspended-Until"] = str(msgspec.to_builtins(error.until.astimezone(UTC)))
     if isinstance(error, Unauthorized):
         # RFC 9110 §15.5.2, RFC 6750 §3
         headers["WWW-Authenticate"] = 'Bearer error="invalid_token"' if request.token_read else "Bearer"

@@ -9,9 +9,9 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 
 from ..access.tokens import AccessClaims, Tokens
-from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
+from ..errors import DatabaseError, Refused, Unauthorized, Unavailable
 from ..postgres.database import Database
-from ..rules.administration import suspension_text
+from ..rules.administration import suspension_error
 from ..storage import guests, restrictions
 from .app import App, check_same_origin
 from .route import Route
@@ -21,10 +21,10 @@ from .wire.request import Request
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The suspended players with what they are told, and the cutoffs of those who are cut off, as of `number`."""
+    """The suspended players with end and message, and the cutoffs of those who are cut off, as of `number`."""
 
     number: int = -1
-    suspended: dict[str, str] = field(default_factory=dict)
+    suspended: dict[str, tuple[datetime | None, str | None]] = field(default_factory=dict)
     cutoffs: dict[str, int] = field(default_factory=dict)
 
 
@@ -65,9 +65,9 @@ class Restrictions:
 
     def check(self, claims: AccessClaims) -> None:
         """Raise Forbidden when the player is suspended, and Unauthorized when the token is cut off."""
-        text = self._known.suspended.get(claims.user_id)
-        if text is not None:
-            raise Forbidden("suspended", text)
+        suspension = self._known.suspended.get(claims.user_id)
+        if suspension is not None:
+            raise suspension_error(*suspension)
         cutoff = self._known.cutoffs.get(claims.user_id)
         if cutoff is not None and claims.expiry <= cutoff:
             raise Unauthorized
@@ -76,8 +76,8 @@ class Restrictions:
         began = self._reactor.seconds()
         found = await self._database.run(restrictions.load, self._known.number)
         if found.suspended is not None:
-            told = map(suspension_text, found.untils or (), found.messages or ())
-            suspended = dict(zip(found.suspended, told, strict=True))
+            ends = zip(found.untils or (), found.messages or (), strict=True)
+            suspended = dict(zip(found.suspended, ends, strict=True))
             cutoffs = dict(zip(found.cut_off or (), found.cutoffs or (), strict=True))
             self._known = _Known(found.number, suspended, cutoffs)
             self._on_change(len(suspended))

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from solisync.acts import players, profiles
 from solisync.client import ApiError
 from solisync.commands.smoke import PIXEL
-from solisync.rules.administration import suspension_text
+from solisync.rules.administration import suspension_error
 from tests.harness.acting import act, operator
 from tests.harness.boards import check
 from tests.harness.concurrency import until
@@ -49,6 +49,7 @@ async def test_every_route_refuses_an_older_access_token(server, reactor):
         )
         found = (answer.status, answer.headers.get("error-code"), answer.json)
         assert found == (403, "suspended", {"error": TEXT}), (method, path)
+        assert answer.headers["suspended-until"] == "2199-05-01T12:00:00Z"
     assert await refused(ann.refresh()) == (401, "unauthorized")
     body = {"refresh_token": tokens.refresh_token}
     assert (await server.ask("POST", "/api/auth/logout", body=body)).status == 200
@@ -87,6 +88,11 @@ async def test_the_right_password_is_told_and_a_wrong_one_is_not(server, reactor
     own = {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": "application/json"}
     answer = await server.ask("POST", path, own, body={"username": "ann", "password": PASSWORD})
     assert (answer.status, answer.headers["error-code"], answer.json) == (403, "suspended", {"error": TEXT})
+    assert answer.headers["suspended-until"] == "2199-05-01T12:00:00Z"
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.suspend, me.id)
+    answer = await server.ask("POST", path, own, body={"username": "ann", "password": PASSWORD})
+    assert (answer.status, answer.headers.get("suspended-until")) == (403, None)
     answer = await server.ask("POST", path, own, body={"username": "ann", "password": "wrong " + PASSWORD})
     assert (answer.status, answer.json) == (401, {"error": "invalid credentials"})
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(0,)]
@@ -207,7 +213,7 @@ async def test_another_end_and_message_replace_the_former(server, reactor):
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
         await acting.perform(players.suspend, me.id, until=UNTIL, message="one")
-        assert await refused(ann.login("ann", PASSWORD)) == (403, suspension_text(UNTIL, "one"))
+        assert await refused(ann.login("ann", PASSWORD)) == (403, str(suspension_error(UNTIL, "one")))
         await acting.perform(players.suspend, me.id)
         assert await refused(ann.login("ann", PASSWORD)) == (403, "this account is suspended")
 

@@ -8,6 +8,8 @@ from tests.wire.bench import Bench
 from tests.wire.cases import ANSWERS, LAST, ORIGIN
 from tests.wire.sockets import parse
 
+EXPOSED = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition, Suspended-Until, Date"
+
 
 @pytest.mark.parametrize("name", sorted(ANSWERS.keys() - {"malformed"}))
 async def test_an_allowed_origin_may_read_every_answer(talk, cors, name):
@@ -19,7 +21,7 @@ async def test_an_allowed_origin_may_read_every_answer(talk, cors, name):
         allowed = {name: value for name, value in answer.headers.items() if name.startswith("access-control")}
         expected = {
             "access-control-allow-origin": ORIGIN,
-            "access-control-expose-headers": "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition",
+            "access-control-expose-headers": EXPOSED,
         }
         assert allowed == (expected if origin == ORIGIN else {})
         assert answer.headers["vary"] == "Origin"
@@ -51,7 +53,7 @@ async def test_a_preflight_needs_neither_token_nor_patience(ask, cors, path, met
         assert answer.status == 204
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert answer.headers["access-control-allow-methods"] == methods
-    assert answer.headers["access-control-allow-headers"] == "Authorization, Content-Type, If-None-Match"
+    assert answer.headers["access-control-allow-headers"] == "Authorization, Content-Type, If-None-Match, X-Request-Id"
     assert answer.headers["access-control-max-age"] == "600"
     assert answer.headers["vary"] == "Origin"
     assert "access-control-allow-credentials" not in answer.headers

@@ -11,7 +11,7 @@ from typing import ClassVar
 from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH, PASSWORD
 from ...access.tokens import Tokens
-from ...errors import Code, Forbidden, NotFound, Unauthorized
+from ...errors import AccountSuspended, Code, NotFound, Unauthorized
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...postgres.database import Database
@@ -19,7 +19,7 @@ from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...process.metrics import Metrics
 from ...rules.accounts import PASSWORD_MAX_BYTES, TokenPair, check_new_password, username_to_look_up
-from ...rules.administration import suspension_text
+from ...rules.administration import suspension_error
 from ...rules.recovery import (
     CODE_DIGITS,
     CodesLeft,
@@ -209,7 +209,7 @@ class NewPasswords:
     ) -> int:
         try:
             return await self._begin_anew(transaction, player, replacement, record)
-        except Forbidden:
+        except AccountSuspended:
             self.metrics.logins.labels("suspended").inc()
             audit("recovery refused", user_id=player, reason="suspended")
             raise
@@ -217,14 +217,14 @@ class NewPasswords:
     async def _begin_anew(self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord) -> int:
         """End every session of a player whose password has just been replaced, and begin a new one.
 
-        Raises Forbidden for a suspended player; then nothing has changed.
+        Raises AccountSuspended for a suspended player; then nothing has changed.
         """
         await sessions.end_all(transaction, player)
         begun = await sessions.begin(transaction, player, record, verified_hash=replacement)
         if begun is None:
             suspension = await restrictions.suspension(transaction, player)
             assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
-            raise Forbidden("suspended", suspension_text(suspension.until, suspension.message))
+            raise suspension_error(suspension.until, suspension.message)
         return begun.access_expiry
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:

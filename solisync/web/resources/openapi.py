@@ -35,7 +35,7 @@ _MEANING = {
 }
 _REASONS: dict[Code, str] = {  # of a 403
     "forbidden": "The request came from a page of another site",
-    "suspended": "The player is suspended; the error has the end, if there is one",
+    "suspended": "The player is suspended; Suspended-Until has the end, if there is one",
     "guest": "The account is a guest, which has no password and no public profile",
     "locked": "An operator has locked the player's public profile",
 }
@@ -73,10 +73,12 @@ _HEADERS = {
         "The scheme of authentication, and whether the token was refused",
         {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
     ),
+    "Suspended-Until": ("The end of the suspension, if it has one", {"type": "string", "format": "date-time"}),
     "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
     "ETag": ("For If-None-Match", {"type": "string"}),
 }
-_REQUIRED = {"ETag": False}  # progress that was never stored has none
+# progress that was never stored has no entity tag, and a suspension may have no end
+_REQUIRED = {"ETag": False, "Suspended-Until": False}
 
 
 class Interface(NamedTuple):
@@ -240,7 +242,11 @@ def _errors(route: Route) -> dict[int, list[Code]]:
 def _error(codes: list[Code]) -> dict[str, Any]:
     """The response with one of these codes, which have one status."""
     status = STATUS[codes[0]]
-    headers = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(status, ())
+    headers: tuple[str, ...] = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(
+        status, ()
+    )
+    if "suspended" in codes:
+        headers += ("Suspended-Until",)
     response = _response(_meaning(status, codes), *headers) | {"content": _json(ErrorBody)}
     response["headers"]["Error-Code"] = {"required": True, "schema": {"type": "string", "enum": codes}}
     return response

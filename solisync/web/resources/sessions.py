@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH, Limit, RateLimiter
 from ...access.tokens import RefreshClaims, Tokens
-from ...errors import Forbidden, NotFound, Unauthorized, Unavailable
+from ...errors import NotFound, Unauthorized, Unavailable
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...postgres.database import Database
@@ -26,7 +26,7 @@ from ...rules.accounts import (
     TokenPair,
     username_to_look_up,
 )
-from ...rules.administration import suspension_text
+from ...rules.administration import suspension_error
 from ...rules.sessions import RefreshRecord, Session
 from ...rules.shapes import Ok, is_id
 from ...storage import accounts, rate_limits, restrictions, sessions
@@ -173,7 +173,7 @@ class Sessions:
             raise Unauthorized("invalid_credentials", "invalid credentials")
         if isinstance(begun, Suspension):
             self._attempted("suspended", stored.user_id)
-            raise Forbidden("suspended", suspension_text(begun.until, begun.message))
+            raise suspension_error(begun.until, begun.message)
         self._attempted("ok", stored.user_id)
         if begun.ended:
             self.bus.publish(SessionsEnded(stored.user_id))

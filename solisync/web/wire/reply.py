@@ -14,7 +14,7 @@ from ...rules.shapes import ErrorBody
 from .streaming import StreamBody
 
 JSON = "application/json"
-PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match"
+PREFLIGHT_HEADERS = "Authorization, Content-Type, If-None-Match, X-Request-Id"
 PREFLIGHT_SECONDS = 600
 NO_STORE = {"Cache-Control": "no-store"}
 RETRY_SECONDS = 1

@@ -28,7 +28,7 @@ from .streaming import ConnectionOutlet
 
 INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
-EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition"
+EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition, Suspended-Until, Date"
 METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make log lines as long as a header
 
 _log = Logger()
