@@ -9,7 +9,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 
 from ..access.tokens import AccessClaims, Tokens
-from ..errors import DatabaseError, Refused, Unauthorized, Unavailable
+from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
 from ..postgres.database import Database
 from ..rules.administration import suspension_error
 from ..storage import guests, restrictions

@@ -1,9 +1,13 @@
 """Nobody is signed out who should not be: tabs, pages left too early, tokens spent and expired, clocks that are off."""
 
+import json
+import urllib.request
+
 import jwt
 import pytest
 
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD, PATIENCE, SECRET
+from tests.harness.postgres import run_sql
 from tests.pages.visitor import until
 
 REFRESH = "**/api/session/refresh"
@@ -127,35 +131,124 @@ def test_a_restored_window_of_tabs_stays_signed_in(ann):
     assert {request.response().status for request in ann.refreshes} == {200}
 
 
-def test_a_page_can_be_left_in_the_middle_of_a_refresh(ann):
-    """The answer comes when the page is gone; until then nobody uses the cookie, and then the new one is there."""
-    before = ann.context.cookies()[0]["value"]
+def cookie(visitor):
+    """The visitor's refresh token."""
+    (found,) = visitor.context.cookies()
+    return found["value"]
+
+
+def keys(visitor):
+    """The retry keys of the visitor's refreshes."""
+    return [request.post_data_json["retry_key"] for request in visitor.refreshes]
+
+
+def refresh_by_other(visitor, token, key):
+    """Refresh as another program does that has the cookie; returns the new one."""
+    headers = {"Content-Type": "application/json", "Origin": visitor.site, "Cookie": f"solisync={token}"}
+    body = json.dumps({"retry_key": key}).encode()
+    request = urllib.request.Request(f"{visitor.site}/api/session/refresh", body, headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        return answer.headers["Set-Cookie"].partition("=")[2].partition(";")[0]
+
+
+def lose_answers(visitor, count):
+    """Send the next refreshes to the server and drop their answers."""
+    lost = []
+
+    def lose(route):
+        if len(lost) == count:
+            return route.continue_()
+        lost.append(refresh_by_other(visitor, cookie(visitor), route.request.post_data_json["retry_key"]))
+        return route.abort()
+
+    visitor.context.route(REFRESH, lose)
+    return lost
+
+
+def sessions(dsn):
+    [(count,)] = run_sql(dsn, "SELECT count(*) FROM refresh_tokens")
+    return count
+
+
+def test_a_page_can_be_left_in_the_middle_of_a_refresh(ann, running):
+    """The next page repeats the request, and both get the same cookie."""
+    before = cookie(ann)
     ann.page.evaluate(AGE, 13)
     slow = {"offline": False, "latency": 600, "downloadThroughput": -1, "uploadThroughput": -1}
     ann.context.new_cdp_session(ann.page).send("Network.emulateNetworkConditions", slow)
     ann.page.goto("/replays", wait_until="commit")  # whose header asks for the player
-    until(ann.page, "localStorage['solisync.pending']")
+    until(ann.page, "localStorage['solisync.retry']")
     ann.page.wait_for_timeout(100)
-    assert ann.context.cookies()[0]["value"] == before
+    assert cookie(ann) == before
     assert is_signed_in(ann)
-    assert len(ann.refreshes) == 1
-    until(ann.page, "true")
-    assert ann.context.cookies()[0]["value"] != before
+    assert len(set(keys(ann))) == 1
+    assert cookie(ann) != before
+    assert ann.page.evaluate("Object.keys(localStorage).join()") == "solisync"
     expired(ann.page)
-    ann.page.evaluate("localStorage.removeItem('solisync.pending')")  # as after 16 s
     assert is_signed_in(ann)
-    assert len(ann.refreshes) == 2
+    assert len(set(keys(ann))) == 2
+    assert sessions(running.dsn) == 1
 
 
-def test_the_next_page_waits_for_the_answer_to_the_last(ann):
-    """Its token has expired, and the cookie may be spent: it waits until the server must have answered."""
+@pytest.mark.parametrize("count", [1, 3])
+def test_lost_answers_of_refreshes_sign_nobody_out(ann, running, count):
+    """The player reloads the page until an answer arrives: it has the session of the first request."""
+    lost = lose_answers(ann, count)
     expired(ann.page)
-    ann.page.evaluate("localStorage['solisync.pending'] = Date.now() - 13_000")
+    for _ in range(count):
+        ann.page.goto("/account")
+        until(ann.page, "document.querySelector('.refused')")
+    assert is_signed_in(ann)
+    assert set(lost) == {cookie(ann)}
+    assert len(lost) == count
+    assert len(set(keys(ann))) == 1
+    assert sessions(running.dsn) == 1
+
+
+def test_a_lost_answer_in_one_tab_is_repeated_by_another(ann, running):
+    """The tabs share the key."""
+    other = ann.context.new_page()
+    other.goto("/account")
+    other.wait_for_selector("#devices tbody tr")
+    lost = lose_answers(ann, 1)
+    for page in (ann.page, other):
+        expired(page)
+        page.goto("/web/icon.svg")  # forgets what is in memory
     ann.page.goto("/account")
-    ann.page.wait_for_timeout(1500)
-    assert ann.refreshes == []
-    ann.page.wait_for_selector("#devices tbody tr")
-    assert len(ann.refreshes) == 1
+    until(ann.page, "document.querySelector('.refused')")
+    assert is_signed_in(ann, other)
+    assert lost == [cookie(ann)]
+    assert sessions(running.dsn) == 1
+    assert is_signed_in(ann)
+
+
+def test_a_cookie_that_another_tab_has_spent_is_not_the_end(ann, running):
+    """The server leaves it alone, and the page tries the next one, which arrives a moment later."""
+    successor = refresh_by_other(ann, cookie(ann), "k" * 16)
+
+    def arrive(route):
+        route.continue_()
+        if len(ann.refreshes) == 2:
+            ann.context.add_cookies([{**ann.context.cookies()[0], "value": successor}])
+
+    ann.context.route(REFRESH, arrive)
+    expired(ann.page)
+    assert is_signed_in(ann)
+    assert [request.response().status for request in ann.refreshes] == [401, 401, 200]
+    assert sessions(running.dsn) == 1
+
+
+def test_signing_out_after_a_lost_answer_ends_the_new_session(ann, running):
+    """Otherwise its cookie could still arrive, at a computer that the player has left."""
+    lost = lose_answers(ann, 1)
+    ann.page.evaluate(AGE, 13)
+    ann.page.reload()
+    until(ann.page, "localStorage['solisync.retry']")
+    ann.settle()
+    assert len(lost) == 1
+    ann.page.click("#sign-out")
+    ann.page.wait_for_selector("#out:not([hidden])")
+    assert sessions(running.dsn) == 0
 
 
 def test_a_spent_token_signs_out_with_a_word(ann):

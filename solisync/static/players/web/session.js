@@ -4,7 +4,8 @@
  *
  * The refresh token is a cookie that no script reads; the access token is in memory and in sessionStorage. A refresh
  * token works once. So what replaces the cookie runs in one tab at a time, and goes on when the page is left; the new
- * access token is handed to the other tabs.
+ * access token is handed to the other tabs. If the answer is lost, the next refresh repeats the request with the same
+ * key, and gets the same answer.
  */
 
 import { local, own, Refusal, send, unkept, username } from "./http.js";
@@ -13,9 +14,9 @@ import { exclusively, sleep } from "./locks.js";
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and when it came by this clock */
 
 const HALF_LIFE = 12 * 3600_000;
-const ANSWER_MS = 16_000; // the server gives up after 15 s
+const SUPERSEDED_MS = [300, 1000];
 const KEY = "solisync";
-const PENDING = "solisync.pending";
+const RETRY = "solisync.retry";
 
 const channel = new BroadcastChannel(KEY);
 /** @type {Grant | null} */
@@ -44,23 +45,32 @@ channel.onmessage = ({ data }) => {
   else if (grant && username()) channel.postMessage({ grant });
 };
 
-/** How long the answer to a request that replaces the cookie, of a page since left, may still be on its way. */
-function pending() {
-  const left = Number(local?.getItem(PENDING) ?? 0) + ANSWER_MS - Date.now();
-  return left > 0 && left <= ANSWER_MS ? left : 0;
-}
-
 /** A request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {object} [headers] */
 async function replaceCookie(method, path, body, headers) {
-  await sleep(pending()); // until then the cookie may be one that is spent
-  local?.setItem(PENDING, String(Date.now()));
-  try {
-    headers = { "Content-Type": "application/json", ...headers };
-    const answer = await send(path, { method, headers: { ...headers }, body: JSON.stringify(body), keepalive: true });
-    const { access_token: token, username } = await answer.json();
-    announce(token ? { token, username, since: Date.now() } : null);
-  } finally {
-    local?.removeItem(PENDING);
+  headers = { "Content-Type": "application/json", ...headers };
+  const answer = await send(path, { method, headers: { ...headers }, body: JSON.stringify(body), keepalive: true });
+  const { access_token: token, username } = await answer.json();
+  local?.removeItem(RETRY);
+  announce(token ? { token, username, since: Date.now() } : null);
+}
+
+const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
+
+/** Exchange the cookie for the next one and a grant. The key stays stored until there is an answer: any page repeats the request. */
+async function refresh() {
+  const key = local?.getItem(RETRY) ?? newKey();
+  local?.setItem(RETRY, key);
+  for (const pause of [...SUPERSEDED_MS, 0]) {
+    try {
+      return await replaceCookie("POST", "/api/session/refresh", { retry_key: key });
+    } catch (error) {
+      if (error.status !== 401) throw error;
+      if (!pause) {
+        local?.removeItem(RETRY);
+        throw error;
+      }
+    }
+    await sleep(pause); // another tab may have spent this cookie a moment ago, and its successor is on its way
   }
 }
 
@@ -73,7 +83,7 @@ const renew = (stale) =>
     await sleep(80);
     if (stands()) return;
     try {
-      await replaceCookie("POST", "/api/session/refresh", {});
+      await refresh();
     } catch (error) {
       if (error.status !== 401) throw error;
       announce(null, true);
@@ -85,7 +95,7 @@ async function authorized(work, as) {
   for (let last = false; ; last = true) {
     if (username() && !grant) await renew();
     // At half of its life, what can't be renewed now does with the one it has.
-    else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE && !pending()) await renew(grant.token).catch(() => {});
+    else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE) await renew(grant.token).catch(() => {});
     if (!username() || !grant || (as && grant.username !== as)) throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
     const { token } = grant;
     try {
@@ -101,7 +111,11 @@ async function authorized(work, as) {
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
 export function exchange(method, path, body = {}) {
   /** @param {object} [headers] */
-  const work = (headers) => exclusively(KEY, () => replaceCookie(method, path, body, headers));
+  const work = (headers) =>
+    exclusively(KEY, async () => {
+      if (local?.getItem(RETRY)) await refresh().catch(() => {}); // or its late answer would bring back the old session
+      return replaceCookie(method, path, body, headers);
+    });
   return method === "PUT" ? authorized(work) : work();
 }
 
