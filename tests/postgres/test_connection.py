@@ -165,6 +165,27 @@ async def test_a_silent_server_is_given_up(reactor, black_hole):
     assert 0.2 <= time.monotonic() - began < 10 * 0.2
 
 
+async def test_failing_handler_of_a_notification_harms_no_other(reactor, dsn, no_lost_failures):
+    """The failure is logged, and the connection delivers the next notification."""
+    heard = []
+
+    def hear(payload):
+        heard.append(payload)
+        if payload == "bad":
+            raise LookupError(payload)
+
+    connection = await open_connection(reactor, dsn)
+    try:
+        await connection.listen("notes", hear)
+        await connection.execute("SELECT pg_notify('notes', 'bad'), pg_notify('notes', 'good')")
+        await until(reactor, lambda: len(heard) == 2)
+        assert (heard, await connection.execute("SELECT 1")) == (["bad", "good"], [(1,)])
+        assert len(no_lost_failures) == 1
+        no_lost_failures.clear()
+    finally:
+        connection.close()
+
+
 PREPARED = Statement("prepared_here", "SELECT 1")
 REMEDY = "behind a pooler in transaction mode, set SOLISYNC_PREPARED_STATEMENTS=off$"
 

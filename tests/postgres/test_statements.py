@@ -1,4 +1,4 @@
-"""Every statement of storage/ and moving_in/ fits the schema: others are left out as connections open."""
+"""Every statement of storage/ and moving_in/ fits the schema, and declared statements run as functions."""
 
 from importlib import import_module
 from inspect import signature
@@ -8,6 +8,7 @@ import psycopg2
 import pytest
 
 from solisync import moving_in, storage
+from solisync.postgres import declared
 from solisync.postgres.declared import statements_of
 from solisync.postgres.statement import Query
 from tests.harness.postgres import connect
@@ -78,3 +79,71 @@ def test_no_two_statements_have_one_name():
     """The service prepares them by their names."""
     names = [statement.name for statement in storage.EVERY]
     assert len(set(names)) == len(names)
+
+
+class Sent:
+    """Statements that keep what is sent, and return these rows."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.steps = []
+
+    async def run_all(self, *steps):
+        self.steps += steps
+        return self.rows
+
+
+@declared.many("SELECT $1::int, $2::int", row=lambda low, high: (low, high))
+async def between(low, *, high=9):
+    """Return two numbers."""
+
+
+async def test_declared_statement_sends_parameters_in_order_of_signature():
+    """Parameters given by name, and defaults, take the places that they have in the signature."""
+    sent = Sent([(1, 2), (3, 4)])
+    assert await between(sent, 1, high=2) == [(1, 2), (3, 4)]
+    await between(sent, high=2, low=1)
+    await between(sent, 1)
+    statement = between.statement
+    assert (statement.name, statement.prepared) == ("test_statements_between", True)
+    assert sent.steps == [(statement, 1, 2), (statement, 1, 2), (statement, 1, 9)]
+    assert between.call(1, high=2) == (statement, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "expected"),
+    [
+        ("one", [("a",)], "a"),
+        ("maybe", [("a",)], "a"),
+        ("maybe", [], None),
+        ("many", [("a",), ("b",)], ["a", "b"]),
+    ],
+)
+async def test_declared_query_makes_values_of_rows(kind, rows, expected):
+    """One value, one or None, or a list."""
+
+    async def letters():
+        """Return letters."""
+
+    assert await getattr(declared, kind)("SELECT 'a'", row=str)(letters)(Sent(rows)) == expected
+
+
+@pytest.mark.parametrize("kind", ["one", "maybe"])
+async def test_declared_query_of_one_row_refuses_two(kind):
+    """A second row means that the statement is wrong."""
+
+    async def letters():
+        """Return letters."""
+
+    with pytest.raises(ValueError):
+        await getattr(declared, kind)("SELECT 'a'", row=str)(letters)(Sent([("a",), ("b",)]))
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("execute", None), ("count", 2), ("found", True)])
+async def test_declared_statement_without_shape_ignores_values(kind, expected):
+    """Only the number of rows counts, if anything."""
+
+    async def letters():
+        """Change rows."""
+
+    assert await getattr(declared, kind)("SELECT 'a'")(letters)(Sent([("a",), ("b",)])) == expected
