@@ -1,9 +1,12 @@
 """Acts over the connections of the service: every statement of an act is prepared there (solisync.storage)."""
 
+from uuid import uuid4
+
 import pytest
 
 from solisync.acts import ACTS, players, profiles, replays
 from solisync.acts.act import Acting
+from solisync.errors import NotFound
 from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
 from solisync.storage.acts import Actor
 from tests.harness.footprint import search
@@ -34,6 +37,8 @@ EACH = (
     (players.delete, {}, "board, ended"),
 )
 
+REPEATED = {players.link, players.delete, replays.check, replays.delete}  # change something each time, or find nothing
+
 
 @pytest.fixture
 def told():
@@ -48,8 +53,11 @@ def acting(server, open_database, told):
     return Acting(database=open_database(), publish=publish, by=Actor("admin", "annie"))
 
 
-async def test_the_service_can_perform_every_act(server, acting, told):
-    """Each changes something, and the processes hear what they need; no record names a player who is deleted."""
+async def test_the_service_performs_every_act_once(server, acting, told):
+    """Each changes something and notifies the processes; a repetition does neither, and leaves no record.
+
+    No record names a deleted player.
+    """
     assert {act for act, *_ in EACH} == {*ACTS}
     client = await server.player("ann")
     user_id = (await client.me()).id
@@ -66,5 +74,20 @@ async def test_the_service_can_perform_every_act(server, acting, told):
         told.clear()
         assert (await acting.perform(act, target, **given)).changed, act.name
         assert told == [notices[what] for what in tells.split(", ") if what], act.name
+        if act not in REPEATED:
+            told.clear()
+            assert not (await acting.perform(act, target, **given)).changed, act.name
+            assert told == [], act.name
     assert server.sql("SELECT array_agg(act ORDER BY id) FROM admin_acts") == [([act.name for act, *_ in EACH],)]
     assert search(server.dsn, (user_id, replay_id, "ann", "Anna")) == {("admin_acts", "actor")}
+
+
+@pytest.mark.parametrize("target", [str(uuid4()), "nonsense"])
+@pytest.mark.parametrize("act", ACTS, ids=lambda act: act.name)
+async def test_an_act_without_target_is_not_found(server, acting, act, target):
+    """No player or replay has this id: the act fails, whatever is given to it, and leaves no record."""
+    given = next(given for each, given, _ in EACH if each is act)
+    with pytest.raises(NotFound) as error:
+        await acting.perform(act, target, **given)
+    assert error.value.code == {"player": "user_not_found", "replay": "replay_not_found"}[act.target]
+    assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]

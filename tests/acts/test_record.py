@@ -15,8 +15,6 @@ from tests.harness.concurrency import until
 from tests.harness.payloads import replay
 from tests.harness.postgres import connect, lock_waiters
 
-NOBODY = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
-
 
 async def test_an_act_is_recorded_with_who_and_why(server, acting, recorded):
     """The name of the act, the actor, reason and note, and what it has changed."""
@@ -24,16 +22,6 @@ async def test_an_act_is_recorded_with_who_and_why(server, acting, recorded):
     assert (await acting.perform(players.rename, me.id, username="anna")).changed
     assert recorded() == [("shell", "ann_the_operator", "rename", "player", "spam", "seen by hand", "ann", "anna")]
     assert recorded("user_id::text, replay_id") == [(me.id, None)]
-
-
-async def test_what_is_so_already_leaves_no_record(server, acting, recorded):
-    """The second time nothing has changed, so a repetition after a lost answer is harmless."""
-    me = await (await server.player("ann")).me()
-    for act, given in [(players.lock, {}), (players.suspend, {"message": "stop"}), (players.end_sessions, {})]:
-        first = await acting.perform(act, me.id, **given)
-        assert first.changed == (act is not players.end_sessions)  # the suspension has ended them
-        assert not (await acting.perform(act, me.id, **given)).changed
-    assert [name for (name,) in recorded("act")] == ["lock", "suspend"]
 
 
 async def test_a_username_is_trimmed_as_at_registration(server, acting):
@@ -92,14 +80,6 @@ async def test_an_act_on_a_replay_names_it_and_its_player(server, acting, record
     player = (await client.me()).id
     rows = [("unlist", "replay", player, replay_id), ("delete_replay", "replay", player, replay_id)]
     assert recorded("act, target, user_id::text, replay_id::text") == rows
-
-
-@pytest.mark.parametrize("act", [players.lock, on_replays.delete])
-async def test_an_act_on_nobody_is_refused(server, acting, recorded, act):
-    """It is not found, and leaves no record."""
-    with pytest.raises(NotFound):
-        await acting.perform(act, NOBODY)
-    assert recorded() == []
 
 
 async def test_an_act_that_fails_leaves_no_record(server, acting, recorded):

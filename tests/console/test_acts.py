@@ -163,14 +163,6 @@ async def test_what_is_not_understood_does_nothing(console, server, ann, path, b
     assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]
 
 
-async def test_who_is_not_there_is_not_found(console, ann):
-    """A player or a replay, whatever the spelling of the id."""
-    _, player, game = ann
-    for method, path, body in steps(player, game):
-        for other in (NOBODY, "nonsense"):
-            await act(console, method, "/".join([*path.split("/")[:2], other, *path.split("/")[3:]]), 404, **body)
-
-
 async def test_a_name_that_is_taken_is_a_conflict(console, server, ann):
     """As at registering."""
     _, player, _ = ann
