@@ -19,7 +19,7 @@ from ..rules.accounts import AuthRequest, LogoutRequest, Me, TokenPair
 from ..rules.analytics import Batch, Receipt
 from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
-from ..rules.challenge import DailyChallenge
+from ..rules.challenge import DailyChallenge, DealtCards
 from ..rules.events import StreamEvent
 from ..rules.guests import GuestRequest, JoinRequest
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
@@ -226,6 +226,10 @@ class Client(Transport):
 
     async def _board(self, name: str, query: dict[str, str | int]) -> BoardPage:
         return await self._as_player("GET", f"/api/boards/{name}?{urlencode(query)}", BoardPage)
+
+    async def deal(self, seed: int, draw_mode: str) -> DealtCards:
+        """The cards of a deal."""
+        return await self._call("GET", f"/api/deals/{seed}/{draw_mode}", DealtCards)
 
     async def daily_challenge(self) -> DailyChallenge:
         """The deal of the day and its goal."""

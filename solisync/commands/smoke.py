@@ -8,6 +8,7 @@ import string
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TypeVar
 from uuid import uuid4
 
@@ -92,6 +93,8 @@ class _Smoke:
         await self._step("login of a page", lambda: self._log_in_as_a_page(name, password))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")
+        cards = await self._step("deal", lambda: client.deal(challenge.seed, "DrawOne"))
+        _expect(len({*chain(cards.stock, *cards.tableau)}) == 52, "the deal has not 52 cards")
         events = client.events("leaderboard")
         streams = await self._hear("stream of events", events, lambda event: isinstance(event, HelloEvent))
         progress = (await self._step("pull", client.pull)).merged

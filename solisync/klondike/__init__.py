@@ -8,7 +8,7 @@ from .deal import SEED_PATTERN, read_seed
 from .drawing import draw_game
 from .recording import DRAW_MODES, MODES, Pile, Reason, RecordedMove, UnreadableError, read_recording
 from .scoring import PREFERRED
-from .timeline import Timeline, make_timeline
+from .timeline import Timeline, dealt, make_timeline
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Verdict",
     "check",
     "check_literally",
+    "dealt",
     "draw_game",
     "make_timeline",
     "read_recording",

@@ -65,7 +65,6 @@ def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
     if len(recording.moves) + verdict.undos > STEPS_MAX:
         return None
     first = deal(recording.seed)
-    tableau = [[card % FACE_DOWN for card in first[pile]] for pile in COLUMNS]
     return msgspec.json.encode(
         Timeline(
             seed=str(recording.seed),
@@ -73,10 +72,19 @@ def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
             mode=recording.mode,
             ruleset=verdict.ruleset,
             undos=verdict.undos,
-            deal=Deal(tableau=tableau, stock=list(first[STOCK])),
+            deal=_dealt(first),
             steps=_steps(recording, first, verdict),
         )
     )
+
+
+def dealt(seed: int) -> Deal:
+    """The deal of a seed."""
+    return _dealt(deal(seed))
+
+
+def _dealt(first: Board) -> Deal:
+    return Deal([[card % FACE_DOWN for card in first[pile]] for pile in COLUMNS], list(first[STOCK]))
 
 
 def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[TimelineStep]:

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest, NotFound
-from ..klondike import DRAW_MODES, read_seed
-from .challenge import daily_challenge, read_day
+from ..klondike import DRAW_MODES
+from .challenge import daily_challenge, read_day, read_deal
 from .queries import choice, position_of, position_text, whole_number
 from .shapes import Id, Time
 
@@ -102,8 +102,7 @@ def no_such_day() -> NotFound:
 
 def deal_board(seed: str, draw_mode: str) -> str:
     """The board of a deal; raises NotFound for what is none."""
-    if read_seed(seed) is None or draw_mode not in DRAW_MODES:
-        raise NotFound()
+    read_deal(seed, draw_mode)
     return f"deal/{seed}/{draw_mode}"
 
 

@@ -1,11 +1,14 @@
-"""The daily challenge, a function of the UTC date alone (docs/protocol.md "The daily challenge")."""
+"""Deals, and that of the day, a function of the UTC date alone (docs/protocol.md "Deals")."""
 
 import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from ..errors import NotFound
+from ..klondike import DRAW_MODES, SEED_PATTERN, read_seed
 from .shapes import U64
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -40,6 +43,23 @@ def daily_challenge(day: date) -> DailyChallenge:
     return DailyChallenge(
         date=day, seed=seed, description=description, target_score=target_score, max_time_secs=max_time_secs
     )
+
+
+class DealtCards(Struct, frozen=True):
+    """A deal: each pile from bottom to top; the last card of a column is face up."""
+
+    seed: Annotated[str, Meta(description="as text, because scripts round large numbers", pattern=SEED_PATTERN)]
+    draw_mode: str
+    tableau: list[list[int]]
+    stock: list[int]
+
+
+def read_deal(seed: str, draw_mode: str) -> int:
+    """The seed of a deal that a path names; raises NotFound for a wrong one."""
+    number = read_seed(seed)
+    if number is None or draw_mode not in DRAW_MODES:
+        raise NotFound()
+    return number
 
 
 def read_day(text: str) -> date | None:

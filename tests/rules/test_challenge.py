@@ -1,4 +1,4 @@
-"""The daily challenge (docs/protocol.md "The daily challenge")."""
+"""The daily challenge (docs/protocol.md "Deals")."""
 
 from datetime import UTC, date, datetime, timedelta
 

@@ -1,9 +1,12 @@
-"""The daily challenge over HTTP (docs/protocol.md "The daily challenge")."""
+"""Deals and the daily challenge over HTTP (docs/protocol.md "Deals")."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from twisted.internet.task import Clock
 
+from tests.harness.constants import ROOT
 from tests.harness.service import start
 
 
@@ -37,3 +40,34 @@ async def test_the_day_turns_at_utc_midnight(reactor, shared_dsn):
         assert (answer.json["date"], answer.headers["cache-control"]) == ("2026-11-21", "public, max-age=86400")
     finally:
         await running.service.stopService()
+
+
+@pytest.mark.parametrize("draw_mode", ["DrawOne", "DrawThree"])
+async def test_deals_are_those_of_the_published_list(server, draw_mode):
+    """Anyone may read them, and caches may keep them; both draw modes have the same cards."""
+    for deal in json.loads((ROOT / "docs/replays/deals.json").read_bytes()):
+        answer = await server.ask("GET", f"/api/deals/{deal['seed']}/{draw_mode}")
+        cards = iter(deal["deck"])
+        tableau = [[next(cards) for _ in range(height)] for height in range(1, 8)]
+        expected = {"seed": deal["seed"], "draw_mode": draw_mode, "tableau": tableau, "stock": [*cards]}
+        assert (answer.status, answer.json) == (200, expected)
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+async def test_a_deal_that_the_client_has_is_not_sent_again(server):
+    """HEAD has the headers of GET."""
+    path = "/api/deals/18446744073709551615/DrawThree"
+    answer, head = await server.ask("GET", path), await server.ask("HEAD", path)
+    assert (head.status, head.content, head.headers["etag"]) == (200, b"", answer.headers["etag"])
+    again = await server.ask("GET", path, {"If-None-Match": answer.headers["etag"]})
+    assert (again.status, again.content) == (304, b"")
+    other = await server.ask("GET", path.replace("Three", "One"), {"If-None-Match": answer.headers["etag"]})
+    assert other.status == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["18446744073709551616/DrawOne", "01/DrawOne", "-1/DrawOne", "1.0/DrawOne", "1/DrawTwo"]
+)
+async def test_a_deal_with_a_wrong_seed_or_draw_mode_is_not_found(server, name):
+    answer = await server.ask("GET", f"/api/deals/{name}")
+    assert (answer.status, answer.headers["error-code"]) == (404, "not_found")

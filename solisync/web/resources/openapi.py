@@ -51,7 +51,7 @@ PLAYERS_TAGS = {
     "leaderboard": "The best players who have opted in",
     "replays": "Recorded games, with their verdicts",
     "boards": "Rankings of verified replays",
-    "challenge": "The deal of the day",
+    "challenge": "Deals, and the deal of the day",
     "analytics": "Events of games",
     "health": "State of the process and of the service",
     "docs": "The description of this API",
