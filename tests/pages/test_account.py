@@ -15,11 +15,6 @@ from tests.pages.visitor import Game, picture, until
 SHOWN = "document.getElementById('said').classList.contains('toast') && document.getElementById('said').textContent"
 
 
-def photo():
-    """A file to choose, made by a test: without Pillow this module must still be importable."""
-    return {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()}
-
-
 @pytest.fixture
 def ann(visit):
     """A player who has just registered, on her account page."""
@@ -140,7 +135,7 @@ def test_an_avatar_can_be_removed(ann):
     """By a button that is there as long as there is an avatar: here, in the header, and on other pages later."""
     page = ann.page
     assert page.locator("#avatar-remove").is_hidden()
-    page.set_input_files("#file", photo())
+    page.set_input_files("#file", picture())
     page.click("#crop button.main")
     page.wait_for_selector("#me img")
     page.click("#avatar-remove")
@@ -156,7 +151,7 @@ def test_an_avatar_can_be_removed(ann):
 def test_a_picture_can_be_dragged_and_given_up(ann):
     """By the mouse instead of the sliders; cancelling leaves everything as it was."""
     page = ann.page
-    page.set_input_files("#file", photo())
+    page.set_input_files("#file", picture())
     page.wait_for_selector("#crop:not([hidden])")
     box = page.locator("#crop canvas").bounding_box()
     page.mouse.move(box["x"] + 100, box["y"] + 100)
@@ -173,7 +168,7 @@ def test_a_picture_can_be_dragged_and_given_up(ann):
 def test_a_picture_is_enlarged_with_two_fingers(ann):
     """Which move apart on it."""
     page = ann.page
-    page.set_input_files("#file", photo())
+    page.set_input_files("#file", picture())
     page.wait_for_selector("#crop:not([hidden])")
     Fingers(page).spread(page.locator("#crop canvas").bounding_box())
     assert float(page.input_value("#zoom")) > 1.5

@@ -227,7 +227,7 @@ def test_axe_has_nothing_to_say(visit, running, site, figure):
     look(inside, "/account", "deleting the account", lambda page: page.click("#delete"))
 
     def crop(page):
-        page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+        page.set_input_files("#file", picture())
         page.wait_for_selector("#crop:not([hidden])")
 
     look(inside, "/account", "cropping", crop)

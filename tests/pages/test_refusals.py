@@ -147,7 +147,7 @@ def test_what_a_player_changes(ann, status):
             act()
         until(page, f"document.getElementById('said').textContent.includes('{done}')")
 
-    page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    page.set_input_files("#file", picture())
     page.wait_for_selector("#crop:not([hidden])")
     tried("/api/me/avatar", "PUT", lambda: page.click("#crop button.main"), "#crop .refusal", "avatar has changed")
     tried("/listed$", "PUT", lambda: page.click("#games input"), "#games td", "no longer public")

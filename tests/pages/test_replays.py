@@ -86,7 +86,7 @@ def test_a_replay_leads_to_its_player(visitor, site):
     until(page, "document.querySelectorAll('#list tbody tr').length === 22")
     assert page.is_hidden("#more")
     visitor.sign_in()
-    page.set_input_files("#file", {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": picture()})
+    page.set_input_files("#file", picture())
     page.click("#crop button.main")
     page.wait_for_selector("#avatar img")
     page = visitor.open("/players/ann")

@@ -106,7 +106,7 @@ def answered(page, function, argument):
 
 
 def picture(width=300, height=200):
-    """A JPEG with a note of where it was taken in it."""
+    """A JPEG to upload, with a note of where it was taken in it."""
     from PIL import Image
 
     image = Image.new("RGB", (width, height), (20, 99, 63))
@@ -115,7 +115,7 @@ def picture(width=300, height=200):
     out = io.BytesIO()
     image.save(out, "JPEG", exif=exif)
     assert b"taken at home" in out.getvalue()
-    return out.getvalue()
+    return {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": out.getvalue()}
 
 
 class Refused(Exception):
