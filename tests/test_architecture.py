@@ -46,7 +46,7 @@ REACTOR = "process.entry_point"
 # The modules that may import a library, which all others use through them.
 KNOWN_TO = {
     "klein": {"web.app"},
-    "werkzeug": {"web.error_replies"},
+    "werkzeug": {"web.app", "web.error_replies"},
     "txpostgres": {"postgres.connecting"},
     "psycopg2": {"postgres.connecting", "postgres.opening", "postgres.connection", "postgres.dsn"},
     "jwt": {"access.tokens"},

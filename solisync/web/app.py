@@ -1,7 +1,7 @@
 """Dispatch, and the way of a request along its route; the only module that knows klein.
 
 All routes are in one flat Klein: its error handlers do not reach sub-apps, and nesting them costs half as much CPU time
-again. A dispatcher stands in front of klein, which is left with HEAD, other methods and unknown paths.
+again. A dispatcher stands in front of klein, which answers other methods and unknown paths.
 """
 
 import re
@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
+from werkzeug.routing import Rule
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
@@ -48,8 +49,8 @@ def check_same_origin(request: Request) -> None:
 class App(KleinResource):
     """Serves a table of routes: who sends a request, then rate limit, then body, then handler.
 
-    Requests with a route skip klein, but for HEAD. A subclass finds out who sends a request. `observer`, if there is
-    one, is called with each event of an account.
+    Requests with a route skip klein. A subclass finds out who sends a request. `observer`, if there is one, is called
+    with each event of an account.
     """
 
     _log = Logger()
@@ -78,7 +79,7 @@ class App(KleinResource):
         klein.url_map.merge_slashes = False  # else "//api/me" is redirected
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
-            klein.route(path, methods=[route.method], endpoint=f"{route.method} {route.path}")(self._serve_klein)
+            klein.url_map.add(Rule(path, methods=[route.method], endpoint=f"{route.method} {route.path}"))
         klein.handle_errors(Exception)(self._send_error)
         super().__init__(klein)
 
@@ -119,16 +120,17 @@ class App(KleinResource):
         """Raise Refused for a large body of a client who is kept out, or drop it as soon as that is known."""
 
     def render(self, request: Any) -> Any:
-        if request.route is None or request.method == b"HEAD":
+        if request.route is None:
             return super().render(request)
-        work = self._serve(request)
+        work = Deferred.fromCoroutine(self._reply(request))
+        # Fast path: a timer for a reply that is there at once, 60,000 instructions, see docs/performance.md
         if not work.called:
+            # a failure after the outcome is for the log alone: the client has gone, or has its reply
+            log = partial(error_reply, request)
+            work = self._time_limit.bound(work, self._handler_seconds, on_late_failure=log)
             request.on_gone = work.cancel
         work.addBoth(self._answer, request)
         return NOT_DONE_YET
-
-    def _serve_klein(self, request: Request, **variables: str) -> Deferred[None]:
-        return self._serve(request).addCallback(request.send)
 
     def _send_error(self, request: Any, failure: Failure) -> None:
         request.send(self._error(request, failure))
@@ -141,14 +143,6 @@ class App(KleinResource):
 
     def _error(self, request: Request, failure: Failure) -> Reply:
         return self._present_error(request, error_reply(request, failure))
-
-    def _serve(self, request: Request) -> Deferred[Reply]:
-        work = Deferred.fromCoroutine(self._reply(request))
-        # Fast path: a timer for a reply that is there at once, 60,000 instructions, see docs/performance.md
-        if work.called:
-            return work
-        # a failure after that is for the log alone: the client has gone, or has its reply
-        return self._time_limit.bound(work, self._handler_seconds, on_late_failure=partial(error_reply, request))
 
     async def _reply(self, request: Request) -> Reply:
         route: Route = request.route

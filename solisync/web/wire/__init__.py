@@ -2,9 +2,9 @@
 
 What an upgrade of Twisted must check; CONTRIBUTING.md has the steps. Private names:
 
-- http.HTTPChannel: _abortingCall, _command, _dataBuffer, _finishRequestBody, _handlingRequest,
-  _maybeChooseTransferDecoder, _networkProducer, _path, _receivedHeaderCount, _receivedHeaderSize,
-  _respondToBadRequestAndDisconnect, _send100Continue, _transferDecoder, _version, _waitingForTransport
+- http.HTTPChannel: _command, _dataBuffer, _finishRequestBody, _handlingRequest, _maybeChooseTransferDecoder,
+  _networkProducer, _path, _receivedHeaderCount, _receivedHeaderSize, _respondToBadRequestAndDisconnect,
+  _send100Continue, _transferDecoder, _version, _waitingForTransport
 - basic.LineReceiver: _buffer, _busyReceiving
 - http.Request: _disconnected
 - components.Componentized: _adapterCache
@@ -14,8 +14,8 @@ What an upgrade of Twisted must check; CONTRIBUTING.md has the steps. Private na
 Public names that are overridden, or read, and whose callers and order matter:
 
 - the channel: dataReceived, lineReceived, lineLengthExceeded, rawDataReceived, allHeadersReceived, allContentReceived,
-  checkPersistence, requestDone, setTimeout, timeoutConnection, forceAbortClient, pauseProducing, resumeProducing,
-  write, loseConnection, getHost, getPeer, length, paused, readConnectionLost, writeConnectionLost
+  checkPersistence, requestDone, setTimeout, timeoutConnection, pauseProducing, resumeProducing, write, loseConnection,
+  getHost, getPeer, length, paused, readConnectionLost, writeConnectionLost
 - the request: its constructor, gotLength, handleContentChunk, requestReceived, processingFailed, finish,
   connectionLost, getRequestHostname, client, host, notifications, queued, requestHeaders, responseHeaders,
   received_cookies, cookies

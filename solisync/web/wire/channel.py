@@ -186,7 +186,9 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         super().allContentReceived()
 
     def timeoutConnection(self) -> None:
-        if self._receiving:
+        if self._refused:
+            self.cut()
+        elif self._receiving:
             self.refuse(TIMED_OUT)
         else:
             self.loseConnection()
@@ -265,7 +267,6 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
             return
         self._refused = True
         self.persistent = False
-        self.setTimeout(None)
         self.release_body()
         reply = refusal.reply()
         client: object = self._peer
@@ -278,12 +279,8 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         head = encode_head(reply, request_id or uuid4().hex, more)
         head_only = getattr(self, "_command", b"") == b"HEAD"
         self.transport.write(head if head_only else head + reply.body)
-        self._abortingCall = self.callLater(LINGER_SECONDS, self.forceAbortClient)
+        self.setTimeout(LINGER_SECONDS)
         self.end_sending()
-
-    def forceAbortClient(self) -> None:
-        self._abortingCall = None
-        self.cut()
 
     def drain(self) -> None:
         """Close once the current request is answered. Without one, `checkPersistence` makes the next one the last."""

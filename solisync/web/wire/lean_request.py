@@ -65,7 +65,8 @@ class LeanRequest(server.Request):
 
         `name` is in lower case. Twisted's getHeader raises UnicodeDecodeError for values that are not UTF-8.
         """
-        return [value.decode("latin-1") for value in self.values(name)]
+        values = self.values(name)
+        return [value.decode("latin-1") for value in values] if values else []
 
     def field(self, name: bytes) -> str | None:
         """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""

@@ -204,7 +204,7 @@ class Request(LeanRequest):
 
     def cors_headers(self) -> list[tuple[str, str]]:
         """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
-        origin = self.allowed_origin
+        origin = self.allowed_origin if self.values(b"origin") else None
         if origin is None:
             return [("Vary", "Origin")] if self.shared and self._cors_origins else []
         return [
