@@ -50,7 +50,7 @@ setup(
     zip_safe=False,
     cmdclass={"build_py": BuildWithMigrations},
     install_requires=[
-        "twisted[tls]>=26.10,<26.11",
+        "twisted[tls]>=26.10,<27",
         "klein>=24.8",
         "txpostgres>=1.7",
         "psycopg2-binary>=2.9.10",
