@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from solisync.errors import BadRequest
-from solisync.rules.accounts import AuthRequest
+from solisync.rules.accounts import AuthRequest, RefreshRequest
 from solisync.rules.json_body import MAX_NESTING, nests_too_deep, read_json
 from solisync.rules.shapes import Checked
 from solisync.web.route import Json
@@ -58,13 +58,19 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("shape", [AuthRequest, RefreshRequest])
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD)
-async def test_a_bad_body_is_a_400_that_says_why(server, path, body):
-    """Not JSON, not UTF-8, not the right shape, nested too deep: 400 and one line of JSON."""
-    answer = await server.ask("POST", path, body=body)
-    assert answer.status == 400, answer
-    assert list(answer.json) == ["error"]
+def test_a_bad_body_is_refused_with_a_reason(shape, body):
+    """Not JSON, not UTF-8, not the right shape, nested too deep: a BadRequest about the body."""
+    with pytest.raises(BadRequest, match="request body"):
+        read_json(body, shape)
+
+
+async def test_each_route_returns_400_for_a_bad_body(shared_service):
+    """The reason is one line of JSON."""
+    for path in ROUTES:
+        answer = await shared_service.ask("POST", path, body=BAD["truncated"])
+        assert (answer.status, list(answer.json)) == (400, ["error"])
 
 
 async def test_a_wrong_type_is_named_by_its_path(server):
