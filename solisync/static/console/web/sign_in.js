@@ -38,7 +38,8 @@ const shown = () => new Promise((done) => {
     refused.replaceChildren();
     try {
       const body = JSON.stringify({ name: name.value.trim(), code: code.value });
-      await send("/api/admin/session", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      const answer = await send("/api/admin/session", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      await answer.json(); // else browsers count the request as unfinished
       dialog.close();
       dialog.remove();
       done();
