@@ -154,6 +154,8 @@ class Faults:
     old_tokens: float = 0.0  # messages with an access token that names no session
     crashes: float = 0.0  # and pushes at a node of an older version
     logins: float = 0.01
+    refreshes: float = 0.0
+    lost_refreshes: float = 0.5  # of their requests, and of their answers; the device repeats them with the same key
 
 
 class History:
@@ -164,14 +166,27 @@ class History:
         self.server, self.truth, self.late = Server(counting), Truth(), []
         self.devices = [Device() for _ in range(self.random.randint(2, 4))]
         self.sessions = [0] * len(self.devices)
+        self.held = [0] * len(self.devices)  # the number of the access token that each device has
+        self.issued = {}  # the number of the newest access token of each session
         for number in range(len(self.devices)):
             self.begin(number)
 
     def happens(self, chance):
         return self.random.random() < chance
 
-    def token(self, session):
-        return None if self.happens(self.faults.old_tokens) else session
+    def named(self, session, token):
+        """The session that an access token names: its newest one does, and the one before."""
+        return None if self.happens(self.faults.old_tokens) or token < self.issued[session] - 1 else session
+
+    def token(self, number):
+        return self.named(self.sessions[number], self.held[number])
+
+    def refresh(self, number):
+        session = self.sessions[number]
+        if not self.happens(self.faults.lost_refreshes):
+            self.issued[session] = self.held[number] + 1  # the same for a repeat
+            if not self.happens(self.faults.lost_refreshes):
+                self.held[number] += 1
 
     def take(self, device, answer):
         if not self.simple:
@@ -182,16 +197,17 @@ class History:
     def begin(self, number):
         """Log in. What is under way of the session before is lost, or comes with a token of no session: it ended."""
         ended = self.sessions[number]
-        kept = [(None, pushed) for session, pushed in self.late if session == ended and self.happens(self.faults.lost)]
+        kept = [(None, 0, each[2]) for each in self.late if each[0] == ended and self.happens(self.faults.lost)]
         self.late = [each for each in self.late if each[0] != ended] + kept
         self.sessions[number] = max(self.sessions) + 1
         self.server.known.pop(ended, None)
         self.server.begin(self.sessions[number])
+        self.issued[self.sessions[number]] = self.held[number] = 0
         self.pull(number)
 
     def pull(self, number):
         if not self.happens(self.faults.lost):
-            answer = self.server.pull(self.token(self.sessions[number]))
+            answer = self.server.pull(self.token(number))
             if not self.happens(self.faults.lost):
                 self.take(self.devices[number], answer)
 
@@ -199,9 +215,9 @@ class History:
         device, pushed = self.devices[number], self.devices[number].pushes()
         if self.happens(self.faults.lost):
             if self.happens(0.5):
-                self.late.append((self.sessions[number], pushed))
+                self.late.append((self.sessions[number], self.held[number], pushed))
             return
-        token = self.token(self.sessions[number])
+        token = self.token(number)
         answer = self.server.push(token, pushed)
         device.synced = device.counts
         if not self.happens(self.faults.lost):
@@ -224,6 +240,8 @@ class History:
             self.fail(number)
         elif self.happens(self.faults.logins):
             self.begin(number)
+        elif self.happens(self.faults.refreshes):
+            self.refresh(number)
         elif self.happens(0.55):
             self.devices[number].play({"won": won, "score": score, "seconds": seconds})
             self.truth.play({"won": won, "score": score, "seconds": seconds})
@@ -232,8 +250,8 @@ class History:
         elif self.happens(0.65) or not self.late:
             self.pull(number)
         else:
-            session, pushed = self.late.pop(self.random.randrange(len(self.late)))
-            self.server.push(session and self.token(session), pushed)
+            session, token, pushed = self.late.pop(self.random.randrange(len(self.late)))
+            self.server.push(session and self.named(session, token), pushed)
 
     def run(self):
         """What the server has in the end, and the truth; at no time has it more."""
@@ -258,7 +276,7 @@ def share(ends):
 
 
 LOSSES = Faults(lost=0.2)
-EVERYTHING = Faults(lost=0.2, old_tokens=0.1, crashes=0.03, logins=0.03)
+EVERYTHING = Faults(lost=0.2, old_tokens=0.1, crashes=0.03, logins=0.03, refreshes=0.1)
 MIXES = {
     "answers taken up": (Faults(), False),
     "greater counters kept": (Faults(), True),
@@ -269,6 +287,7 @@ MIXES = {
     "lost, late, crashes": (replace(LOSSES, crashes=0.03), True),
     "lost, late, logins": (replace(LOSSES, logins=0.04), True),
     "lost, late, older tokens": (replace(LOSSES, old_tokens=0.1), True),
+    "lost, late, refreshes": (replace(LOSSES, refreshes=0.1), True),
     "lost, late, crashes, logins, older tokens": (EVERYTHING, True),
 }
 
@@ -291,4 +310,10 @@ def test_no_history_counts_a_game_that_was_not_played(mix, full, figure):
 def test_every_game_counts_where_nothing_is_lost():
     """Devices that begin with a pull and take up every answer: exactly the games that were played."""
     for stored, true in histories(300, Faults(), simple=False):
+        assert stored[:6] == true[:6]
+
+
+def test_every_game_counts_where_answers_of_refreshes_alone_are_lost():
+    """A device syncs with the token before until the repeated refresh is answered, and is the same session."""
+    for stored, true in histories(300, Faults(refreshes=0.3), simple=False):
         assert stored[:6] == true[:6]
